@@ -119,7 +119,6 @@ static int find_equals(const char *text)
 static trl_err read_solve(trli_deck *deck, const trli_yaml *entry, trl_equation_entry *equation)
 {
     const trl_text *text = &trli_yaml_get(entry, "solve")->text;
-    const trli_yaml *solver = trli_yaml_get(entry, "solver");
     const int at = find_equals(text->chars);
     trl_err err = TRL_OK;
     equation->solve = *text;
@@ -129,13 +128,21 @@ static trl_err read_solve(trli_deck *deck, const trli_yaml *entry, trl_equation_
         if (find_equals(equation->equals.chars) >= 0)
             return trl_fail(deck->ctx, TRL_ERR_INPUT, &text->place, "an equation has one '=', and this has more");
     }
+done:
+    return err;
+}
+
+/* How systems of an equation are solved, its own or those of stages. */
+static trl_err read_solver_name(trli_deck *deck, const trli_yaml *entry, trl_equation_entry *equation)
+{
+    const trli_yaml *solver = trli_yaml_get(entry, "solver");
+    trl_err err = TRL_OK;
     if (strcmp(solver->text.chars, "auto") == 0) return TRL_OK;
     for (int i = 0; i < deck->nsolvers; ++i)
         if (strcmp(deck->solver[i].name, solver->text.chars) == 0) equation->solver = &deck->solver[i];
     if (!equation->solver)
         err = trl_fail(deck->ctx, TRL_ERR_INPUT, trli_yaml_place(solver),
                        "there is no solver '%s': add it to 'solvers', or say auto", solver->text.chars);
-done:
     return err;
 }
 
@@ -151,10 +158,17 @@ static trl_err read_equation(trli_deck *deck, const trli_yaml *key, const trli_y
     trl_err err;
     if (!trl_location_parse(trli_yaml_get(entry, "location")->text.chars, &common.location)) common.location = TRL_CELL;
     TRL_TRY(trli_value_read(deck, trli_yaml_get(entry, "initial"), &common.initial));
-    if (ddt) TRL_TRY(trli_value_read(deck, ddt, &common.ddt));
+    if (ddt && ddt->kind == TRLI_MAPPING_NODE) {
+        const trli_yaml *terms = trli_yaml_get(ddt, "explicit");
+        if (terms) TRL_TRY(trli_value_read(deck, terms, &common.ddt));
+        TRL_TRY(trli_value_read(deck, trli_yaml_get(ddt, "implicit"), &common.implicit));
+    } else if (ddt) {
+        TRL_TRY(trli_value_read(deck, ddt, &common.ddt));
+    }
     if (ddt2) TRL_TRY(trli_value_read(deck, ddt2, &common.ddt2));
     if (rate) TRL_TRY(trli_value_read(deck, rate, &common.initial_rate));
     if (trli_yaml_get(entry, "solve")) TRL_TRY(read_solve(deck, entry, &common));
+    TRL_TRY(read_solver_name(deck, entry, &common));
     if (rate && !ddt2)
         return trl_fail(deck->ctx, TRL_ERR_INPUT, trli_yaml_place(rate),
                         "'initial_rate' belongs to an equation with 'ddt2', and this one has 'ddt'");

@@ -85,7 +85,7 @@ static bool next_word(const char **at, char *word, size_t size)
     return true;
 }
 
-enum { PARTS = 16, PART_BYTES = 96 };
+enum { PARTS = 32, PART_BYTES = 96 };
 
 /* What a key accepts, or one item of its list: one part for each alternative. */
 static int find_parts(const trli_key *key, bool item, char part[PARTS][PART_BYTES])
@@ -530,8 +530,6 @@ static trl_err check_value(checker *c, const level *at, const trli_yaml *node)
     case TRLI_MAPPING_NODE:
         break;
     }
-    if (at->key->flags & TRLI_MAPPING_LATER)
-        return fail_key(c, at, trli_yaml_place(node), "as a mapping is not available yet in this version");
     return at->key->forms & TRLI_AS_MAPPING ? check_mapping(c, at, node) : fail_value(c, at, node, -1);
 }
 

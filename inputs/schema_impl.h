@@ -32,8 +32,7 @@ enum {
     TRLI_WHOLE = 32,    /* one alternative of several: a mapping replaces what is merged into, as other values do */
     TRLI_RESERVED = 64, /* the name is kept for later versions */
     TRLI_LATER = 128,   /* part of the language, not built yet */
-    TRLI_MAPPING_LATER = 256, /* a mapping is kept for later versions */
-    TRLI_SHORT = 512          /* what is no mapping is short for {formula: it} */
+    TRLI_SHORT = 256    /* what is no mapping is short for {formula: it} */
 };
 
 typedef struct trli_key {

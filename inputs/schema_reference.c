@@ -24,7 +24,6 @@ static void write_row(FILE *out, const trli_key *key)
     fprintf(out, " | %s", key->doc);
     if (key->like) fprintf(out, "; keys as in `%s`", key->like);
     if (key->flags & TRLI_LATER) fputs("; not available yet in this version", out);
-    if (key->flags & TRLI_MAPPING_LATER) fputs("; as a mapping not available yet", out);
     fputs(" |\n", out);
 }
 

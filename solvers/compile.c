@@ -5,6 +5,7 @@
 
 #include "compile_impl.h"
 #include "cost_impl.h"
+#include "implicit_impl.h"
 #include "lifecycle_impl.h"
 #include "lower_impl.h"
 #include "memory_impl.h"
@@ -383,9 +384,11 @@ trl_err trli_compile_programs(trl_simulation *sim)
     TRL_TRY(trli_time_blocking_prepare(sim));
     equalise_levels(sim);
     trli_solving_equalise(sim);
+    trli_implicit_equalise(sim);
     TRL_TRY(trli_model_freeze(sim->model, sim->step, &sim->rotation));
     TRL_TRY(trli_frame_create(sim->model, &sim->frame));
     trli_solving_begin(sim);
+    trli_implicit_begin(sim);
 done:
     return err;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "compile_impl.h"
+#include "implicit_impl.h"
 #include "lifecycle_impl.h"
 #include "lower_impl.h"
 #include "memory_impl.h"
@@ -255,6 +256,10 @@ trl_err trli_compile_step(trl_simulation *sim)
     int *target = trli_new(sim->ctx, (size_t)sim->nequations + 1, sizeof *target);
     trl_err err = TRL_OK;
     if (!slope || !target) TRL_TRY(trli_no_memory(sim->ctx, NULL, "for %d equations", sim->nequations));
+    if (sim->integrator->implicit) {
+        err = trli_compile_implicit(sim);
+        goto done;
+    }
     sim->stage_time[0] = TRLI_SCALAR_STEP_TIME;
     for (int s = 1; s <= stages; ++s) sim->stage_time[s] = trli_model_add_scalar(sim->model, 0);
     for (int s = 0; s < stages; ++s) TRL_TRY(compile_stage(sim, in, start, slope, s, target));

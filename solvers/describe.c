@@ -96,7 +96,7 @@ static void describe_expressions(const trli_listing *l)
 {
     const trli_model *m = l->sim->model;
     trli_listing_say(l, "expressions");
-    for (int v = 0; v < m->nvariables; ++v) {
+    for (int v = 0; v < l->sim->nequations; ++v) {
         const trli_equation *eq = &l->sim->equation[v];
         char kind[600] = "equation";
         if (eq->direction)

@@ -75,6 +75,136 @@ static const trl_integrator dp5 = {
     .radius = 0.996,
 };
 
+static const trl_integrator beuler = {
+    .stages = 2,
+    .order = 1,
+    .c = {0, 1},
+    .stability = 1,
+    .a = {{1}},
+    .implicit = true,
+    .imex = true,
+    .last_is_new = true,
+    .all_implicit = true,
+    .diagonal = {{0}, {0, 1}},
+    .radius = 1,
+};
+
+static const trl_integrator cn = {
+    .stages = 2,
+    .order = 2,
+    .c = {0, 1},
+    .stability = 1,
+    .implicit = true,
+    .last_is_new = true,
+    .all_implicit = true,
+    .diagonal = {{0}, {0.5, 0.5}},
+    .radius = 1,
+};
+
+/* Bank, Coughran, Fichtner, Grosse, Rose & Smith (1985), IEEE Trans. CAD 4, 436, with gamma = 1 - sqrt(1/2). */
+#define TR_GAMMA 0.29289321881345248
+static const trl_integrator esdirk2 = {
+    .stages = 3,
+    .order = 2,
+    .c = {0, 2 * TR_GAMMA, 1},
+    .stability = 1,
+    .implicit = true,
+    .last_is_new = true,
+    .all_implicit = true,
+    .diagonal = {{0}, {TR_GAMMA, TR_GAMMA}, {0.35355339059327376, 0.35355339059327376, TR_GAMMA}},
+    .radius = 1,
+};
+
+/* Kennedy & Carpenter (2003), Appl. Numer. Math. 44, 139. The explicit halves have the polynomials of methods with as
+ * many stages; what bounds them is taken to be that of the order's own. */
+#define ARK3_GAMMA (1767732205903.0 / 4055673282236.0)
+#define ARK3_TIMES                                         \
+    {                                                      \
+        0, 1767732205903.0 / 2027836641118.0, 3.0 / 5.0, 1 \
+    }
+#define ARK3_DIAGONAL                                                                            \
+    {                                                                                            \
+        {0}, {ARK3_GAMMA, ARK3_GAMMA},                                                           \
+            {2746238789719.0 / 10658868560708.0, -640167445237.0 / 6845629431997.0, ARK3_GAMMA}, \
+        {                                                                                        \
+            1471266399579.0 / 7840856788654.0, -4482444167858.0 / 7529755066697.0,               \
+                11266239266428.0 / 11593286722821.0, ARK3_GAMMA                                  \
+        }                                                                                        \
+    }
+#define ARK4_TIMES                                              \
+    {                                                           \
+        0, 1.0 / 2.0, 83.0 / 250.0, 31.0 / 50.0, 17.0 / 20.0, 1 \
+    }
+#define ARK4_DIAGONAL                                                                              \
+    {                                                                                              \
+        {0}, {0.25, 0.25}, {8611.0 / 62500.0, -1743.0 / 31250.0, 0.25},                            \
+            {5012029.0 / 34652500.0, -654441.0 / 2922500.0, 174375.0 / 388108.0, 0.25},            \
+            {15267082809.0 / 155376265600.0, -71443401.0 / 120774400.0, 730878875.0 / 902184768.0, \
+             2285395.0 / 8070912.0, 0.25},                                                         \
+        {                                                                                          \
+            82889.0 / 524892.0, 0, 15625.0 / 83664.0, 69875.0 / 102672.0, -2260.0 / 8211.0, 0.25   \
+        }                                                                                          \
+    }
+
+static const trl_integrator esdirk3 = {
+    .stages = 4,
+    .order = 3,
+    .c = ARK3_TIMES,
+    .stability = 1,
+    .implicit = true,
+    .last_is_new = true,
+    .all_implicit = true,
+    .diagonal = ARK3_DIAGONAL,
+    .radius = 1,
+};
+
+static const trl_integrator esdirk4 = {
+    .stages = 6,
+    .order = 4,
+    .c = ARK4_TIMES,
+    .stability = 1,
+    .implicit = true,
+    .last_is_new = true,
+    .all_implicit = true,
+    .diagonal = ARK4_DIAGONAL,
+    .radius = 1,
+};
+
+static const trl_integrator ark3 = {
+    .stages = 4,
+    .order = 3,
+    .c = ARK3_TIMES,
+    .stability = 1,
+    .a = {{1767732205903.0 / 2027836641118.0},
+          {5535828885825.0 / 10492691773637.0, 788022342437.0 / 10882634858940.0},
+          {6485989280629.0 / 16251701735622.0, -4246266847089.0 / 9704473918619.0,
+           10755448449292.0 / 10357097424841.0}},
+    .implicit = true,
+    .imex = true,
+    .diagonal = ARK3_DIAGONAL,
+    .imaginary = 1,
+    .radius = 1,
+};
+
+static const trl_integrator ark4 = {
+    .stages = 6,
+    .order = 4,
+    .c = ARK4_TIMES,
+    .stability = 1,
+    .a = {{1.0 / 2.0},
+          {13861.0 / 62500.0, 6889.0 / 62500.0},
+          {-116923316275.0 / 2393684061468.0, -2731218467317.0 / 15368042101831.0, 9408046702089.0 / 11113171139209.0},
+          {-451086348788.0 / 2902428689909.0, -2682348792572.0 / 7519795681897.0, 12662868775082.0 / 11960479115383.0,
+           3355817975965.0 / 11060851509271.0},
+          {647845179188.0 / 3216320057751.0, 73281519250.0 / 8382639484533.0, 552539513391.0 / 3454668386233.0,
+           3354512671639.0 / 8306763924573.0, 4040.0 / 17871.0}},
+    .implicit = true,
+    .imex = true,
+    .diagonal = ARK4_DIAGONAL,
+    .imaginary = 1,
+    .radius = 1,
+};
+
 /* Stable up to |dt lambda| = 2 of an oscillation; what damps it is taken by the midpoint rule. */
 static const trl_integrator leapfrog = {
     .stages = 1,

@@ -6,6 +6,7 @@
 #include "context_impl.h"
 #include "execution_impl.h"
 #include "executor_impl.h"
+#include "implicit_impl.h"
 #include "kernels_impl.h"
 #include "lifecycle_impl.h"
 #include "memory_impl.h"
@@ -120,6 +121,7 @@ static void find_needed(const trl_simulation *sim, const trli_program *program, 
             (sim->shown[i].kept < 0 ? program != sim->observe : program != sim->kept[sim->shown[i].kept].program);
     for (int v = 0; v < sim->nequations; ++v) needed[sim->equation[v].state] = program != sim->initial;
     if (program != sim->initial) trli_solving_mark_fields(sim, needed);
+    if (program != sim->initial) trli_implicit_mark_fields(sim, needed);
 }
 
 /* Make ready to run a program again without the devices of this rank that failed. */

@@ -9,6 +9,7 @@
 #include "clock_impl.h"
 #include "context_impl.h"
 #include "execution_impl.h"
+#include "implicit_impl.h"
 #include "kernels_impl.h"
 #include "lifecycle_impl.h"
 #include "model_run_impl.h"
@@ -48,7 +49,9 @@ static trl_err parse_equation(trl_simulation *sim, int v)
         err = trli_formula_of(sim, &deck->solve, &eq->solve);
         if (err == TRL_OK) err = trli_formula_of(sim, &deck->equals, &eq->equals);
     } else {
-        err = scalar_formula(sim, &deck->ddt, "ddt", deck->name, &eq->ddt);
+        static const trl_text none = {.chars = "0"};
+        err = deck->ddt.count ? scalar_formula(sim, &deck->ddt, "ddt", deck->name, &eq->ddt)
+                              : trli_formula_of(sim, &none, &eq->ddt);
     }
     first = first != TRL_OK ? first : err;
     err = trli_formula_of(sim, &deck->mask, &eq->mask);
@@ -92,6 +95,7 @@ trl_err trli_simulation_make_model(trl_simulation *sim)
                                        .initial = sim->equation[v].initial,
                                        .mask = sim->equation[v].mask,
                                        .ddt = sim->equation[v].ddt,
+                                       .implicit = sim->equation[v].implicit,
                                        .place = e->place};
     }
     const trli_model_request request = {.layout = sim->layout,
@@ -173,6 +177,7 @@ static trl_err mark_used(trl_simulation *sim)
         const trli_equation *eq = &sim->equation[v];
         TRL_TRY(mark_formula(sim, eq->initial, eq->deck->names, "an initial value"));
         TRL_TRY(mark_formula(sim, eq->ddt, eq->deck->names, NULL));
+        TRL_TRY(mark_formula(sim, eq->implicit, eq->deck->names, "an implicit term"));
         TRL_TRY(mark_formula(sim, eq->solve, eq->deck->names, "an equation that is solved"));
         TRL_TRY(mark_formula(sim, eq->equals, eq->deck->names, "an equation that is solved"));
         TRL_TRY(mark_formula(sim, eq->mask, eq->deck->names, "a mask"));
@@ -260,6 +265,7 @@ static trl_err create(trl_simulation *sim)
     TRL_TRY(create_layout(sim));
     TRL_TRY(trli_simulation_parse(sim));
     trli_note_rates(sim);
+    TRL_TRY(trli_split_terms(sim));
     TRL_TRY(trli_simulation_make_model(sim));
     TRL_TRY(trli_add_sensitivities(sim));
     TRL_TRY(trli_declare_rates(sim));
@@ -300,11 +306,13 @@ void trl_simulation_destroy(trl_simulation **sim)
     trli_receivers_destroy(&s->receivers);
     trli_bound_destroy(&s->bound);
     trli_solving_destroy(s);
+    trli_implicit_destroy(s);
     trli_frame_destroy(&s->frame);
     trli_model_destroy(&s->model);
     for (int v = 0; v < s->nequations; ++v) {
         trl_formula_destroy(&s->equation[v].initial);
         trl_formula_destroy(&s->equation[v].ddt);
+        trl_formula_destroy(&s->equation[v].implicit);
         trl_formula_destroy(&s->equation[v].solve);
         trl_formula_destroy(&s->equation[v].equals);
         trl_formula_destroy(&s->equation[v].mask);
@@ -369,7 +377,7 @@ trl_err trl_simulation_initialise(trl_simulation *sim)
     TRL_TRY(trli_check_first_step(sim));
     trli_set_present(sim);
     if (trli_solving_needs_dt(sim)) TRL_TRY(trli_solve_present(sim, sim->dt)); /* what bounds dt saw the first guess */
-    if (trli_dt_is_fixed(sim) && !sim->problem->time.none) TRL_TRY(trli_limit_warn(sim));
+    if (trli_dt_is_fixed(sim) && !sim->problem->time.none && !sim->implicit) TRL_TRY(trli_limit_warn(sim));
     err = trli_evaluate_kept(sim, false);
 done:
     err = trl_context_end_phase(sim->ctx, err);
@@ -399,6 +407,8 @@ trl_err trl_simulation_step(trl_simulation *sim)
     trl_graph_set_timing(sim->step->run->graph, sim->steps_run > 0 && sim->steps_run <= TIMED_STEPS);
     if (sim->problem->time.adaptive)
         TRL_TRY(trli_adaptive_step(sim, &next));
+    else if (sim->implicit)
+        TRL_TRY(trli_implicit_step(sim, &next));
     else if (sim->solving)
         TRL_TRY(trli_solve_step(sim, &next));
     else

@@ -17,6 +17,7 @@
 typedef struct trli_equation {
     const trl_equation_entry *deck;
     trl_formula *initial, *ddt, *mask, *exact;
+    trl_formula *implicit;       /* terms of the rate beside ddt that stages are solved for, or NULL */
     trl_formula *solve, *equals; /* without ddt: both sides; equals NULL: 0 */
     int state,
         next; /* model fields: level n and the level being computed; memory is exchanged after each accepted step */
@@ -106,6 +107,7 @@ struct trl_simulation {
     int64_t comm_bytes, comm_messages;
     double compile_seconds;
     trli_program *part[TRL_STAGES_MAX];  /* of a step, by stage: solvers stand between them; else all are `step` */
+    struct trli_implicit *implicit;      /* NULL: the method is explicit */
     struct trli_solving *solving;        /* NULL: nothing is solved */
     int *levels;                         /* [2][equations] fields: the two levels of the state */
     trli_rotation rotation;              /* of them */

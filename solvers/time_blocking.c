@@ -100,6 +100,7 @@ trl_err trli_time_blocking_prepare(trl_simulation *sim)
     if (!sim->not_blocked && sim->devices && trl_devices_opened(sim->devices) > 0)
         sim->not_blocked = "devices take part";
     if (!sim->not_blocked && p->time.adaptive) sim->not_blocked = "dt follows from errors";
+    if (!sim->not_blocked && sim->integrator->implicit) sim->not_blocked = "stages are solved for";
     if (!sim->not_blocked && sim->solving) sim->not_blocked = "equations are solved in each stage";
     if (!sim->not_blocked && p->time.cfl > 0) sim->not_blocked = "dt follows from cfl";
     if (err == TRL_OK && !sim->not_blocked) err = plan_pass(sim, &plan);

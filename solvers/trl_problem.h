@@ -22,6 +22,7 @@ typedef struct trl_equation_entry {
     trl_value initial, ddt;
     trl_value ddt2, initial_rate; /* ddt2 in place of ddt, the other has no count: an equation of second order in time.
                                      initial_rate without count: 0 */
+    trl_value implicit;           /* terms of the rate beside ddt, which then may have no count; without count: none */
     trl_text solve, equals;       /* in place of ddt: solve = equals, or without equals solve = 0 */
     const trl_solver_entry *solver; /* NULL: all its defaults */
     trl_text mask, exact;           /* absent: none */

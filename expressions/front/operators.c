@@ -65,6 +65,11 @@ trl_err trli_lower_ddt(trli_lowering *lw, const trl_formula_operator *op, const 
     /* An equation cannot ask for its own rate, and so on without end. */
     lw->instance->rates = false;
     err = trli_lower_at(lw->instance, of->ddt, of->names, of->location, &rate);
+    if (err == TRL_OK && of->implicit) {
+        trli_ir_value more;
+        err = trli_lower_at(lw->instance, of->implicit, of->names, of->location, &more);
+        if (err == TRL_OK) rate = trli_ir_binary(lw->ir, TRLI_OP_ADD, rate, more);
+    }
     lw->instance->rates = true;
     TRL_TRY(err);
     if (variable->direction) TRL_TRY(trli_tangent(lw->instance, variable->direction, rate, &rate));

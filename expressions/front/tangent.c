@@ -187,6 +187,8 @@ static trl_err leaf(trli_derivative *d, trli_ir_value v)
     }
     const trli_step *producer = trli_program_producer(t->in->program, &n, &which);
     if (n.op == TRLI_OP_SCALAR) return scalar_leaf(t, v, producer);
+    if (!producer && model->field[n.index].persistent) /* what other programs make does not change */
+        return trli_derivative_set(d, v, TRLI_NO_VALUE);
     if (!producer)
         return trl_fail(model->ctx, TRL_ERR_BUG, NULL, "nothing computes field '%s'", model->field[n.index].name);
     return producer->kind == TRLI_STEP_PLUGIN ? plugin_leaf(t, v, producer) : stored_leaf(t, v, producer->value[which]);

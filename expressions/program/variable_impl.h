@@ -15,6 +15,7 @@ typedef struct trli_variable {
     const trl_bc_side *boundary; /* [6] */
     trl_formula *initial, *mask; /* mask: NULL: none */
     const trl_formula *ddt;      /* lowered by the solver, and where ddt(f) is asked for */
+    const trl_formula *implicit; /* a part of the rate beside ddt, or NULL */
     trl_place place;
     int direction; /* 0: an unknown of its own; else the tangent along a direction */
     int of;        /* of this variable; it has that one's boundary, names and mask, and no formulas */

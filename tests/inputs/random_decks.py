@@ -39,6 +39,7 @@ class Writer:
         self.bounded = None   # name and location of the field that conditions are written for
         self.rated = None     # name of its rate, if it is of second order in time
         self.leapfrog = False # all equations are
+        self.implicit = False # they have implicit terms
         self.rates = []       # names
         self.free = []        # names of what has no location and varies nowhere
         self.lines = []       # and of what may vary along an axis
@@ -244,9 +245,10 @@ class Writer:
     def side(self, axis):
         rng = self.rng
         value = self.side_value(axis)
+        modifier = "{outflow: true}" if self.implicit else f"{{expression: edge{axis}}}"
         one = rng.choice([
             f"{{dirichlet: \"{value}\"}}", f"{{neumann: \"{value}\"}}", "{outflow: true}",
-            f"{{expression: edge{axis}}}", f"{{robin: {{a: 1, b: \"0.5 + t\", c: \"{value}\"}}}}"
+            modifier, f"{{robin: {{a: 1, b: \"0.5 + t\", c: \"{value}\"}}}}"
         ])
         other = [c for c in self.axes if c != self.axes[axis]]
         if other and rng.random() < 0.3:
@@ -257,6 +259,10 @@ class Writer:
         """The rate of an equation, of first or second order; whether rates are known is remembered for conditions."""
         rng = self.rng
         self.rated = None
+        if self.implicit:
+            name = name.strip('"')
+            implicit = rng.choice([f"0.01*laplacian({name})", f"-({name})^3", f"-0.5*{name} + sin(t)"])
+            return [f"    ddt: {{explicit: \"{text}\", implicit: \"{implicit}\"}}"]
         if not self.leapfrog and rng.random() < 0.8:
             return [f"    ddt: \"{text}\""]
         self.rated = name.strip('"') + "_t"
@@ -309,7 +315,9 @@ def flat_equations(w, names):
         where = w.fields[names[0]]
         family = flat_equation(w, '"g{i}"', where)
         rate = next(i for i, line in enumerate(family) if line.startswith("    ddt"))
-        family[rate] = family[rate][:-1] + ' - 0.1*i*g{4 - i} + 0.01*integral(g{i})"'
+        more = " - 0.1*i*g{4 - i} + 0.01*integral(g{i})"
+        family[rate] = family[rate].replace('", implicit', more + '", implicit') if w.implicit else (family[rate][:-1] +
+                                                                                                      more + '"')
         lines += family + ["    for: {i: 1..3}"]
     return lines
 
@@ -426,6 +434,7 @@ def write(rng, method, partial=True, flat=False):
     line, dim, periodic = grid(rng, 0.03 if partial else 0.3)
     w = Writer(rng, dim, periodic)
     w.leapfrog = method == "leapfrog"
+    w.implicit = method in ("beuler", "ark3")
     places = rng.sample(list(NAMES[dim]), min(len(NAMES[dim]), 2))
     pdes = [f"e{i}" for i in range(rng.randint(1, 3) if partial else 0)]
     odes = [f"d{i}" for i in range(rng.randint(1, 3) if flat else 0)]
@@ -459,7 +468,7 @@ def write(rng, method, partial=True, flat=False):
     series += f", sum: \"integral({e})\", squares: \"integral({e}*{e})\""
     series += f", least: \"domain_min({e})\", most: \"domain_max({e})\""
     stop = rng.choice(["", ", stop: {when: \"rate < 0.5*rate + 1e-2 or step == " + rng.choice(["2", "25"]) + "\"}"])
-    if not partial and not w.rates and rng.random() < 0.25:
+    if not partial and not w.rates and not w.implicit and rng.random() < 0.25:
         equations += [f"sensitivity: {{{odes[0]}: [p]}}"]
         names.append(f"{odes[0]}_p")
     keep = f"keep: [{', '.join(rng.sample(names, min(len(names), 3)))}], " if rng.random() < 0.3 else ""

@@ -22,7 +22,8 @@ import random_decks
 import random_odes
 
 RANKS = ["mpirun", "-n", "2"]
-METHODS = ["euler", "ssprk2", "ssprk3", "rk4", "leapfrog", "bs3", "dp5"]
+METHODS = ["euler", "ssprk2", "ssprk3", "dp5", "rk4", "leapfrog", "bs3"]
+IMPLICIT = ["beuler", "ark3"]
 
 
 def deck_of(rng, number):
@@ -31,6 +32,8 @@ def deck_of(rng, number):
     method = METHODS[(number + number // 4) % len(METHODS)]
     if number % 4 == 3:
         return random_odes.write(rng, method)
+    if number % 7 == 6:
+        method = IMPLICIT[number // 7 % 2]
     kinds = [{}, {"flat": True}, {"partial": False, "flat": True}]
     return *random_decks.write(rng, method, **kinds[number % 4]), None
 

@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Diagonally implicit and IMEX methods, whose first stage is explicit. Stages U_0 = u_n, U_1, ..., at t_n + c_s dt:
+ *     U_s = B_s + gamma dt g(U_s),    B_s = u_n + dt sum over k < s of (a_sk f(U_k) + A_sk g(U_k)),
+ * with f the explicit and g the implicit terms, and g(U_s) = (U_s - B_s)/(gamma dt) once U_s is known. u_{n+1} is
+ * U_last, or where the weights of both terms are the last row of A,
+ *     u_{n+1} = U_last + dt sum over k of (A_last,k - a_last,k) f(U_k).
+ * A stage's program evaluates f and makes the next B; a solver stands between programs. */
+#include <math.h>
+#include <string.h>
+
+#include "compile_impl.h"
+#include "implicit_impl.h"
+#include "lifecycle_impl.h"
+#include "lower_impl.h"
+#include "memory_impl.h"
+#include "model_run_impl.h"
+#include "sides_impl.h"
+#include "solve_impl.h"
+
+struct trli_implicit {
+    trl_simulation *sim;
+    int *at, *base, *next_base; /* [equations] fields: U_s and B_s, and B_{s+1} in the making */
+    int *f, *g;                 /* [stages][equations] fields of what later stages need, or -1 */
+    int scaled;                 /* scalar: gamma dt */
+    int time_scalar;            /* of the stage that is solved for */
+    trli_program *take;         /* U_s = B_s for equations without implicit terms; NULL: there are none */
+    trli_solver *solver;
+};
+
+static bool is_implicit(const trl_simulation *sim, int v)
+{
+    return sim->equation[v].implicit != NULL;
+}
+
+static double gamma_of(const trl_integrator *m)
+{
+    return m->diagonal[1][1];
+}
+
+/* The factor of f(U_k) in U_s, or for s = stages in u_{n+1} beside U_last. */
+static double explicit_factor(const trl_integrator *m, int s, int k)
+{
+    if (s < m->stages) return s > 0 ? m->a[s - 1][k] : 0;
+    return m->last_is_new ? 0 : m->diagonal[m->stages - 1][k] - m->a[m->stages - 2][k];
+}
+
+static bool needed_later(const trl_integrator *m, int k, bool of_f)
+{
+    for (int s = k + 2; s <= m->stages; ++s)
+        if (of_f ? explicit_factor(m, s, k) != 0 : s < m->stages && m->diagonal[s][k] != 0) return true;
+    return false;
+}
+
+/* ---- fields ---- */
+
+static int add_field(trl_simulation *sim, int v, const char *what, int number)
+{
+    const char *name = number < 0 ? trli_model_name(sim->model, "%s:%s", sim->equation[v].deck->name, what)
+                                  : trli_model_name(sim->model, "%s:%s%d", sim->equation[v].deck->name, what, number);
+    const int field = trli_model_add_field(sim->model, name, sim->model->variable[v].location);
+    if (field >= 0) sim->model->field[field].persistent = true;
+    return field;
+}
+
+static trl_err add_fields(struct trli_implicit *im)
+{
+    trl_simulation *sim = im->sim;
+    const trl_integrator *m = sim->integrator;
+    const int n = sim->nequations;
+    for (int v = 0; v < n; ++v) {
+        im->at[v] = add_field(sim, v, "stage", -1);
+        im->base[v] = add_field(sim, v, "base", -1);
+        im->next_base[v] = add_field(sim, v, "next_base", -1);
+        if (sim->model->ir.err != TRL_OK) return sim->model->ir.err;
+        trli_set_conditions(sim, v, im->at[v], im->at[sim->equation[v].of]);
+        for (int k = 0; k < m->stages; ++k) {
+            im->f[k * n + v] = needed_later(m, k, true) ? add_field(sim, v, "f", k) : -1;
+            im->g[k * n + v] = is_implicit(sim, v) && needed_later(m, k, false) ? add_field(sim, v, "g", k) : -1;
+        }
+    }
+    return sim->model->ir.err;
+}
+
+/* ---- the equations of a stage ---- */
+
+static trl_err make_instance(void *data, trli_program *program, trli_instance **in, trli_instance **old)
+{
+    const struct trli_implicit *im = data;
+    trl_simulation *sim = im->sim;
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_instance_of_state(sim, program, old));
+    TRL_TRY(trli_instance_fill(*old));
+    TRL_TRY(trli_instance_create(sim->model, program, im->time_scalar, 1, *old, in));
+    for (int v = 0; v < sim->nequations; ++v) (*in)->variable[v] = im->at[v];
+done:
+    return err;
+}
+
+static int nth_implicit(const trl_simulation *sim, int i)
+{
+    for (int v = 0; v < sim->nequations; ++v)
+        if (is_implicit(sim, v) && i-- == 0) return v;
+    return -1;
+}
+
+/* U - B - gamma dt g(U) */
+static trl_err residual(void *data, trli_instance *in, int i, trli_ir_value *value)
+{
+    const struct trli_implicit *im = data;
+    trl_simulation *sim = im->sim;
+    trli_ir *ir = &sim->model->ir;
+    const int v = nth_implicit(sim, i);
+    const trli_equation *eq = &sim->equation[v];
+    trl_err err = TRL_OK;
+    trli_ir_value g;
+    TRL_TRY(trli_lower_at(in, eq->implicit, eq->deck->names, sim->model->variable[v].location, &g));
+    const trli_ir_value rest =
+        trli_ir_binary(ir, TRLI_OP_SUB, trli_ir_field(ir, im->at[v]), trli_ir_field(ir, im->base[v]));
+    *value = trli_ir_binary(ir, TRLI_OP_SUB, rest, trli_ir_binary(ir, TRLI_OP_MUL, trli_ir_scalar(ir, im->scaled), g));
+    err = ir->err;
+done:
+    return err;
+}
+
+static const trl_solver_entry unnamed = TRL_SOLVER_DEFAULTS;
+
+static trl_err add_solver(struct trli_implicit *im)
+{
+    trl_simulation *sim = im->sim;
+    int *variable = trli_new(sim->ctx, (size_t)sim->nequations + 1, sizeof *variable);
+    int *field = trli_new(sim->ctx, (size_t)sim->nequations + 1, sizeof *field), n = 0;
+    const char *names = NULL;
+    const trl_solver_entry *settings = NULL;
+    trl_err err = TRL_OK;
+    if (!variable || !field) TRL_TRY(trli_no_memory(sim->ctx, NULL, "for stages"));
+    for (int v = 0; v < sim->nequations; ++v) {
+        const trl_equation_entry *deck = sim->equation[v].deck;
+        if (!is_implicit(sim, v)) continue;
+        names = names ? trli_model_name(sim->model, "%s, %s", names, deck->name) : deck->name;
+        if (n > 0 && deck->solver != settings)
+            TRL_TRY(trl_fail(sim->ctx, TRL_ERR_INPUT, &deck->place,
+                             "the implicit terms of all equations are solved together: name the same solver for '%s'",
+                             names));
+        settings = deck->solver;
+        variable[n] = v;
+        field[n++] = im->at[v];
+    }
+    const trli_solve_request request = {.names = names,
+                                        .place = sim->equation[variable[0]].implicit->text.place,
+                                        .settings = settings ? settings : &unnamed,
+                                        .n = n,
+                                        .variable = variable,
+                                        .field = field,
+                                        .instance = make_instance,
+                                        .residual = residual,
+                                        .data = im};
+    if (n > 0) TRL_TRY(trli_solver_add(sim, &request, &im->solver));
+done:
+    trli_free(variable);
+    trli_free(field);
+    return err;
+}
+
+/* ---- programs ---- */
+
+static trl_err masked(trl_simulation *sim, trli_instance *in, int v, trli_ir_value *value)
+{
+    const trli_equation *eq = &sim->equation[v];
+    trli_ir_value mask;
+    trl_err err = TRL_OK;
+    if (!sim->model->variable[v].mask) return TRL_OK;
+    TRL_TRY(trli_lower_at(in, eq->mask, eq->deck->names, sim->model->variable[v].location, &mask));
+    *value = trli_ir_select(&sim->model->ir, mask, *value, trli_ir_field(&sim->model->ir, eq->state));
+done:
+    return err;
+}
+
+static trl_err store(trl_simulation *sim, trli_program *program, int v, int field, trli_ir_value value, bool check)
+{
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_program_add_kernel(program, sim->equation[v].deck->name, 1, &field, &value, check ? &v : NULL));
+    TRL_TRY(trli_program_add_root(program, field));
+done:
+    return err;
+}
+
+static trli_ir_value add_term(trli_ir *ir, trli_ir_value sum, double factor, trli_ir_value slope)
+{
+    if (factor == 0 || slope < 0) return sum;
+    const trli_ir_value term = trli_ir_binary(ir, TRLI_OP_MUL, trli_ir_constant(ir, factor), slope);
+    return sum < 0 ? term : trli_ir_binary(ir, TRLI_OP_ADD, sum, term);
+}
+
+/* What stage s gives of an equation, and the next stage's base or the new value. */
+static trl_err compile_equation(struct trli_implicit *im, trli_instance *in, int s, int v)
+{
+    trl_simulation *sim = im->sim;
+    const trl_integrator *m = sim->integrator;
+    const trli_equation *eq = &sim->equation[v];
+    const trl_location location = sim->model->variable[v].location;
+    const int n = sim->nequations, next = s + 1;
+    trli_ir *ir = &sim->model->ir;
+    trli_ir_value f = TRLI_NO_VALUE, g = TRLI_NO_VALUE, sum = TRLI_NO_VALUE;
+    trli_program *program = sim->part[s];
+    trl_err err = TRL_OK;
+    bool of_f = im->f[s * n + v] >= 0 || explicit_factor(m, next, s) != 0,
+         of_g = is_implicit(sim, v) && (im->g[s * n + v] >= 0 || (next < m->stages && m->diagonal[next][s] != 0));
+    if (of_f) TRL_TRY(trli_lower_at(in, eq->ddt, eq->deck->names, location, &f));
+    if (of_g && s == 0) TRL_TRY(trli_lower_at(in, eq->implicit, eq->deck->names, location, &g));
+    if (of_g && s > 0)
+        g = trli_ir_binary(
+            ir, TRLI_OP_DIV,
+            trli_ir_binary(ir, TRLI_OP_SUB, trli_ir_field(ir, im->at[v]), trli_ir_field(ir, im->base[v])),
+            trli_ir_scalar(ir, im->scaled));
+    if (im->f[s * n + v] >= 0) TRL_TRY(store(sim, program, v, im->f[s * n + v], f, false));
+    if (im->g[s * n + v] >= 0) TRL_TRY(store(sim, program, v, im->g[s * n + v], g, false));
+    for (int k = 0; k <= s; ++k) {
+        const int at = k * n + v;
+        sum = add_term(ir, sum, explicit_factor(m, next, k), k == s ? f : trli_ir_field(ir, im->f[at]));
+        if (is_implicit(sim, v) && next < m->stages)
+            sum = add_term(ir, sum, m->diagonal[next][k],
+                           k == s           ? g
+                           : im->g[at] >= 0 ? trli_ir_field(ir, im->g[at])
+                                            : TRLI_NO_VALUE);
+    }
+    trli_ir_value value = trli_ir_field(ir, next < m->stages ? eq->state : im->at[v]);
+    if (sum >= 0)
+        value = trli_ir_binary(ir, TRLI_OP_ADD, value,
+                               trli_ir_binary(ir, TRLI_OP_MUL, trli_ir_scalar(ir, TRLI_SCALAR_DT), sum));
+    if (next == m->stages) TRL_TRY(masked(sim, in, v, &value));
+    TRL_TRY(store(sim, program, v, next < m->stages ? im->next_base[v] : eq->next, value, next == m->stages));
+    if (s == 0) TRL_TRY(store(sim, program, v, im->at[v], trli_ir_field(ir, eq->state), false));
+done:
+    return err;
+}
+
+static trl_err compile_stage(struct trli_implicit *im, int s)
+{
+    trl_simulation *sim = im->sim;
+    const trl_integrator *m = sim->integrator;
+    const bool last = s + 1 == m->stages;
+    const char *name = last ? TRLI_STEP_PROGRAM : trli_model_name(sim->model, "%s, stage %d", TRLI_STEP_PROGRAM, s + 1);
+    trli_instance *start = NULL, *in = NULL, *after = NULL;
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_program_create(sim->model, name, &sim->part[s]));
+    TRL_TRY(trli_instance_of_state(sim, sim->part[s], &start));
+    TRL_TRY(trli_instance_fill(start));
+    if (s > 0) {
+        TRL_TRY(trli_instance_create(sim->model, sim->part[s], sim->stage_time[s], s, start, &in));
+        for (int v = 0; v < sim->nequations; ++v) in->variable[v] = im->at[v];
+        TRL_TRY(trli_instance_fill(in));
+    }
+    TRL_TRY(trli_instance_prepare(in ? in : start));
+    for (int v = 0; v < sim->nequations; ++v) TRL_TRY(compile_equation(im, in ? in : start, s, v));
+    if (!last) goto done;
+    TRL_TRY(trli_instance_create(sim->model, sim->part[s], sim->stage_time[m->stages], m->stages, start, &after));
+    for (int v = 0; v < sim->nequations; ++v) after->variable[v] = sim->equation[v].next;
+    TRL_TRY(trli_instance_planes(after, true));
+done:
+    trli_instance_destroy(&after);
+    trli_instance_destroy(&in);
+    trli_instance_destroy(&start);
+    return err;
+}
+
+/* U_s = B_s where no term is implicit, with what conditions set at points on sides. */
+static trl_err compile_take(struct trli_implicit *im)
+{
+    trl_simulation *sim = im->sim;
+    trli_instance *in = NULL, *old = NULL;
+    bool any = false;
+    trl_err err = TRL_OK;
+    for (int v = 0; v < sim->nequations; ++v) any |= !is_implicit(sim, v);
+    if (!any) return TRL_OK;
+    TRL_TRY(trli_program_create(sim->model, "explicit values", &im->take));
+    TRL_TRY(make_instance(im, im->take, &in, &old));
+    for (int v = 0; v < sim->nequations; ++v) {
+        trli_ir_value value = trli_ir_field(&sim->model->ir, im->base[v]);
+        if (is_implicit(sim, v)) continue;
+        TRL_TRY(masked(sim, in, v, &value));
+        TRL_TRY(store(sim, im->take, v, im->at[v], value, false));
+    }
+    TRL_TRY(trli_instance_planes(in, false));
+done:
+    trli_instance_destroy(&in);
+    trli_instance_destroy(&old);
+    return err;
+}
+
+static int *list_of(trl_simulation *sim, int n)
+{
+    return trli_model_keep(sim->model, ((size_t)n + 1) * sizeof(int));
+}
+
+trl_err trli_compile_implicit(trl_simulation *sim)
+{
+    const trl_integrator *m = sim->integrator;
+    const int n = sim->nequations;
+    struct trli_implicit *im = sim->implicit = trli_model_keep(sim->model, sizeof *im);
+    trl_err err = TRL_OK;
+    if (!im) return sim->model->ir.err;
+    *im = (struct trli_implicit){.sim = sim,
+                                 .at = list_of(sim, n),
+                                 .base = list_of(sim, n),
+                                 .next_base = list_of(sim, n),
+                                 .f = list_of(sim, m->stages * n),
+                                 .g = list_of(sim, m->stages * n),
+                                 .scaled = trli_model_add_scalar(sim->model, 0),
+                                 .time_scalar = trli_model_add_scalar(sim->model, 0)};
+    TRL_TRY(sim->model->ir.err);
+    sim->stage_time[0] = TRLI_SCALAR_STEP_TIME;
+    for (int s = 1; s <= m->stages; ++s) sim->stage_time[s] = trli_model_add_scalar(sim->model, 0);
+    TRL_TRY(add_fields(im));
+    TRL_TRY(add_solver(im));
+    TRL_TRY(compile_take(im));
+    for (int s = 0; s < m->stages; ++s) TRL_TRY(compile_stage(im, s));
+    sim->step = sim->part[m->stages - 1];
+done:
+    return err;
+}
+
+/* ---- running ---- */
+
+static void swap_bases(const struct trli_implicit *im)
+{
+    for (int v = 0; v < im->sim->nequations; ++v) trli_frame_swap(im->sim->frame, im->base[v], im->next_base[v]);
+}
+
+trl_err trli_implicit_step(trl_simulation *sim, const trli_next_step *next)
+{
+    struct trli_implicit *im = sim->implicit;
+    const trl_integrator *m = sim->integrator;
+    double *scalar = sim->frame->scalar;
+    trl_err err = TRL_OK;
+    scalar[im->scaled] = gamma_of(m) * next->dt;
+    for (int s = 0; s < m->stages; ++s) {
+        const bool last = s + 1 == m->stages;
+        scalar[im->time_scalar] = scalar[sim->stage_time[s]];
+        if (s > 0 && im->take) TRL_TRY(trli_run_checked(sim, im->take, next->number, next->time, false));
+        if (s > 0 && im->solver) TRL_TRY(trli_solver_run(im->solver, next->number, scalar[im->time_scalar]));
+        TRL_TRY(trli_run_checked(sim, sim->part[s], next->number, next->time, last ? sim->problem->nan_check : false));
+        if (!last) swap_bases(im);
+    }
+done:
+    return err;
+}
+
+void trli_implicit_equalise(trl_simulation *sim)
+{
+    if (sim->implicit && sim->implicit->solver) trli_solver_equalise(sim->implicit->solver);
+}
+
+void trli_implicit_begin(trl_simulation *sim)
+{
+    if (sim->implicit && sim->implicit->solver) trli_solver_clear(sim->implicit->solver);
+}
+
+void trli_implicit_destroy(trl_simulation *sim)
+{
+    if (sim->implicit && sim->implicit->solver) trli_solver_destroy(&sim->implicit->solver);
+    sim->implicit = NULL;
+}
+
+void trli_implicit_mark_fields(const trl_simulation *sim, bool *needed)
+{
+    const struct trli_implicit *im = sim->implicit;
+    if (!im) return;
+    if (im->solver) trli_solver_mark_fields(im->solver, needed);
+    for (int v = 0; v < sim->nequations; ++v) needed[im->at[v]] = needed[im->base[v]] = true;
+    for (int i = 0; i < sim->integrator->stages * sim->nequations; ++i) {
+        if (im->f[i] >= 0) needed[im->f[i]] = true;
+        if (im->g[i] >= 0) needed[im->g[i]] = true;
+    }
+}
+
+/* ---- which terms are implicit ---- */
+
+static const char *const methods_for = "beuler, ark3 or ark4, or if all terms are implicit cn, esdirk2, esdirk3 or "
+                                       "esdirk4";
+
+trl_err trli_split_terms(trl_simulation *sim)
+{
+    const trl_problem *p = sim->problem;
+    const trl_integrator *m = sim->integrator;
+    static const trl_text zero = {.chars = "0"};
+    trl_err err = TRL_OK;
+    for (int v = 0; v < p->nequations; ++v) {
+        trli_equation *eq = &sim->equation[v];
+        const trl_value *terms = &eq->deck->implicit;
+        if (terms->count && !m->implicit)
+            return trl_fail(sim->ctx, TRL_ERR_INPUT, &terms->place,
+                            "%s advances no implicit terms, as those of '%s': use %s", trl_method_name(p->time.method),
+                            eq->deck->name, methods_for);
+        if (!m->implicit) continue;
+        if (eq->solve || p->nsensitivities || p->time.adaptive)
+            return trl_fail(sim->ctx, TRL_ERR_INPUT, &p->time.method_place,
+                            "%s does not go with %s yet: use an explicit method", trl_method_name(p->time.method),
+                            eq->solve ? "equations that are solved" : "sensitivities");
+        if (terms->count && eq->deck->ddt.count && !m->imex)
+            return trl_fail(sim->ctx, TRL_ERR_INPUT, &terms->place,
+                            "%s advances no explicit terms, as those of '%s': use %s", trl_method_name(p->time.method),
+                            eq->deck->name, methods_for);
+        if (terms->count) {
+            TRL_TRY(trli_formula_of(sim, terms->text, &eq->implicit));
+        } else if (m->all_implicit) {
+            eq->implicit = eq->ddt;
+            TRL_TRY(trli_formula_of(sim, &zero, &eq->ddt));
+        }
+    }
+done:
+    return err;
+}
