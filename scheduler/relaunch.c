@@ -12,7 +12,7 @@
 enum {
     KEPT = 12,     /* graphs: time levels rotate, and alarms alternate */
     WARM_UP = 3,   /* times that calls enqueue by themselves: placements that are tried do not last longer */
-    LANES = 8,     /* of a graph: more take longer to launch than they gain */
+    LANES = 16,    /* of a graph: more take longer to launch than they gain */
     SCALARS = 2,   /* the argument that changes most often */
     ALIGNMENT = 16 /* of arguments, bytes */
 };
