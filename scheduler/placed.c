@@ -408,6 +408,7 @@ static trl_err find_parts(trli_placed *p)
     const trl_graph *graph = p->logical;
     p->part = trli_new(graph->ctx, (size_t)graph->handles.count + 1, sizeof *p->part);
     if (!p->part) return trli_no_memory(graph->ctx, NULL, "for a placed graph");
+    for (int64_t h = 0; h < graph->handles.count; ++h) p->part[h] = -1;
     for (int32_t a = 0; a < graph->access_first[graph->task_count]; ++a)
         p->part[graph->access[a].handle] = graph->access[a].part;
     return TRL_OK;

@@ -77,7 +77,7 @@ typedef struct trli_placed {
     trli_list provisions;     /* trli_provision */
     uint16_t *changed; /* [logical handles] spaces in which a run overwrites the data that was there when it began */
 #ifdef TRL_POISON
-    int32_t *part; /* [logical handles] of the data, as the last access names it */
+    int32_t *part; /* [logical handles] of the data, as the last access names it; -1: no task touches it */
 #endif
     /* Of all runs: number of copies, and their bytes. */
     int64_t copies[TRL_WAYS], bytes[TRL_WAYS];

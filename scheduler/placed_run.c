@@ -530,7 +530,7 @@ static void poison(const trli_run_state *run, int32_t handle, int space)
     trl_memory_box box[TRL_MEMORY_BOXES];
     const uint32_t *valid = valid_of(p, run->frame, handle);
     if (space > 0 && (is_lost(p, space) || trli_device_of(p->devices, space)->kind != TRL_KIND_MOCK)) return;
-    if (!valid || *valid >> space & 1) return;
+    if (!valid || *valid >> space & 1 || p->part[handle] < 0) return;
     const int n = memory->locate(memory->data, run->frame, handle_of(p, handle)->key, p->part[handle], space, box);
     for (int i = 0; i < n; ++i) fill_with_nan(&box[i]);
 }

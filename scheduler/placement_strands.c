@@ -103,6 +103,22 @@ static void join_readers(strands *s, int32_t *reader, int32_t *size)
     }
 }
 
+/* A task that is alone, and makes what nobody reads, joins the one that overwrites it. latest: [handles] the value that
+ * was made last, or 0. */
+static void join_writers(strands *s, const int32_t *reader, const int32_t *size, int32_t *latest)
+{
+    const trli_place_graph *g = s->graph;
+    for (int32_t t = 0; t < g->tasks; ++t)
+        for (int32_t a = g->access_first[t]; a < g->access_first[t + 1]; ++a) {
+            const int32_t makes = s->values->makes[a], before = latest[g->access[a].handle];
+            if (makes < 0) continue;
+            latest[g->access[a].handle] = makes;
+            if (before == 0 || before == makes || reader[before] != 0) continue;
+            const int32_t writer = s->values->writer[s->values->writer_first[before]];
+            if (size[writer] == 1) join(s, writer, t);
+        }
+}
+
 trl_err trli_strands_find(trl_context *ctx, const trli_place_graph *graph, const trli_values *values, int32_t *strand,
                           int32_t *count)
 {
@@ -117,6 +133,7 @@ trl_err trli_strands_find(trl_context *ctx, const trli_place_graph *graph, const
                  .seen = trli_scratch_new(&scratch, tasks, sizeof *s.seen)};
     int32_t *reader = trli_scratch_new(&scratch, (size_t)values->count, sizeof *reader);
     int32_t *size = trli_scratch_new(&scratch, tasks, sizeof *size);
+    int32_t *latest = trli_scratch_new(&scratch, (size_t)graph->handles, sizeof *latest);
     *count = 0;
     if (scratch.failed) {
         trli_scratch_free(&scratch);
@@ -125,6 +142,7 @@ trl_err trli_strands_find(trl_context *ctx, const trli_place_graph *graph, const
     count_bytes(&s);
     for (int32_t t = 0; t < graph->tasks; ++t) join_makers_of(&s, t);
     join_readers(&s, reader, size);
+    join_writers(&s, reader, size, latest);
     for (int32_t t = 0; t < graph->tasks; ++t) {
         const int32_t root = root_of(&s, t);
         strand[t] = root == t ? (*count)++ : strand[root];

@@ -146,12 +146,13 @@ static double ratio_to_best(uint64_t seed)
     uint64_t state = seed;
     uint8_t executor[MOST_TASKS];
     uint16_t valid[MOST_TASKS];
-    int32_t unit[MOST_TASKS];
+    int32_t unit[MOST_TASKS], follows[MOST_TASKS];
     const int executors = seed % 2 ? 2 : 3 + place_below(&state, 2);
     const trli_platform machine = random_machine(&state, executors);
     const int32_t tasks = 1 + place_below(&state, most[executors]);
     place_graph *g = seed % 5 ? random_dag(&state, tasks, executors, 6) : place_random(&state, tasks, 4, executors);
     if (seed % 3 == 0) place_random_valid(&state, g, valid);
+    if (seed % 6 == 0) place_random_rotation(&state, g, follows);
     place_units(g, unit);
     agree_on_eligibility(g, unit);
     exhaustion x = {.g = g, .machine = &machine, .unit = unit, .best = 1e30};
@@ -180,11 +181,14 @@ static void check_random_assignment(uint64_t seed, trli_placement_kind kind)
 {
     uint64_t state = seed;
     uint8_t executor[MOST_TASKS], again[MOST_TASKS];
-    int32_t unit[MOST_TASKS];
+    int32_t unit[MOST_TASKS], follows[8];
+    uint16_t valid[8];
     const int executors = 1 + place_below(&state, 5);
     const trli_platform machine = random_machine(&state, executors);
     place_graph *g = place_random(&state, 1 + place_below(&state, MOST_TASKS), 8, executors);
     random_times(&state, g);
+    place_random_valid(&state, g, valid);
+    place_random_rotation(&state, g, follows);
     place_units(g, unit);
     agree_on_eligibility(g, unit);
     assign(g, &machine, kind, executor);
