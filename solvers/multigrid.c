@@ -245,7 +245,8 @@ trl_err trli_multigrid_compile(trli_solver *s)
     TRL_TRY(trl_loop_create(s->sim->ctx, s->sim->workers, &m->loop));
     for (; m->n < LEVELS_MOST && coarsen(m->level[m->n - 1].solver, &grid, &coarse); grid = coarse) {
         const trl_layout *layout = m->n == 1 ? s->sim->layout : NULL;
-        TRL_TRY(trli_transfer_create(s->sim->ctx, layout, &grid, &coarse, factor, &m->level[m->n - 1].transfer));
+        TRL_TRY(trli_transfer_create(s->sim->ctx, layout, &grid, &coarse, factor, trl_loop_workers(m->loop),
+                                     &m->level[m->n - 1].transfer));
         if (layout && layout->npatches > 1 && !m->level[0].transfer->gathers) TRL_TRY(compile_ghosts(&m->level[0]));
         ++m->n;
         TRL_TRY(make_level(s, &coarse, &m->level[m->n - 1]));

@@ -38,13 +38,15 @@ typedef struct trli_axis_transfer {
 
 typedef struct trli_grid_transfer {
     trli_axis_transfer axis[3];
-    bool gathers;   /* patches of the fine grid are thinner than it reaches */
+    bool gathers;  /* patches of the fine grid are thinner than it reaches */
+    double **line; /* [workers] a row of values */
+    double *lines;
     double *buffer; /* of values of all ranks; NULL: none are brought together */
 } trli_grid_transfer;
 
 /* layout: of the fine grid; NULL: every rank has all of it. factor: by side, x- x+ ... */
 TRL_NODISCARD trl_err trli_transfer_create(trl_context *ctx, const trl_layout *layout, const trl_grid *fine,
-                                           const trl_grid *coarse, const double factor[6],
+                                           const trl_grid *coarse, const double factor[6], int workers,
                                            trli_grid_transfer **transfer);
 void trli_transfer_destroy(trli_grid_transfer **transfer);
 /* Restrict a field of the fine frame, with two layers of ghosts where its layout is cut, to one of the coarse frame.

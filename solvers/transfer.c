@@ -98,8 +98,18 @@ static trl_err make_axis(trl_context *ctx, trli_axis_transfer *t, int fine, int 
     return TRL_OK;
 }
 
+/* A row of values for each worker. */
+static trl_err make_lines(trl_context *ctx, trli_grid_transfer *t, int workers, size_t values)
+{
+    t->line = trli_new(ctx, (size_t)workers, sizeof *t->line);
+    t->lines = trli_new(ctx, (size_t)workers * values, sizeof *t->lines);
+    if (!t->line || !t->lines) return trli_no_memory(ctx, NULL, "for a transfer between grids");
+    for (int w = 0; w < workers; ++w) t->line[w] = t->lines + (size_t)w * values;
+    return TRL_OK;
+}
+
 trl_err trli_transfer_create(trl_context *ctx, const trl_layout *layout, const trl_grid *fine, const trl_grid *coarse,
-                             const double factor[6], trli_grid_transfer **transfer)
+                             const double factor[6], int workers, trli_grid_transfer **transfer)
 {
     trl_err err = TRL_OK;
     trli_grid_transfer *t = *transfer = trli_new(ctx, 1, sizeof *t);
@@ -110,6 +120,7 @@ trl_err trli_transfer_create(trl_context *ctx, const trl_layout *layout, const t
         t->buffer = trli_new(ctx, (size_t)points_of(t->gathers ? fine : coarse), sizeof *t->buffer);
         if (!t->buffer) return trli_no_memory(ctx, NULL, "for a transfer between grids");
     }
+    TRL_TRY(make_lines(ctx, t, workers, (size_t)fine->cells[0] + 2 * TRLI_TRANSFER_DEPTH + 2));
     for (int a = 0; a < 3; ++a)
         TRL_TRY(make_axis(ctx, &t->axis[a], (int)fine->cells[a], (int)coarse->cells[a], fine->periodic[a],
                           factor + (ptrdiff_t)2 * a));
@@ -129,7 +140,11 @@ void trli_transfer_destroy(trli_grid_transfer **transfer)
         trli_free(t->axis[a].centre);
         trli_free(t->axis[a].back);
     }
-    if (t) trli_free(t->buffer);
+    if (t) {
+        trli_free(t->buffer);
+        trli_free(t->line);
+        trli_free(t->lines);
+    }
     trli_free(t);
 }
 
@@ -154,21 +169,34 @@ static double *coarse_at(const job *w, int i, int j, int k)
     return (double *)w->coarse.at + trl_array_offset(&w->coarse, i, j, k);
 }
 
-static double restricted(const job *w, int i, int j, int k)
+/* line[i - begin] += weight * fine value i of a row along x. */
+static void add_row(const job *w, double *line, int begin, int end, const double *row, double weight)
+{
+    const int n = w->t->axis[0].fine, lo = w->whole && begin < 0 ? 0 : begin, hi = w->whole && end > n ? n : end;
+    const double *from = w->whole ? row : row - w->first[0];
+    for (int i = begin; i < lo; ++i) line[i - begin] += weight * row[i + n];
+    for (int i = lo; i < hi; ++i) line[i - begin] += weight * from[i];
+    for (int i = hi; i < end; ++i) line[i - begin] += weight * row[i - n];
+}
+
+/* Across x first: the sum of rows is a row. */
+static void restrict_row(const job *w, double *line, int j, int k)
 {
     const trli_axis_transfer *x = &w->t->axis[0], *y = &w->t->axis[1], *z = &w->t->axis[2];
-    const double *fine = w->fine.at;
-    double sum = 0;
+    const int last = w->hi[0] - 1, begin = x->first[w->lo[0]], end = x->first[last] + x->count[last];
+    double *to = coarse_at(w, 0, j, k);
+    memset(line, 0, (size_t)(end - begin) * sizeof *line);
     for (int c = 0; c < z->count[k]; ++c)
         for (int b = 0; b < y->count[j]; ++b) {
-            const double weight = z->back[k][c] * y->back[j][b];
-            const int at[2] = {wrapped(w, 1, y->first[j] + b), wrapped(w, 2, z->first[k] + c)};
-            double row = 0;
-            for (int a = 0; a < x->count[i]; ++a)
-                row += x->back[i][a] * fine[trl_array_offset(&w->fine, wrapped(w, 0, x->first[i] + a), at[0], at[1])];
-            sum += weight * row;
+            const ptrdiff_t at =
+                trl_array_offset(&w->fine, 0, wrapped(w, 1, y->first[j] + b), wrapped(w, 2, z->first[k] + c));
+            add_row(w, line, begin, end, (const double *)w->fine.at + at, z->back[k][c] * y->back[j][b]);
         }
-    return sum;
+    for (int i = w->lo[0]; i < w->hi[0]; ++i) {
+        double sum = 0;
+        for (int a = 0; a < x->count[i]; ++a) sum += x->back[i][a] * line[x->first[i] + a - begin];
+        to[i] = sum + 0.0; /* no negative zero: sums over ranks have none */
+    }
 }
 
 /* Chunks are rows of x. */
@@ -184,11 +212,10 @@ static trl_err restrict_chunk(void *data, int chunk, int chunks, int worker)
     const job *w = data;
     const int ny = w->hi[1] - w->lo[1];
     int begin, end;
-    (void)worker;
     rows_of(w, chunk, chunks, &begin, &end);
     for (int row = begin; row < end; ++row) {
         const int j = w->lo[1] + row % ny, k = w->lo[2] + row / ny;
-        for (int i = w->lo[0]; i < w->hi[0]; ++i) *coarse_at(w, i, j, k) = restricted(w, i, j, k) + 0.0;
+        if (w->hi[0] > w->lo[0]) restrict_row(w, w->t->line[worker], j, k);
     }
     return TRL_OK;
 }
@@ -199,7 +226,6 @@ static trl_err prolong_chunk(void *data, int chunk, int chunks, int worker)
     const trli_axis_transfer *x = &w->t->axis[0], *y = &w->t->axis[1], *z = &w->t->axis[2];
     const int ny = w->hi[1] - w->lo[1];
     int begin, end;
-    (void)worker;
     rows_of(w, chunk, chunks, &begin, &end);
     for (int row = begin; row < end; ++row) {
         const int j = w->lo[1] + row % ny, k = w->lo[2] + row / ny;
@@ -208,15 +234,11 @@ static trl_err prolong_chunk(void *data, int chunk, int chunks, int worker)
         for (int c = 0; c < 4; ++c) from[c] = coarse_at(w, 0, y->from[j][c & 1], z->from[k][c >> 1]);
         double *fine = (double *)w->fine.at +
                        trl_array_offset(&w->fine, 0, j - (int)w->first[1], k - (int)w->first[2]) - w->first[0];
-        for (int i = w->lo[0]; i < w->hi[0]; ++i) {
-            const int a = x->from[i][0], b = x->from[i][1];
-            double low = 0, high = 0;
-            for (int c = 0; c < 4; ++c) {
-                low += weight[c] * from[c][a];
-                high += weight[c] * from[c][b];
-            }
-            fine[i] = x->weight[i][0] * low + x->weight[i][1] * high;
-        }
+        double *line = w->t->line[worker];
+        for (int i = 0; i < x->coarse; ++i)
+            line[i] = weight[0] * from[0][i] + weight[1] * from[1][i] + weight[2] * from[2][i] + weight[3] * from[3][i];
+        for (int i = w->lo[0]; i < w->hi[0]; ++i)
+            fine[i] = x->weight[i][0] * line[x->from[i][0]] + x->weight[i][1] * line[x->from[i][1]];
     }
     return TRL_OK;
 }
