@@ -41,8 +41,9 @@ trl_err trli_launch_prepare(trli_launch *launch, const char *deck)
  */
 static bool is_inherited(const char *variable)
 {
-    static const char *const own[] = {"PMIX_",          "PMI_",          "OMPI_COMM_",    "OMPI_MCA_ess",
-                                      "OMPI_MCA_orte_", "OMPI_UNIVERSE", "OMPI_APP_CTX_", "OMPI_FILE_"};
+    static const char *const own[] = {"PMIX_",         "PMI_",          "OMPI_COMM_",
+                                      "OMPI_MCA_ess",  "OMPI_MCA_pmix", "OMPI_MCA_orte_",
+                                      "OMPI_UNIVERSE", "OMPI_APP_CTX_", "OMPI_FILE_"};
     for (size_t i = 0; i < sizeof own / sizeof *own; ++i)
         if (strncmp(variable, own[i], strlen(own[i])) == 0) return false;
     return true;
