@@ -78,8 +78,8 @@ static void join_makers_of(strands *s, int32_t task)
     }
 }
 
-/* A task that is alone joins the strand that alone reads the most part of what it makes. reader: [values] such a strand,
- * plus one; 0: nobody but the maker reads it; -1: several do. size: [tasks] of a first task's strand. */
+/* A task that is alone joins the strand that alone reads the most part of what it makes. reader: [values] such a
+ * strand, plus one; 0: nobody but the maker reads it; -1: several do. size: [tasks] of a first task's strand. */
 static void join_readers(strands *s, int32_t *reader, int32_t *size)
 {
     const trli_place_graph *g = s->graph;

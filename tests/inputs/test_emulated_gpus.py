@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Part of Trellis, an expression-graph PDE solver framework.
 # ctest: timeout=900
-"""test_gpu.py where there is no GPU: two emulated ones (tests/emulated), each of which gets a patch. The short form has a
-few decks; the long form has random ones, too."""
+"""test_gpu.py where there is no GPU: two emulated ones (tests/emulated), each of which gets a patch. The short form has
+a few decks; the long form has random ones, too."""
 import json
 import os
 import pathlib
