@@ -205,13 +205,16 @@ static void plan_scratch(trli_model *model)
 
 static void find_exchanged_axes(trli_model *model)
 {
+    const trl_layout *layout = model->layout;
     for (int i = 0; i < model->nprograms; ++i)
         for (int s = 0; s < model->program[i]->nsteps; ++s) {
             const trli_step_plan *p = &model->program[i]->plan->step[s];
             for (int e = 0; p->live && e < p->exchanged.n; ++e) {
                 const trl_offsets reach = trl_footprint_hull(&p->exchanged.reach[e]);
-                for (int a = 0; a < 3; ++a)
-                    if (reach.lo[a] < 0 || reach.hi[a] > 0) model->run->exchanged_axes |= 1u << a;
+                for (int a = 0; a < 3; ++a) {
+                    const bool others = layout->counts[a] > 1 || layout->grid.periodic[a];
+                    if (others && (reach.lo[a] < 0 || reach.hi[a] > 0)) model->run->exchanged_axes |= 1u << a;
+                }
             }
         }
 }
