@@ -21,7 +21,6 @@ import placements
 import random_decks
 import random_odes
 
-RANKS = ["mpirun", "-n", "2"]
 METHODS = ["euler", "ssprk2", "ssprk3", "dp5", "rk4", "leapfrog", "bs3"]
 IMPLICIT = ["beuler", "ark3"]
 
@@ -55,16 +54,17 @@ def run(options, deck, folder, settings, out):
     """What the report says of all fields and errors, and the series, or the way the run ended."""
     report = folder / "report.json"
     report.unlink(missing_ok=True)
-    command = RANKS if "ranks" in settings else []
+    ranks = [s.removeprefix("ranks=") for s in settings if s.startswith("ranks=")]
+    command = ["mpirun", "--oversubscribe", "--bind-to", "none", "-n", ranks[0]] if ranks else []
     command = command + [
         options.trellis, "run",
         str(deck), "--quiet", "--report",
         str(report), "--set", f"output.directory={folder / out}", "--set", "run.threads=2"
     ]  # settings after it win; on many cores, all of them for each of many jobs are too many
-    for setting in [s for s in settings if s != "ranks" and not s.startswith("TRL_")]:
+    for setting in [s for s in settings if not s.startswith(("ranks=", "TRL_"))]:
         command += ["--set", setting]
     environment = {"OMPI_MCA_ess_singleton_isolated": "1", **os.environ, **placements.environment(settings)}
-    if "ranks" not in settings:  # no daemon; Open MPI names its folder as that of other such runs
+    if not ranks:  # no daemon; Open MPI names its folder as that of other such runs
         environment["OMPI_MCA_orte_tmpdir_base"] = str(folder)
     done = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True,
                           check=False, timeout=600)
@@ -101,6 +101,15 @@ def ways_on_gpus(rng, dim, ways):
     return [["run.fusion=none", "run.compile=never", "run.threads=1", "run.devices=cpu"], *chosen]
 
 
+def on_ranks(rng):
+    """Ranks, and how they exchange."""
+    return [
+        f"ranks={rng.choice([2, 2, 3, 4, 8])}", f"run.passes.overlap={rng.choice(['true', 'true', 'false'])}",
+        f"run.passes.shared={rng.choice(['true', 'false'])}", f"run.threads={rng.choice([1, 1, 2])}",
+        f"run.time_blocking={rng.choice([1, 1, 3])}"
+    ]
+
+
 def ways_of(rng, number, dim, options):
     """The reference, then ways that are compared with it, the last ones chosen for where tasks are done. In the quick
     form half of the decks are compiled: of eight in a row one of each kind."""
@@ -121,14 +130,14 @@ def ways_of(rng, number, dim, options):
     ]
     if dim > 1:
         ways.append(["run.fusion=full", "run.compile=never", patches, f"run.time_blocking={rng.choice([2, 3, 5])}"])
-    if rng.random() < 0.15:
-        ways.append(["ranks", "run.compile=never"])
+    if rng.random() < options.ranks:
+        ways.append(on_ranks(rng) + [f"run.compile={'never' if options.quick else rng.choice(['never', 'always'])}"])
     if options.quick and (number + number // 4) % 2:
         del ways[3]
     if rng.random() < 0.1 and not options.quick:  # costly: each formula is a kernel
         ways.append([f"run.fusion={rng.choice(['node', 'none'])}", "run.compile=always"])
-    elsewhere = [["run.compile=never", *rng.choice([[], [patches], ["run.fusion=node"], ["ranks"], ["ranks", patches]])]
-                 for _ in range(options.placed)]
+    more = [[], [patches], ["run.fusion=node"], ["ranks=2"], ["ranks=2", patches]]
+    elsewhere = [["run.compile=never", *rng.choice(more)] for _ in range(options.placed)]
     for way in ways[1:] + elsewhere:
         way.append(f"output.compression={rng.choice(['off', 1, 9])}")
         if way in elsewhere or rng.random() < 0.5:
@@ -205,6 +214,7 @@ def compare(options, number):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     long = "TRL_TEST_LONG" in os.environ
+    parser.add_argument("--ranks", type=float, default=0.3, help="how often there is a way on several ranks")
     parser.add_argument("--decks", type=int, default=48 if long else 8, help="how many")
     parser.add_argument("--placed", type=int, default=3 if long else 1, help="how many more ways on mock devices")
     parser.add_argument("--placed-only", action="store_true", help="leave out the others")

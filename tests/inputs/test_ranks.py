@@ -1,0 +1,116 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# Part of Trellis, an expression-graph PDE solver framework.
+# ctest: timeout=300
+"""Random decks on 1 to 8 ranks, in 1 to 64 patches, with and without overlap, shared memory, time blocks and threads:
+every field has the same hash. Ranks outnumber the cores, so that messages come late and in any order."""
+import argparse
+import json
+import os
+import pathlib
+import random
+import subprocess
+import sys
+import tempfile
+
+TERMS = [
+    "laplacian({f})", "div((1 + 0.1*{f})*grad({f}))", "0.1*laplacian({f})*{g}", "-div(advective_flux({f}, velocity))",
+    "div(0.5*grad({f})) + 0.1*{g}*(1 - {g})", "0.02*laplacian({f}) + sin({g})"
+]
+CONDITIONS = ["{dirichlet: 0.3}", "{neumann: 0.1}", "{dirichlet: 'x + t'}"]
+
+
+def deck_of(rng):
+    dim = rng.choice([2, 3, 3])
+    periodic = [True] * dim if rng.random() < 0.5 else [rng.random() < 0.5 for _ in range(dim)]
+    cells = [rng.randint(12, 16), *[rng.randint(20, 32) for _ in range(dim - 1)]]
+    lines = [
+        "trellis: 1",
+        f"grid: {{cells: {cells}, periodic: {json.dumps(periodic)}}}",
+        f"expressions: {{velocity: {[0.5, -0.25, 0.75][:dim]}}}", "equations:"
+    ]
+    for f, g in (("a", "b"), ("b", "a")):
+        wave = "*".join(f"cos(2*pi*{axis})" for axis in "xyz"[:dim])
+        lines += [f"  {f}:", f"    initial: \"0.5 + 0.2*{wave}\"", f"    ddt: \"{rng.choice(TERMS).format(f=f, g=g)}\""]
+        sides = [s for a, axis in enumerate("xyz"[:dim]) if not periodic[a] for s in (axis + "-", axis + "+")]
+        if sides:
+            lines.append("    boundary:")
+            lines += [f"      {s}: {rng.choice(CONDITIONS)}"
+                      for s in sides]
+    lines += [
+        f"time: {{method: {rng.choice(['euler', 'rk4', 'ssprk3'])}, dt: 1.0e-5, end: 1}}",
+        "run: {compile: never}"
+    ]
+    return "\n".join(lines) + "\n", dim
+
+
+def cut(rng, dim, least):
+    """Patches along each axis, at least so many, at most 64; often none along x, where kernels are not cut."""
+    while True:
+        patches = [rng.choice([1, 1, 2, 3]), *[rng.randint(1, 6) for _ in range(dim - 1)]]
+        count = 1
+        for n in patches:
+            count *= n
+        if least <= count <= 64:
+            return patches
+
+
+def way(rng, dim):
+    ranks = rng.choice([2, 2, 3, 4, 5, 8])
+    settings = [
+        f"run.passes.overlap={rng.choice(['true', 'true', 'false'])}",
+        f"run.passes.shared={rng.choice(['true', 'false'])}", f"run.threads={rng.choice([1, 1, 2])}",
+        f"run.time_blocking={rng.choice([1, 1, 3])}"
+    ]
+    if rng.random() < 0.5:
+        settings.append(f"grid.patches={cut(rng, dim, ranks)}")
+    return ranks, settings
+
+
+def run(trellis, folder, ranks, settings):
+    report = folder / "report.json"
+    report.unlink(missing_ok=True)
+    command = ["mpirun", "--oversubscribe", "--bind-to", "none", "-n", str(ranks), trellis, "run", "deck.yaml",
+               "--quiet", "--steps", "6", "--report", str(report), "--set", "output.directory=out"]
+    for setting in settings:
+        command += ["--set", setting]
+    done = subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
+                          timeout=120)
+    if done.returncode:
+        return done.returncode, done.stderr
+    fields = json.loads(report.read_text(encoding="utf-8"))["fields"]
+    return 0, {name: field["hash"] for name, field in fields.items()}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--decks", type=int, default=20 if "TRL_TEST_LONG" in os.environ else 2)
+    parser.add_argument("--ways", type=int, default=2, help="of each deck")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--trellis", default=os.environ.get("TRELLIS", "trellis"))
+    options = parser.parse_args()
+    compared = 0
+    for number in range(options.decks):
+        rng = random.Random(options.seed * 1000003 + number)
+        text, dim = deck_of(rng)
+        with tempfile.TemporaryDirectory(dir=".") as name:
+            folder = pathlib.Path(name).resolve()
+            (folder / "deck.yaml").write_text(text, encoding="utf-8")
+            code, first = run(options.trellis, folder, 1, [])
+            if code:
+                sys.exit(f"{text}\nfails on one rank: {first}")
+            for ranks, settings in [way(rng, dim) for _ in range(options.ways)]:
+                code, found = run(options.trellis, folder, ranks, settings)
+                if code == 2 and "patches" in found:  # too thin for the stencils
+                    continue
+                if code or found != first:
+                    sys.exit(f"{text}\nseed {options.seed}, deck {number}: {ranks} ranks with {settings}: {found}\n"
+                             f"one rank: {first}")
+                compared += 1
+    print(f"{options.decks} decks, {compared} ways on several ranks: the same hashes")
+    if compared < options.decks:
+        sys.exit("too few ways ran")
+
+
+if __name__ == "__main__":
+    main()
