@@ -27,7 +27,13 @@ static trli_extension extension_of(const trli_analysis *an, int field)
         }
         return e;
     }
-    if (d->inner.n) e.inner = d->inner;
+    if (d->inner.n) {
+        const trl_offsets hull = trl_footprint_hull(&d->inner), owned = {{0, 0, 0}, {0, 0, 0}};
+        bool holds = true;
+        e.inner = d->inner;
+        for (int a = 0; a < 3; ++a) holds &= hull.lo[a] <= 0 && hull.hi[a] >= 0;
+        if (!holds) trl_footprint_add(&e.inner, &owned); /* points owned are computed in any case (trli_step_box) */
+    }
     e.side = d->side;
     e.corner = d->corner;
     return e;

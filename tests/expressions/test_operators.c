@@ -445,11 +445,37 @@ START_TEST(operators_in_three_dimensions_match_their_definitions)
 }
 END_TEST
 
+/* What is read of a value beyond the points owned, on one side only, is there with the points owned in between, which
+ * are computed with it. */
+START_TEST(what_reaches_to_one_side_has_all_that_it_is_made_of)
+{
+    static const char *const fusions[] = {"none", "node", "full"};
+    uint64_t hash[3];
+    for (int i = 0; i < 3; ++i) {
+        new_deck();
+        say("grid: {cells: [8, 7, 13], periodic: [true, false, true]}\n"
+            "stencils: {moved: {from: xface, to: yedge, points: [[[1, -1, -1], -0.25]]}}\n"
+            "expressions: {twice: \"2*e\"}\n"
+            "equations: {e: {location: yedge, initial: \"random(3)\", ddt: \"moved(at(twice, xface))\",\n"
+            "  boundary: {y-: {dirichlet: 0}, y+: {dirichlet: 0}}}}\n"
+            "time: {method: euler, dt: 0.01, steps: 1}\nrun: {fusion: %s, compile: never}\n",
+            fusions[i]);
+        ck_ok(open_problem());
+        ck_ok(run_steps(1));
+        hash[i] = hash_of("e");
+        close_problem();
+    }
+    ck_assert_uint_eq(hash[0], hash[1]);
+    ck_assert_uint_eq(hash[0], hash[2]);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, operators_in_one_dimension_match_their_definitions);
     tcase_add_test(tc, operators_in_two_dimensions_match_their_definitions);
     tcase_add_test(tc, operators_in_three_dimensions_match_their_definitions);
+    tcase_add_test(tc, what_reaches_to_one_side_has_all_that_it_is_made_of);
 }
 
 TRL_TEST_MAIN("operators", add_tests)
