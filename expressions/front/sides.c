@@ -108,7 +108,7 @@ static trl_err add_steps(trli_arranging *ar)
         return trli_no_memory_for_sides(ar->model);
     for (int v = 0; v < ar->model->nvariables && !ar->in->fill.filled; ++v)
         if (ar->in->variable[v] >= 0) ar->variable_of[ar->in->variable[v]] = v;
-    memcpy(ar->step, program->step + ar->first, (size_t)ar->nsteps * sizeof *ar->step);
+    if (ar->nsteps > 0) memcpy(ar->step, program->step + ar->first, (size_t)ar->nsteps * sizeof *ar->step);
     for (int i = 0; i < ar->nsteps; ++i) TRL_TRY(trli_side_item(ar, &(trli_item){.kind = TRLI_ITEM_STEP, .step = i}));
 done:
     return err;
