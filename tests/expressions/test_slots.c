@@ -108,6 +108,18 @@ static bool check_plan(const char *path, int nsets, const char *const *set)
     return bytes_unshared() > live;
 }
 
+/* Whether a deck has a time, in steps of a dt of its own, and no terms that are implicit. */
+static bool takes_rk4(const char *path)
+{
+    char text[8192] = "";
+    FILE *file = fopen(path, "r");
+    ck_assert_ptr_nonnull(file);
+    text[fread(text, 1, sizeof text - 1, file)] = '\0';
+    fclose(file);
+    const char *time = strstr(text, "\ntime:");
+    return time && !strstr(time, "tolerance") && !strstr(text, "implicit:");
+}
+
 START_TEST(the_plan_of_no_deck_is_above_its_live_fields_by_more_than_a_twentieth)
 {
     static const char *const set[] = {"time.method=rk4", "run.fusion=none", "run.fusion=node"};
@@ -117,7 +129,8 @@ START_TEST(the_plan_of_no_deck_is_above_its_live_fields_by_more_than_a_twentieth
     for (size_t i = 0; i < decks.gl_pathc; ++i) {
         const char *path = decks.gl_pathv[i];
         if (strstr(path, "hot_start")) continue; /* begins with another deck's output */
-        for (int n = 0; n <= 3; ++n, ++read) shared += check_plan(path, n, set);
+        const int first = !takes_rk4(path);
+        for (int n = 0; n <= 3 - first; ++n, ++read) shared += check_plan(path, n, &set[first]);
     }
     globfree(&decks);
     ck_assert_int_gt(shared, read / 3);
