@@ -15,7 +15,7 @@ static int add_field(trli_solver *s, const char *name, int i)
     const int field = trli_model_add_field(model, trli_model_name(model, "%s:%s", v->name, name), v->location);
     if (field < 0) return field;
     trli_model_field *f = &model->field[field];
-    f->persistent = true;
+    f->persistent = f->keeps_planes = true;
     memcpy(f->fixed_planes, model->field[s->ask.field[i]].fixed_planes, sizeof f->fixed_planes);
     return field;
 }

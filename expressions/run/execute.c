@@ -298,11 +298,13 @@ trl_err trli_task_poison(void *data, const trl_task_args *args, bool *done)
     (void)done;
     for (int o = 0; o < t->step->nout; ++o) {
         if (!t->program->plan->demand[t->step->field[o]].live) continue;
-        trl_array a = trli_frame_array(frame, t->step->field[o], t->patch, args->space);
-        for (trl_lidx k = a.held.lo[2]; k < a.held.hi[2]; ++k)
-            for (trl_lidx j = a.held.lo[1]; j < a.held.hi[1]; ++j)
-                trli_poison((double *)a.at + trl_array_offset(&a, a.held.lo[0], j, k),
-                            (size_t)(a.held.hi[0] - a.held.lo[0]) * sizeof(double), a.type);
+        const trl_array a = trli_frame_array(frame, t->step->field[o], t->patch, args->space);
+        const bool keeps = t->program->model->field[t->step->field[o]].keeps_planes;
+        const trl_box box = keeps ? trli_step_box(t->program, t->step, o, t->patch) : a.held;
+        for (trl_lidx k = box.lo[2]; k < box.hi[2]; ++k)
+            for (trl_lidx j = box.lo[1]; j < box.hi[1]; ++j)
+                trli_poison((double *)a.at + trl_array_offset(&a, box.lo[0], j, k),
+                            (size_t)(box.hi[0] - box.lo[0]) * sizeof(double), a.type);
     }
     return TRL_OK;
 }
