@@ -93,9 +93,12 @@ def points(cells, more):
 
 
 def rim_and_ghosts(cut):
-    """Points of a patch that its neighbours read, and those that it reads of them, or that lie beyond sides."""
+    """Points of a patch that its neighbours read, and those that it reads of them, or that lie beyond sides, along the
+    axes that are cut."""
     patch = [n // p for n, p in zip(CELLS, cut)]
-    return points(patch, 0) - points(patch, -1), points(patch, 1) - points(patch, 0)
+    inner = [n - 2 * (p > 1) for n, p in zip(patch, cut)]
+    beside = [n + 2 * (p == 1) for n, p in zip(patch, cut)]
+    return points(patch, 0) - points(inner, 0), points(patch, 1) - points(beside, 0)
 
 
 def check_halos(check):
