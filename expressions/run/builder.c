@@ -11,6 +11,29 @@
 #include "slot_plan_impl.h"
 #include "tasks_impl.h"
 
+/* The boxes of points of a field on a patch; returns how many, and *points in all. */
+static int boxes_of(const trli_model *model, int field, int patch, trli_points which, int64_t *points)
+{
+    const trl_array *shape = &model->slots->geometry[(size_t)field * (size_t)model->layout->nlocal + (size_t)patch];
+    trl_box box[TRL_MEMORY_BOXES];
+    const int n = trli_points_boxes(shape, model->field[field].location, which, model->run->exchanged_axes, box);
+    *points = 0;
+    for (int i = 0; i < n; ++i) *points += trl_box_points(&box[i]);
+    return n;
+}
+
+static void find_points(trli_task_builder *b)
+{
+    const trli_model *model = b->model;
+    const int np = model->layout->nlocal;
+    int64_t points;
+    for (int f = 0; f < model->nfields; ++f)
+        for (int p = 0; p < np && model->field[f].slot >= 0; ++p)
+            for (int which = 0; which < TRLI_POINTS; ++which)
+                if (boxes_of(model, f, p, (trli_points)which, &points) > 0)
+                    b->slot_points[model->field[f].slot * np + p] |= 1u << which;
+}
+
 trl_err trli_builder_begin(trli_task_builder *b, const trli_model *model, const char *name, trl_graph **graph)
 {
     const size_t np = (size_t)model->layout->nlocal, slots = (size_t)model->slots->n * np * TRLI_POINTS + 1;
@@ -20,11 +43,13 @@ trl_err trli_builder_begin(trli_task_builder *b, const trli_model *model, const 
     b->slot_handle = trli_new(model->ctx, slots, sizeof *b->slot_handle);
     b->scalar_handle = trli_new(model->ctx, scalars, sizeof *b->scalar_handle);
     b->opaque_handle = trli_new(model->ctx, opaques, sizeof *b->opaque_handle);
-    if (!b->slot_handle || !b->scalar_handle || !b->opaque_handle)
+    b->slot_points = trli_new(model->ctx, slots, sizeof *b->slot_points);
+    if (!b->slot_handle || !b->scalar_handle || !b->opaque_handle || !b->slot_points)
         return trli_no_memory(model->ctx, NULL, "for the tasks of '%s'", name);
     for (size_t i = 0; i < slots; ++i) b->slot_handle[i] = -1;
     for (size_t i = 0; i < scalars; ++i) b->scalar_handle[i] = -1;
     for (size_t i = 0; i < opaques; ++i) b->opaque_handle[i] = -1;
+    find_points(b);
     TRL_TRY(trl_graph_create(model->ctx, name, graph));
     b->graph = *graph;
 done:
@@ -41,6 +66,7 @@ trl_err trli_builder_end(trli_task_builder *b, trl_err err)
     TRL_TRY(trl_graph_prepare(b->graph, b->model->run->workers));
 done:
     trli_free(b->slot_handle);
+    trli_free(b->slot_points);
     trli_free(b->scalar_handle);
     trli_free(b->opaque_handle);
     return err;
@@ -75,25 +101,14 @@ done:
     return err;
 }
 
-/* The boxes of points of a field on a patch; returns how many, and *points in all. */
-static int boxes_of(const trli_model *model, int field, int patch, trli_points which, int64_t *points)
-{
-    const trl_array *shape = &model->slots->geometry[(size_t)field * (size_t)model->layout->nlocal + (size_t)patch];
-    trl_box box[TRL_MEMORY_BOXES];
-    const int n = trli_points_boxes(shape, model->field[field].location, which, model->run->exchanged_axes, box);
-    *points = 0;
-    for (int i = 0; i < n; ++i) *points += trl_box_points(&box[i]);
-    return n;
-}
-
 /* Fields that share a slot may have such points in different places, or none: 0 bytes if no field has any. */
-static size_t part_bytes(const trli_model *model, int field, int patch, trli_points which, int *boxes)
+static size_t part_bytes(const trli_task_builder *b, int field, int patch, trli_points which, int *boxes)
 {
-    int64_t points, others;
+    const trli_model *model = b->model;
+    const unsigned has = b->slot_points[model->field[field].slot * model->layout->nlocal + patch];
+    int64_t points;
     *boxes = boxes_of(model, field, patch, which, &points);
-    for (int f = 0; f < model->nfields && points == 0; ++f)
-        if (model->field[f].slot == model->field[field].slot && boxes_of(model, f, patch, which, &others) > 0)
-            points = 1;
+    if (points == 0) points = has >> which & 1;
     return (size_t)points * sizeof(double);
 }
 
@@ -107,7 +122,7 @@ static trl_err part_handle(trli_task_builder *b, int field, int patch, trli_poin
     trl_err err = TRL_OK;
     if (*entry < 0) {
         int boxes;
-        const size_t bytes = part_bytes(model, field, patch, which, &boxes);
+        const size_t bytes = part_bytes(b, field, patch, which, &boxes);
         const trl_handle_desc desc = {
             .name = f->name, .bytes = bytes, .block = block, .key = trli_slot_key(model, f->slot, patch, which)};
         TRL_TRY(handle_of(b, entry, &desc, handle));
