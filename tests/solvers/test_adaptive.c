@@ -2,32 +2,7 @@
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Embedded methods: orders with a fixed dt, and steps whose size follows from the error. */
 // ctest: np=1,2 timeout=120
-#include "../expressions/problem_fixture.h"
-
-static void open_text(const char *format, ...)
-{
-    va_list arguments;
-    char text[4000];
-    va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    new_deck();
-    say("%s", text);
-    ck_ok(open_problem());
-    ck_ok(trl_simulation_initialise(sim));
-}
-
-static void run_to_end(void)
-{
-    while (!trl_simulation_done(sim)) ck_ok(trl_simulation_step(sim));
-    ck_ok(trl_simulation_observe(sim));
-}
-
-static double value_of(const char *name)
-{
-    trl_gidx n[3];
-    return values_of(name, n)[0];
-}
+#include "run_fixture.h"
 
 /* Hairer, Norsett & Wanner (1993), II.0 (0.1) and II.10; 20 digits at t = 20. */
 #define BRUSSELATOR                                                                                     \

@@ -2,32 +2,7 @@
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Implicit and IMEX methods: their orders, stiff kinetics against reference values, terms of space. */
 // ctest: timeout=200
-#include "../expressions/problem_fixture.h"
-
-static void open_text(const char *format, ...)
-{
-    va_list arguments;
-    char text[4000];
-    va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    new_deck();
-    say("%s", text);
-    ck_ok(open_problem());
-    ck_ok(trl_simulation_initialise(sim));
-}
-
-static void run_to_end(void)
-{
-    while (!trl_simulation_done(sim)) ck_ok(trl_simulation_step(sim));
-    ck_ok(trl_simulation_observe(sim));
-}
-
-static double value_of(const char *name)
-{
-    trl_gidx n[3];
-    return values_of(name, n)[0];
-}
+#include "run_fixture.h"
 
 #define TIGHT "solvers: {tight: {tolerance: 1e-13, newton: {tolerance: 1e-13}}}\n"
 

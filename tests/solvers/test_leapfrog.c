@@ -2,26 +2,7 @@
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Equations of second order in time: by leapfrog and as pairs by the other methods. */
 // ctest: np=1,2 timeout=120
-#include "../expressions/problem_fixture.h"
-
-static void open_text(const char *format, ...)
-{
-    va_list arguments;
-    char text[4000];
-    va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    new_deck();
-    say("%s", text);
-    ck_ok(open_problem());
-    ck_ok(trl_simulation_initialise(sim));
-}
-
-static void run_to_end(void)
-{
-    while (!trl_simulation_done(sim)) ck_ok(trl_simulation_step(sim));
-    ck_ok(trl_simulation_observe(sim));
-}
+#include "run_fixture.h"
 
 static double series_of(int i)
 {
