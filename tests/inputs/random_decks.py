@@ -4,6 +4,7 @@
 import json
 
 LIMITERS = ["", ", upwind", ", minmod", ", vanleer", ", superbee", ", mc", ", koren", ", charm", ", ospre", ", smart"]
+IMPLICIT = ("beuler", "ark3", "ark4")  # methods that take a rate which is divided
 NAMES = {1: {0: "cell", 1: "xface"}, 2: {0: "cell", 1: "xface", 2: "yface", 3: "node"},
          3: {0: "cell", 1: "xface", 2: "yface", 3: "zedge", 4: "zface", 5: "yedge", 6: "xedge", 7: "node"}}
 ANY = [
@@ -434,7 +435,7 @@ def write(rng, method, partial=True, flat=False):
     line, dim, periodic = grid(rng, 0.03 if partial else 0.3)
     w = Writer(rng, dim, periodic)
     w.leapfrog = method == "leapfrog"
-    w.implicit = method in ("beuler", "ark3")
+    w.implicit = method in IMPLICIT
     places = rng.sample(list(NAMES[dim]), min(len(NAMES[dim]), 2))
     pdes = [f"e{i}" for i in range(rng.randint(1, 3) if partial else 0)]
     odes = [f"d{i}" for i in range(rng.randint(1, 3) if flat else 0)]

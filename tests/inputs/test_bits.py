@@ -22,7 +22,6 @@ import random_decks
 import random_odes
 
 METHODS = ["euler", "ssprk2", "ssprk3", "dp5", "rk4", "leapfrog", "bs3"]
-IMPLICIT = ["beuler", "ark3"]
 
 
 def deck_of(rng, number):
@@ -32,7 +31,7 @@ def deck_of(rng, number):
     if number % 4 == 3:
         return random_odes.write(rng, method)
     if number % 7 == 6:
-        method = IMPLICIT[number // 7 % 2]
+        method = random_decks.IMPLICIT[number // 7 % len(random_decks.IMPLICIT)]
     kinds = [{}, {"flat": True}, {"partial": False, "flat": True}]
     return *random_decks.write(rng, method, **kinds[number % 4]), None
 
