@@ -11,11 +11,12 @@
 
 trl_err trli_growing_open(trl_context *ctx, const char *what, const char *path, off_t size, trli_growing_file *file)
 {
-    *file = (trli_growing_file){.ctx = ctx, .what = what, .file = -1, .size = size};
+    *file = (trli_growing_file){.ctx = ctx, .what = what, .file = -1, .end = -1, .size = size};
     trl_err err = trli_format(ctx, &file->path, "%s", path);
     if (err != TRL_OK) return err;
     file->file = open(path, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
-    return file->file >= 0 ? TRL_OK : trli_file_fail(ctx, "write", path, errno);
+    if (file->file >= 0) file->end = open(path, O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC);
+    return file->end >= 0 ? TRL_OK : trli_file_fail(ctx, "write", path, errno);
 }
 
 /* Whether the file that is written to still is the one at its path, and holds what was written. */
@@ -44,7 +45,8 @@ trl_err trli_growing_append(trli_growing_file *file, const void *bytes, size_t s
 {
     trl_err err = check(file);
     if (err != TRL_OK) return err;
-    int number = trli_file_put(file->file, bytes, size, file->size);
+    /* To where the file ends now, not to where it should: writing there would hide that it was cut since the check. */
+    int number = trli_file_put(file->end, bytes, size, -1);
     if (!number) {
         file->size += (off_t)size;
         return TRL_OK;
@@ -60,8 +62,9 @@ trl_err trli_growing_close(trli_growing_file *file)
         int number = fsync(file->file) ? errno : 0;
         err = number ? trli_file_fail(file->ctx, "write", file->path, number) : check(file);
         close(file->file);
+        if (file->end >= 0) close(file->end);
     }
     trli_free(file->path);
-    *file = (trli_growing_file){.file = -1};
+    *file = (trli_growing_file){.file = -1, .end = -1};
     return err;
 }

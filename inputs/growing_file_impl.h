@@ -10,8 +10,8 @@ typedef struct trli_growing_file {
     trl_context *ctx;
     const char *what; /* "the series", for messages */
     char *path;
-    int file;   /* -1: not open */
-    off_t size; /* of what is whole */
+    int file, end; /* the file, for any place and for its end; -1: not open */
+    off_t size;    /* of what is whole */
 } trli_growing_file;
 
 /* Open folder/name, which exists and is `size` bytes long. Fails with IO, MEMORY. */
