@@ -268,6 +268,16 @@ static trl_err read_file(trli_placement *p)
     return trli_placement_file_read(p->graph, &p->platform, &p->rule.file, p->fixed);
 }
 
+/* Whether tasks wait for more than their predecessors: for the turn of their phase, or for signals. A copy that waits
+ * for what comes before one of its readers could then wait for what another of its readers holds up. */
+static bool waits_beyond_edges(const trl_graph *graph)
+{
+    const trli_task_record *record = trli_graph_records(graph);
+    for (int32_t t = 0; t < graph->task_count; ++t)
+        if (record[t].flags & (TRLI_TASK_PHASED | TRLI_TASK_SIGNALLED)) return true;
+    return false;
+}
+
 static trl_err create(trl_graph *graph, const trli_placing *placing, trli_placement **result)
 {
     const size_t n = (size_t)graph->task_count + 1;
@@ -280,7 +290,8 @@ static trl_err create(trl_graph *graph, const trli_placing *placing, trli_placem
     p->platform = placing->platform;
     p->rule = p->asked = placing->rule;
     p->asked_policy = placing->policy;
-    p->late = placing->late;
+    p->asked_late = placing->late;
+    p->late = placing->late && !waits_beyond_edges(graph);
     p->workers = p->platform.parallel[0];
     p->rule.seed += (uint64_t)graph->task_count; /* each graph has another sequence */
     p->executor = trli_new(graph->ctx, n, sizeof *p->executor);
@@ -357,7 +368,7 @@ static trl_err find_placement(trl_graph *graph, const trli_placing *placing)
     const trli_placement *p = graph->placement;
     const bool fits = p && p->devices == placing->devices && p->workers == placing->platform.parallel[0] &&
                       p->asked_policy == placing->policy;
-    const bool same = fits && same_rule(&p->asked, &placing->rule) && p->late == placing->late;
+    const bool same = fits && same_rule(&p->asked, &placing->rule) && p->asked_late == placing->late;
     if (p && (p->runs_now > 0 || (fits && p->used) || same)) return TRL_OK;
     trli_placement_destroy(graph);
     return create(graph, placing, &graph->placement);

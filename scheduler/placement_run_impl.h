@@ -46,7 +46,7 @@ typedef struct trli_placement {
     trli_placement_rule rule;                 /* with the state of its sequence */
     trli_placement_rule asked;                /* the rule that the user gave */
     bool used;                                /* a run has begun */
-    bool late;                                /* copies wait for their readers: no prefetch */
+    bool late, asked_late;                    /* copies wait for their readers: no prefetch; so the user asked */
     const trl_placement_policy *policy;       /* places BY_TIMES in place of the method; NULL: none */
     const trl_placement_policy *asked_policy; /* the policy of the workers */
     void *policy_state;

@@ -217,8 +217,9 @@ TRL_API TRL_NODISCARD trl_err trl_workers_set_placement(trl_workers *workers, co
 /* Whether a text is one of those. */
 TRL_API bool trl_placement_is_known(const char *text);
 /* Whether data is copied as soon as it can be (prefetch: so it is at first), or only when all else that the first task
- * to read the copy waits for is complete: to measure what prefetch saves. From the first run of a graph on. Not during
- * a run. */
+ * to read the copy waits for is complete: to measure what prefetch saves. Graphs with phases or signals always copy as
+ * soon as they can: a late copy could wait there for one of its own readers. From the first run of a graph on. Not
+ * during a run. */
 TRL_API TRL_NODISCARD trl_err trl_workers_set_prefetch(trl_workers *workers, bool on);
 /* Place the tasks of the graphs of a name as a file of trl_graph_write_placement_file says; other graphs: auto. The
  * path (for messages), the file's text and the name must live as long as the workers. Fails with USAGE. Preparing
