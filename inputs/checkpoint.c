@@ -38,8 +38,8 @@ static trl_err list_folder(trl_context *ctx, const char *folder, entry **entries
     for (int i = 0; i < list.n; ++i) {
         char *path, reason[TRLI_REASON_ROOM];
         trli_seal seal;
-        TRL_TRY(trli_step_path(ctx, folder, list.step[i], &path));
-        (*entries)[i] = (entry){list.step[i], trli_seal_read(path, &seal, reason) ? seal.lineage : INT64_MAX};
+        TRL_TRY(trli_step_path(ctx, folder, list.key[i], &path));
+        (*entries)[i] = (entry){list.key[i].step, trli_seal_read(path, &seal, reason) ? seal.lineage : INT64_MAX};
         trli_free(path);
     }
     *n = list.n;
@@ -62,7 +62,7 @@ static trl_err prune(trl_context *ctx, const char *folder, int keep, trl_gidx st
     for (int i = 0; err == TRL_OK && i < n; ++i) {
         char *path;
         if (entries[i].lineage != lineage || (entries[i].step <= step && kept++ < keep)) continue;
-        TRL_TRY(trli_step_path(ctx, folder, entries[i].step, &path));
+        TRL_TRY(trli_step_path(ctx, folder, (trli_step_key){.step = entries[i].step}, &path));
         if (unlink(path) && errno != ENOENT)
             trl_warn(ctx, NULL, "cannot remove the old checkpoint '%s': %s", path, strerror(errno));
         trli_free(path);
@@ -106,7 +106,7 @@ trl_err trli_checkpoint_write(trl_context *ctx, const trl_layout *layout, const 
     int64_t lineage = state->lineage;
     trl_context_begin_phase(ctx);
     trl_err err = trli_format(ctx, &below, "%s/checkpoint", folder);
-    if (err == TRL_OK) err = trli_step_path(ctx, below, state->step, &path);
+    if (err == TRL_OK) err = trli_step_path(ctx, below, (trli_step_key){.step = state->step}, &path);
     if (err == TRL_OK && first) err = prepare_folder(ctx, below, &lineage);
     TRL_TRY(err);
     TRL_TRY(trli_broadcast(ctx, &lineage, 1, MPI_INT64_T, 0));
@@ -226,7 +226,7 @@ static void end_search(search *s)
 static trl_err next_path(trl_context *ctx, search *s, char **path)
 {
     if (s->next < s->n && !s->is_folder) return trli_format(ctx, path, "%s", (++s->next, s->where));
-    if (s->next < s->n) return trli_step_path(ctx, s->where, s->entries[s->next++].step, path);
+    if (s->next < s->n) return trli_step_path(ctx, s->where, (trli_step_key){.step = s->entries[s->next++].step}, path);
     fflush(s->refused.out);
     return trl_fail(ctx, s->damaged ? TRL_ERR_IO : TRL_ERR_INPUT, NULL, "no checkpoint in '%s' can be used: %s",
                     s->where, s->refused.text);

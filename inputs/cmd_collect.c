@@ -124,7 +124,7 @@ static bool compare(collection *c, hid_t file, int at, char reason[TRLI_REASON_R
 static trl_err open_time(const collection *c, int at, char **path, hid_t *file)
 {
     char reason[TRLI_REASON_ROOM];
-    trl_err err = trli_step_path(c->ctx, c->folder.path, c->folder.steps.step[at], path);
+    trl_err err = trli_step_path(c->ctx, c->folder.path, c->folder.steps.key[at], path);
     if (err != TRL_OK) return err;
     *file = trli_hdf5_try_open(*path, reason);
     return *file >= 0 ? TRL_OK : fail_file(c, *path, reason);
@@ -245,7 +245,7 @@ static trl_err check_target(const collection *c, const char *name)
     trl_err err = TRL_OK;
     for (int t = 0; t < c->folder.steps.n && err == TRL_OK; ++t) {
         char *path = NULL;
-        TRL_TRY(trli_step_path(c->ctx, c->folder.path, c->folder.steps.step[t], &path));
+        TRL_TRY(trli_step_path(c->ctx, c->folder.path, c->folder.steps.key[t], &path));
         if (trli_file_same(path, name))
             err = trl_fail(c->ctx, TRL_ERR_INPUT, NULL,
                            "trellis collect: '%s' is one of the files that are joined; choose another name", name);

@@ -271,7 +271,10 @@ trl_err trli_output_read(trli_deck *deck)
     options->checkpoint_keep = (int)trli_yaml_whole(trli_yaml_get(checkpoint, "keep"), 0);
     err = trli_worse(err, read_fields(deck, output));
     err = trli_worse(err, read_receivers(deck, trli_yaml_get(output, "receivers")));
-    return trli_worse(err, read_series(deck, trli_yaml_get(output, "series")));
+    err = trli_worse(err, read_series(deck, trli_yaml_get(output, "series")));
+    deck->problem.time.dense =
+        options->every.time > 0 || options->series_every.time > 0 || options->receivers_every.time > 0;
+    return err;
 }
 
 /* "0,1" */

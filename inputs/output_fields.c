@@ -21,6 +21,8 @@ struct trli_fields_file {
     char *steps; /* the text of fields.xdmf between head and tail */
     size_t steps_length;
     trl_gidx last_step; /* in that text; -1: none */
+    trli_step_key last; /* written by this run, at that time; step -1: none */
+    double last_time;
 };
 
 /* Remove the files of later steps: they are of another run, or of the part of this run that is repeated. */
@@ -30,8 +32,8 @@ static trl_err drop_later(trli_fields_file *file, trl_gidx after_step)
     trl_err err = trli_steps_list(file->ctx, file->folder, &list);
     for (int i = 0; err == TRL_OK && i < list.n; ++i) {
         char *path;
-        if (list.step[i] <= after_step) continue;
-        TRL_TRY(trli_step_path(file->ctx, file->folder, list.step[i], &path));
+        if (list.key[i].step <= after_step) continue;
+        TRL_TRY(trli_step_path(file->ctx, file->folder, list.key[i], &path));
         if (unlink(path) && errno != ENOENT) err = trli_file_fail(file->ctx, "remove", path, errno);
         trli_free(path);
     }
@@ -83,7 +85,7 @@ trl_err trli_fields_create(trl_context *ctx, const trl_layout *layout, const cha
     trl_err err = TRL_OK;
     *file = trli_new(ctx, 1, sizeof **file);
     if (*file) {
-        **file = (trli_fields_file){.ctx = ctx, .layout = layout, .last_step = -1};
+        **file = (trli_fields_file){.ctx = ctx, .layout = layout, .last_step = -1, .last = {.step = -1}};
         err = trli_format(ctx, &(*file)->folder, "%s/fields", folder);
     } else {
         err = trli_no_memory(ctx, NULL, "to write fields to '%s'", folder);
@@ -112,19 +114,19 @@ static trl_err append_text(trli_fields_file *file, const char *text, size_t leng
 }
 
 /* On rank 0. */
-static trl_err add_step(trli_fields_file *file, const char *path, trl_gidx step, double time, int n,
+static trl_err add_step(trli_fields_file *file, const char *path, trli_step_key key, double time, int n,
                         const trli_output_field *fields)
 {
     trli_memstream text = {0};
     const char *link = path + strlen(file->folder) - strlen("fields");
     trl_err err = TRL_OK;
-    if (step <= file->last_step) TRL_TRY(keep_steps(file, step - 1));
+    if (key.part == 0 && key.step <= file->last_step) TRL_TRY(keep_steps(file, key.step - 1));
     if (!trli_memstream_open(file->ctx, &text))
         TRL_TRY(trli_no_memory(file->ctx, NULL, "to write '%s'", file->xdmf_path));
-    TRL_TRY(trli_xdmf_step(file->ctx, &file->layout->grid, path, link, step, time, n, fields, text.out));
+    TRL_TRY(trli_xdmf_step(file->ctx, &file->layout->grid, path, link, key, time, n, fields, text.out));
     if (!trli_memstream_close(&text)) TRL_TRY(trli_no_memory(file->ctx, NULL, "to write '%s'", file->xdmf_path));
     TRL_TRY(append_text(file, text.text, text.length));
-    file->last_step = step;
+    file->last_step = key.step;
     err = trli_xdmf_write(file->ctx, file->xdmf_path, file->steps);
 done:
     trli_memstream_discard(&text);
@@ -135,12 +137,16 @@ trl_err trli_fields_write(trli_fields_file *file, trl_gidx step, double time, in
 {
     const trli_contents contents = {
         .ntimes = 1, .step = &step, .time = &time, .compression = file->compression, .loop = file->loop};
+    const bool again = step == file->last.step, later = again && time > file->last_time;
+    const trli_step_key key = {step, later ? file->last.part + 1 : 0};
     char *path = NULL;
-    trl_err err = trli_step_path(file->ctx, file->folder, step, &path);
+    trl_err err = trli_step_path(file->ctx, file->folder, key, &path);
     TRL_TRY(trl_context_agree(file->ctx, err));
     TRL_TRY(trli_fields_store(file->ctx, file->layout, path, -1, &contents, n, fields));
-    if (trl_context_rank(file->ctx) == 0) err = add_step(file, path, step, time, n, fields);
+    if (trl_context_rank(file->ctx) == 0) err = add_step(file, path, key, time, n, fields);
     err = trl_context_agree(file->ctx, err);
+    file->last = key;
+    file->last_time = time;
 done:
     trli_free(path);
     return err;

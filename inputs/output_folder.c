@@ -12,33 +12,43 @@
 
 #define SUFFIX ".nc"
 
-void trli_step_name(trl_gidx step, char name[TRLI_STEP_ROOM])
+void trli_step_name(trli_step_key key, char name[TRLI_STEP_ROOM])
 {
-    snprintf(name, TRLI_STEP_ROOM, "%08" TRL_GIDX_FMT, step);
+    const int n = snprintf(name, TRLI_STEP_ROOM, "%08" TRL_GIDX_FMT, key.step);
+    if (key.part > 0) snprintf(name + n, (size_t)(TRLI_STEP_ROOM - n), "_%03d", key.part);
 }
 
-trl_err trli_step_path(trl_context *ctx, const char *folder, trl_gidx step, char **path)
+trl_err trli_step_path(trl_context *ctx, const char *folder, trli_step_key key, char **path)
 {
     char name[TRLI_STEP_ROOM];
-    trli_step_name(step, name);
+    trli_step_name(key, name);
     return trli_format(ctx, path, "%s/%s" SUFFIX, folder, name);
 }
 
-/* The step of "00000100.nc"; -1 for other names. */
-static trl_gidx step_of(const char *name)
+/* The key of "00000100.nc" or "00000100_001.nc"; its step is -1 for other names. */
+static trli_step_key key_of(const char *name)
 {
+    const trli_step_key none = {.step = -1};
     char same[TRLI_STEP_ROOM];
-    size_t digits = strspn(name, "0123456789");
-    if (digits == 0 || digits > 18 || strcmp(name + digits, SUFFIX)) return -1;
-    trl_gidx step = strtoll(name, NULL, 10);
-    trli_step_name(step, same);
-    return strncmp(name, same, digits) == 0 && strlen(same) == digits ? step : -1;
+    trli_step_key key = {0};
+    size_t digits = strspn(name, "0123456789"), length = digits;
+    if (digits == 0 || digits > 18) return none;
+    key.step = strtoll(name, NULL, 10);
+    if (name[length] == '_') {
+        const size_t more = strspn(name + length + 1, "0123456789");
+        if (more == 0 || more > 9) return none;
+        key.part = atoi(name + length + 1);
+        length += 1 + more;
+    }
+    trli_step_name(key, same);
+    return strncmp(name, same, length) == 0 && strlen(same) == length && !strcmp(name + length, SUFFIX) ? key : none;
 }
 
 static int ascending(const void *a, const void *b)
 {
-    trl_gidx x = *(const trl_gidx *)a, y = *(const trl_gidx *)b;
-    return (x > y) - (x < y);
+    const trli_step_key *x = a, *y = b;
+    if (x->step == y->step) return (x->part > y->part) - (x->part < y->part);
+    return (x->step > y->step) - (x->step < y->step);
 }
 
 trl_err trli_steps_list(trl_context *ctx, const char *folder, trli_step_list *list)
@@ -49,14 +59,14 @@ trl_err trli_steps_list(trl_context *ctx, const char *folder, trli_step_list *li
     DIR *stream = opendir(folder);
     if (!stream) return trli_file_fail(ctx, "read folder", folder, errno);
     for (struct dirent *item; (item = readdir(stream));) {
-        const trl_gidx step = step_of(item->d_name);
-        if (step < 0) continue;
-        if (!trli_make_room(ctx, &list->step, list->n, 1, &room, sizeof *list->step))
+        const trli_step_key key = key_of(item->d_name);
+        if (key.step < 0) continue;
+        if (!trli_make_room(ctx, &list->key, list->n, 1, &room, sizeof *list->key))
             TRL_TRY(trli_no_memory(ctx, NULL, "to list the files in '%s'", folder));
-        list->step[list->n++] = step;
+        list->key[list->n++] = key;
     }
     /* Names of more than 8 digits do not sort as their numbers do. */
-    if (list->n) qsort(list->step, (size_t)list->n, sizeof *list->step, ascending);
+    if (list->n) qsort(list->key, (size_t)list->n, sizeof *list->key, ascending);
 done:
     closedir(stream);
     if (err != TRL_OK) trli_steps_release(list);
@@ -65,7 +75,7 @@ done:
 
 void trli_steps_release(trli_step_list *list)
 {
-    trli_free(list->step);
+    trli_free(list->key);
     *list = (trli_step_list){0};
 }
 

@@ -22,7 +22,7 @@
 enum {
     TRLI_NO_FILTERS = 3, /* bits of a chunk that went through neither shuffle nor deflate */
     TRLI_SCHEMA = 2,     /* root attribute schema */
-    TRLI_STEP_ROOM = 24, /* of a step's digits */
+    TRLI_STEP_ROOM = 36, /* of a step's digits */
     TRLI_REASON_ROOM = 256
 };
 
@@ -69,15 +69,21 @@ TRL_NODISCARD trl_err trli_hdf5_read(trl_context *ctx, const trl_layout *layout,
 
 /* output_folder.c: folders of files named after steps, "00000100.nc". Nothing there is collective. */
 
-/* A step's digits: 8, or more for later steps. */
-void trli_step_name(trl_gidx step, char name[TRLI_STEP_ROOM]);
-/* The path of a step's file, for trli_free. Fails with MEMORY. */
-TRL_NODISCARD trl_err trli_step_path(trl_context *ctx, const char *folder, trl_gidx step, char **path);
+/* A file: the steps that were taken before its time, and its number among several files of so many steps, which is 0
+ * for the first. */
+typedef struct trli_step_key {
+    trl_gidx step;
+    int part;
+} trli_step_key;
+/* The digits of a key: 8, or more for later steps, and "_001" behind them for part 1. */
+void trli_step_name(trli_step_key key, char name[TRLI_STEP_ROOM]);
+/* The path of a file, for trli_free. Fails with MEMORY. */
+TRL_NODISCARD trl_err trli_step_path(trl_context *ctx, const char *folder, trli_step_key key, char **path);
 typedef struct trli_step_list {
-    trl_gidx *step; /* [n] ascending */
+    trli_step_key *key; /* [n] ascending */
     int n;
 } trli_step_list;
-/* The steps of which a folder has a file. Fails with IO or MEMORY; the list is empty then. */
+/* The files of a folder. Fails with IO or MEMORY; the list is empty then. */
 TRL_NODISCARD trl_err trli_steps_list(trl_context *ctx, const char *folder, trli_step_list *list);
 void trli_steps_release(trli_step_list *list);
 
@@ -217,7 +223,7 @@ TRL_NODISCARD trl_err trli_seal_check(trl_context *ctx, const char *path, bool *
 /* output_xdmf.c: append what fields.xdmf says of a step. path: of its file; link: the same from the folder of
  * fields.xdmf. Fails with IO. Not collective. */
 TRL_NODISCARD trl_err trli_xdmf_step(trl_context *ctx, const trl_grid *grid, const char *path, const char *link,
-                                     trl_gidx step, double time, int n, const trli_output_field *fields, FILE *out);
+                                     trli_step_key key, double time, int n, const trli_output_field *fields, FILE *out);
 /* Write the file: a head, the steps' text, a tail. Not collective. */
 TRL_NODISCARD trl_err trli_xdmf_write(trl_context *ctx, const char *path, const char *steps);
 /* The text of the steps up to one of a file that trli_xdmf_write wrote, for trli_free; empty where the file is

@@ -27,7 +27,8 @@ TRL_NODISCARD trl_err trli_fields_create(trl_context *ctx, const trl_layout *lay
                                          trl_gidx after_step, trli_fields_file **file);
 /* From now on compress what is written: a deflate level of 1 to 9, or 0. loop: of the workers that do it, or NULL. */
 void trli_fields_compress(trli_fields_file *file, int level, trl_loop *loop);
-/* A step that is there already is replaced. */
+/* What is there of the step is replaced, unless it was written last, of an earlier time: then this is a further file of
+ * the same step. */
 TRL_NODISCARD trl_err trli_fields_write(trli_fields_file *file, trl_gidx step, double time, int n,
                                         const trli_output_field *fields);
 TRL_NODISCARD trl_err trli_fields_close(trli_fields_file **file);

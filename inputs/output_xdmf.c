@@ -236,7 +236,7 @@ static void put_blocks(const xdmf_scope *s, int split, int n, const trli_output_
     }
 }
 
-trl_err trli_xdmf_step(trl_context *ctx, const trl_grid *grid, const char *path, const char *link, trl_gidx step,
+trl_err trli_xdmf_step(trl_context *ctx, const trl_grid *grid, const char *path, const char *link, trli_step_key key,
                        double time, int n, const trli_output_field *fields, FILE *out)
 {
     xdmf_scope s = {.grid = grid, .link = link, .file = -1, .out = out};
@@ -245,7 +245,7 @@ trl_err trli_xdmf_step(trl_context *ctx, const trl_grid *grid, const char *path,
     char name[TRLI_STEP_ROOM];
     trl_err err = is_cell(&last) ? trli_hdf5_open(ctx, path, &s.file) : TRL_OK;
     if (err != TRL_OK) return err;
-    trli_step_name(step, name);
+    trli_step_name(key, name);
     fprintf(out, STEP_BEGINS "%s\" GridType=\"%s\">\n<Time Value=\"%.17g\"/>\n", name,
             split ? "Collection\" CollectionType=\"Spatial" : "Uniform", time);
     put_blocks(&s, split, n, fields);

@@ -14,8 +14,8 @@
 
 /* One of the times of a source. */
 typedef struct moment {
-    trl_gidx file; /* the step that the file in the folder is named after */
-    int index;     /* of the time in it */
+    trli_step_key file; /* what the file in the folder is named after */
+    int index;          /* of the time in it */
     double time;
 } moment;
 
@@ -26,9 +26,9 @@ struct trli_plot_source {
     moment *moment;            /* [n] */
     int n;
     int32_t room;
-    trli_plot_file open; /* at one of its times, or not open */
-    char *open_path;     /* of a file of a folder, else NULL */
-    trl_gidx open_step;  /* that it is named after */
+    trli_plot_file open;    /* at one of its times, or not open */
+    char *open_path;        /* of a file of a folder, else NULL */
+    trli_step_key open_key; /* that it is named after */
 };
 
 /* IO error: the file, then what is wrong with it. */
@@ -66,16 +66,16 @@ static trl_err open_hdf5(trli_plot_file *f)
 }
 
 /* Open the file of a folder that is named after a step, or the only file, unless that is done. */
-static trl_err open_file(trli_plot_source *s, trl_gidx step)
+static trl_err open_file(trli_plot_source *s, trli_step_key key)
 {
     trl_err err;
     char reason[TRLI_REASON_ROOM];
     trli_plot_file *f = &s->open;
-    if (f->file >= 0 && s->open_step == step) return TRL_OK;
+    if (f->file >= 0 && s->open_key.step == key.step && s->open_key.part == key.part) return TRL_OK;
     close_file(s);
-    if (s->folder.path) TRL_TRY(trli_step_path(s->ctx, s->folder.path, step, &s->open_path));
+    if (s->folder.path) TRL_TRY(trli_step_path(s->ctx, s->folder.path, key, &s->open_path));
     f->path = s->folder.path ? s->open_path : s->path;
-    s->open_step = step;
+    s->open_key = key;
     TRL_TRY(open_hdf5(f));
     if (!trli_hdf5_get_grid(f->file, &f->grid, reason)) TRL_TRY(fail_file(f, "cannot be drawn: %s", reason));
     if (!trli_hdf5_tags(f->ctx, f->file, &f->tag, &f->ntags)) err = trli_hdf5_fail(f->ctx, "read", f->path);
@@ -84,7 +84,7 @@ done:
 }
 
 /* Add the times of a file to those known. */
-static trl_err list_file(trli_plot_source *s, trl_gidx file)
+static trl_err list_file(trli_plot_source *s, trli_step_key file)
 {
     char reason[TRLI_REASON_ROOM];
     trl_err err;
@@ -123,9 +123,9 @@ static trl_err list_times(trli_plot_source *s, const trli_plot_request *request,
         TRL_TRY(trli_output_folder_find(s->ctx, request->path, &s->folder));
         const trli_step_list *steps = &s->folder.steps;
         for (int i = every || request->timed ? 0 : steps->n - 1; i < steps->n; ++i)
-            TRL_TRY(list_file(s, steps->step[i]));
+            TRL_TRY(list_file(s, steps->key[i]));
     } else {
-        TRL_TRY(list_file(s, 0));
+        TRL_TRY(list_file(s, (trli_step_key){0}));
     }
     if (s->n == 0) TRL_TRY(fail_file(&s->open, "cannot be drawn: it holds no time yet"));
     if (!every) keep_one(s, request);

@@ -64,7 +64,7 @@ typedef struct trli_session {
     trli_writers writers;
     trli_field_set output, state; /* what files of fields and checkpoints hold */
     /* Of the last one written or done, -1: none. */
-    trl_gidx fields_step, series_step, receivers_step, checkpoint_step, observed_step;
+    trl_gidx fields_step, series_step, receivers_step, checkpoint_step, observed_step, between_step;
     int64_t lineage; /* of its checkpoints, -1: not known yet */
     bool stopped;    /* time.stop holds */
     bool traced;     /* a trace is being recorded */
@@ -77,6 +77,11 @@ typedef struct trli_session {
    every.steps, or the first step with time >= one of the times of `every` (up to rounding). It depends on the arguments
    alone, so that a restart finds the same steps. */
 bool trli_every_due(const trl_every *every, trl_gidx step, double time, double dt);
+/* The same where times inside steps are interpolated: those before the end of the step do not count. */
+bool trli_every_at(const trl_every *every, trl_gidx step, double time, double dt);
+/* The first multiple of every.time that is later than `after` and lies inside a step from begin to end, not at its ends
+   up to rounding; false: there is none. */
+bool trli_every_between(const trl_every *every, double begin, double after, double end, double *time);
 
 /* run_output.c: all collective. */
 TRL_NODISCARD trl_err trli_session_open_output(trli_session *run);

@@ -36,6 +36,21 @@ bool trli_every_due(const trl_every *every, trl_gidx step, double time, double d
     return meets_one(every, time - dt, time);
 }
 
+bool trli_every_at(const trl_every *every, trl_gidx step, double time, double dt)
+{
+    const bool due = trli_every_due(every, step, time, dt);
+    if (every->time <= 0) return due;
+    return due && floor(time / every->time + slack) >= time / every->time - slack;
+}
+
+bool trli_every_between(const trl_every *every, double begin, double after, double end, double *time)
+{
+    if (every->time <= 0) return false;
+    const double from = after > begin ? after : begin;
+    *time = (floor(from / every->time + slack) + 1) * every->time;
+    return *time / every->time < end / every->time - slack;
+}
+
 /* When the ranks ask each other next whether one of them got a signal. */
 typedef struct stop_watch {
     trl_gidx next_step, interval;

@@ -140,7 +140,7 @@ trl_err trli_session_resume(trli_session *run, const char *where)
             path, state.time_start, run->problem->time.start));
     TRL_TRY(trl_simulation_resume(run->sim, state.step, state.time, state.dt));
     trl_simulation_set_control(run->sim, state.control);
-    run->first_step = state.step;
+    run->first_step = run->between_step = state.step;
     run->lineage = state.lineage;
 done:
     return err;
@@ -160,41 +160,104 @@ done:
 static bool is_due(const trli_session *run, const trl_every *every, bool forced)
 {
     const trl_simulation *sim = run->sim;
-    return forced ||
-           trli_every_due(every, trl_simulation_step_number(sim), trl_simulation_time(sim), trl_simulation_dt(sim));
+    const trl_gidx step = trl_simulation_step_number(sim);
+    const double time = trl_simulation_time(sim), dt = trl_simulation_dt(sim);
+    if (forced) return true;
+    return trl_simulation_interpolates(sim) ? trli_every_at(every, step, time, dt)
+                                            : trli_every_due(every, step, time, dt);
+}
+
+/* What is due, at a time after so many steps. */
+typedef struct due {
+    trl_gidx step;
+    double time;
+    bool fields, series, receivers;
+} due;
+
+static trl_err write_due(trli_session *run, const due *d)
+{
+    trl_simulation *sim = run->sim;
+    const double *const *received;
+    trl_err err = TRL_OK;
+    trl_context_begin_phase(run->ctx);
+    if (d->receivers) {
+        TRL_TRY(trl_simulation_receive(sim, &received));
+        TRL_TRY(trli_writers_receivers(&run->writers, d->step, d->time, received));
+    }
+    if (d->fields || d->series) TRL_TRY(trli_session_observe(run));
+    if (d->fields) {
+        TRL_TRY(refresh_set(run->ctx, sim, &run->output));
+        TRL_TRY(trli_writers_fields(&run->writers, d->step, d->time, run->output.n, run->output.list));
+    }
+    if (d->series) TRL_TRY(trli_writers_series(&run->writers, d->step, d->time, trl_simulation_series(sim)));
+done:
+    return trl_context_end_phase(run->ctx, err);
+}
+
+/* The first time after `after` and before the end of the step at which something is due, with all that is due then but
+ * for rounding; false: there is none. */
+static bool find_between(const trli_session *run, double after, due *d)
+{
+    const trl_simulation *sim = run->sim;
+    const trli_deck_options *o = run->options;
+    const double end = trl_simulation_time(sim), begin = end - trl_simulation_dt(sim);
+    const trl_every *const every[] = {&o->every, &o->series_every, &o->receivers_every};
+    const bool wanted[] = {true, run->problem->nseries > 0, run->problem->receivers.nvalues > 0};
+    bool *const found[] = {&d->fields, &d->series, &d->receivers};
+    double at[3], first = end;
+    *d = (due){.step = trl_simulation_step_number(sim) - 1};
+    for (int i = 0; i < 3; ++i) {
+        if (!wanted[i] || !trli_every_between(every[i], begin, after, end, &at[i])) at[i] = end;
+        if (at[i] < first) first = at[i];
+    }
+    for (int i = 0; i < 3; ++i) *found[i] = at[i] < end && at[i] - first <= 1e-9 * every[i]->time;
+    d->time = first;
+    return first < end;
+}
+
+/* What is due inside the last step. It belongs to the steps that were taken before: a restart at the end of the step
+ * does not repeat it. */
+static trl_err write_between(trli_session *run)
+{
+    trl_simulation *sim = run->sim;
+    const trl_gidx step = trl_simulation_step_number(sim);
+    due d = {.time = trl_simulation_time(sim) - trl_simulation_dt(sim)};
+    trl_err err = TRL_OK;
+    if (!trl_simulation_interpolates(sim) || step <= run->between_step) return TRL_OK;
+    run->between_step = step;
+    while (find_between(run, d.time, &d)) {
+        TRL_TRY(trl_simulation_interpolate(sim, d.time));
+        run->observed_step = -1;
+        err = write_due(run, &d);
+        run->observed_step = -1;
+        const trl_err back = trl_simulation_return(sim);
+        TRL_TRY(err == TRL_OK ? back : err);
+    }
+done:
+    return err;
 }
 
 trl_err trli_session_write_output(trli_session *run, bool forced)
 {
-    trl_simulation *sim = run->sim;
-    trl_gidx step = trl_simulation_step_number(sim);
-    double time = trl_simulation_time(sim);
-    bool fields = run->fields_step != step && is_due(run, &run->options->every, forced);
-    bool series =
-        run->problem->nseries > 0 && run->series_step != step && is_due(run, &run->options->series_every, forced);
+    const trl_simulation *sim = run->sim;
+    const trl_gidx step = trl_simulation_step_number(sim);
+    const trli_deck_options *o = run->options;
     trl_err err = TRL_OK;
-    bool receivers = run->problem->receivers.nvalues > 0 && run->receivers_step != step &&
-                     is_due(run, &run->options->receivers_every, forced);
-    const double *const *received;
-    if (!fields && !series && !receivers) return TRL_OK;
-    trl_context_begin_phase(run->ctx);
-    if (receivers) {
-        TRL_TRY(trl_simulation_receive(sim, &received));
-        TRL_TRY(trli_writers_receivers(&run->writers, step, time, received));
-        run->receivers_step = step;
-    }
-    if (fields || series) TRL_TRY(trli_session_observe(run));
-    if (fields) {
-        TRL_TRY(refresh_set(run->ctx, sim, &run->output));
-        TRL_TRY(trli_writers_fields(&run->writers, step, time, run->output.n, run->output.list));
-        run->fields_step = step;
-    }
-    if (series) {
-        TRL_TRY(trli_writers_series(&run->writers, step, time, trl_simulation_series(sim)));
-        run->series_step = step;
-    }
+    TRL_TRY(write_between(run));
+    const due d = {.step = step,
+                   .time = trl_simulation_time(sim),
+                   .fields = run->fields_step != step && is_due(run, &o->every, forced),
+                   .series =
+                       run->problem->nseries > 0 && run->series_step != step && is_due(run, &o->series_every, forced),
+                   .receivers = run->problem->receivers.nvalues > 0 && run->receivers_step != step &&
+                                is_due(run, &o->receivers_every, forced)};
+    if (!d.fields && !d.series && !d.receivers) return TRL_OK;
+    TRL_TRY(write_due(run, &d));
+    if (d.fields) run->fields_step = step;
+    if (d.series) run->series_step = step;
+    if (d.receivers) run->receivers_step = step;
 done:
-    return trl_context_end_phase(run->ctx, err);
+    return err;
 }
 
 trl_err trli_session_write_checkpoint(trli_session *run, bool forced)
@@ -212,7 +275,8 @@ trl_err trli_session_write_checkpoint(trli_session *run, bool forced)
     trl_err err = TRL_OK;
     trl_simulation_get_control(sim, state.control);
     if (run->checkpoint_step == step) return TRL_OK;
-    if (!forced && !(options->has_checkpoint && is_due(run, &options->checkpoint_every, false))) return TRL_OK;
+    if (!forced && !(options->has_checkpoint && trli_every_due(&options->checkpoint_every, step, state.time, state.dt)))
+        return TRL_OK;
     if (!run->state.list) TRL_TRY(trl_context_agree(run->ctx, create_set(run->ctx, sim, is_state, &run->state)));
     TRL_TRY(refresh_set(run->ctx, sim, &run->state));
     int keep = options->checkpoint_keep > 0 ? options->checkpoint_keep : 1;

@@ -202,7 +202,7 @@ static const trli_key keys[] = {
     {"output.every", MAPPING, TRLI_WHOLE, .doc = "when fields are written too"},
     {"output.every.steps", INTEGER, TRLI_CHOICE, COUNT(1), .doc = "every so many steps"},
     {"output.every.time", NUMBER, TRLI_CHOICE | TRLI_ABOVE, POSITIVE,
-     .doc = "after the first step at or past each multiple of a time"},
+     .doc = "after the first step at or past each multiple of a time; at it where dt follows from errors"},
     {"output.every.at", LIST_OF(NUMBER), TRLI_CHOICE | ONLY_LIST,
      .doc = "after the first step at or past each of these times"},
     {"output.every.log", INTEGER, TRLI_CHOICE, .min = 1, .max = 1000,

@@ -13,6 +13,7 @@
 
 #include <trl_functions_body.h>
 
+#include "adaptive_impl.h"
 #include "compile_impl.h"
 #include "context_impl.h"
 #include "lower_impl.h"
@@ -259,6 +260,7 @@ trl_err trli_adaptive_step(trl_simulation *sim, trli_next_step *next)
     const trl_time_entry *p = &sim->problem->time;
     trli_control *c = &sim->control;
     trl_err err = TRL_OK;
+    TRL_TRY(trli_first_rates_find(sim, next));
     for (;;) {
         trli_set_times(sim, next);
         TRL_TRY(trli_run_checked(sim, sim->step, next->number, next->time, false));

@@ -345,26 +345,22 @@ done:
     return err;
 }
 
-/* Two time levels exchange their memory, so they have one shape. */
-static void equalise_levels(trl_simulation *sim)
+void trli_equalise(trli_model *model, int a, int b)
 {
-    for (int v = 0; v < sim->nequations; ++v) {
-        trli_model_field *a = &sim->model->field[sim->equation[v].state],
-                         *b = &sim->model->field[sim->equation[v].next];
-        for (int i = 0; i < 3; ++i) {
-            if (b->ghost_lo[i] > a->ghost_lo[i]) a->ghost_lo[i] = b->ghost_lo[i];
-            if (b->ghost_hi[i] > a->ghost_hi[i]) a->ghost_hi[i] = b->ghost_hi[i];
-            b->ghost_lo[i] = a->ghost_lo[i];
-            b->ghost_hi[i] = a->ghost_hi[i];
-        }
+    trli_model_field *one = &model->field[a], *other = &model->field[b];
+    for (int i = 0; i < 3; ++i) {
+        if (other->ghost_lo[i] > one->ghost_lo[i]) one->ghost_lo[i] = other->ghost_lo[i];
+        if (other->ghost_hi[i] > one->ghost_hi[i]) one->ghost_hi[i] = other->ghost_hi[i];
+        other->ghost_lo[i] = one->ghost_lo[i];
+        other->ghost_hi[i] = one->ghost_hi[i];
     }
 }
 
 trl_err trli_compile_programs(trl_simulation *sim)
 {
     trl_err err = TRL_OK, first = TRL_OK;
-    trl_err (*const part[])(trl_simulation *) = {compile_initial, trli_solving_prepare, trli_compile_step,
-                                                 compile_observe};
+    trl_err (*const part[])(trl_simulation *) = {compile_initial,          trli_solving_prepare, trli_compile_step,
+                                                 trli_first_rates_compile, trli_dense_compile,   compile_observe};
     TRL_TRY(trli_leapfrog_check(sim));
     for (int v = 0; v < sim->nequations; ++v) TRL_TRY(add_state(sim, v));
     TRL_TRY(find_rotation(sim));
@@ -382,7 +378,9 @@ trl_err trli_compile_programs(trl_simulation *sim)
     TRL_TRY(trli_compile_limit(sim, sim->problem->time.cfl > 0));
     TRL_TRY(trli_passes_run(sim->model));
     TRL_TRY(trli_time_blocking_prepare(sim));
-    equalise_levels(sim);
+    for (int v = 0; v < sim->nequations; ++v) trli_equalise(sim->model, sim->equation[v].state, sim->equation[v].next);
+    trli_first_rates_equalise(sim);
+    trli_dense_equalise(sim);
     trli_solving_equalise(sim);
     trli_implicit_equalise(sim);
     TRL_TRY(trli_model_freeze(sim->model, sim->step, &sim->rotation));

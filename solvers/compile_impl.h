@@ -21,6 +21,27 @@ TRL_NODISCARD trl_err trli_leapfrog_check(const trl_simulation *sim);
 /* adaptive.c: append the estimate of each equation's error. next: the new values, with ghosts. slope: of all stages, as
  * f_k of equation v: [k * nequations + v], and of next. */
 TRL_NODISCARD trl_err trli_compile_errors(trl_simulation *sim, trli_instance *next, const trli_ir_value *slope);
+/* compile.c: give two fields that exchange their memory one shape. */
+void trli_equalise(trli_model *model, int a, int b);
+/* first_rates.c: rates that a step leaves to the next one. */
+/* Make the fields, if rates depend on state and time alone. */
+TRL_NODISCARD trl_err trli_first_rates_prepare(trl_simulation *sim);
+/* The fields of the rates at the start and the end of a step, [equations]; NULL: there are none. */
+const int *trli_first_rates(const trl_simulation *sim);
+const int *trli_last_rates(const trl_simulation *sim);
+/* The program that makes the first ones. */
+TRL_NODISCARD trl_err trli_first_rates_compile(trl_simulation *sim);
+void trli_first_rates_equalise(trl_simulation *sim);
+/* A persistent field with the points of the state of equation v. */
+TRL_NODISCARD trl_err trli_add_beside(trl_simulation *sim, int v, const char *name, int *field);
+/* compile_step.c: append what stores the rates of an instance to fields, [equations]. */
+TRL_NODISCARD trl_err trli_store_rates(trl_simulation *sim, trli_instance *in, const int *field);
+/* dense.c: values between the ends of a step, if the problem wants them. */
+TRL_NODISCARD trl_err trli_dense_prepare(trl_simulation *sim);
+/* Append what a step leaves for them. slope: as for trli_compile_errors. */
+TRL_NODISCARD trl_err trli_dense_add_sums(trl_simulation *sim, const trli_ir_value *slope);
+TRL_NODISCARD trl_err trli_dense_compile(trl_simulation *sim);
+void trli_dense_equalise(trl_simulation *sim);
 /* compile_step.c: the program of a step. */
 TRL_NODISCARD trl_err trli_compile_step(trl_simulation *sim);
 

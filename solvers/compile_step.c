@@ -113,7 +113,7 @@ static trl_err add_update(trl_simulation *sim, stage *st, int v, int target, bat
         value = trli_ir_select(&model->ir, mask, value, trli_ir_field(&model->ir, eq->state));
     }
     batch_add(b, target, value, v);
-    if (slope_needed_later(sim, st->number)) {
+    if (slope_needed_later(sim, st->number) && !(st->number == 0 && trli_first_rates(sim))) {
         int field = trli_model_add_field(model, trli_model_name(model, "%s:k%d", eq->deck->name, st->number + 1),
                                          model->variable[v].location);
         if (field < 0) return model->ir.err;
@@ -176,6 +176,52 @@ static trl_err lower_slopes(trl_simulation *sim, stage *st)
     return first;
 }
 
+/* The rates of a stage as those of the state that the step before has made. */
+static void take_first_rates(trl_simulation *sim, stage *st)
+{
+    for (int v = 0; v < sim->nequations; ++v) st->slope[v] = trli_ir_field(&sim->model->ir, trli_first_rates(sim)[v]);
+}
+
+/* Store the rates of a stage to fields, and take them from there. */
+static trl_err store_slopes(trl_simulation *sim, stage *st, const int *field)
+{
+    trli_ir_value *slope = &st->slope[(size_t)st->number * (size_t)sim->nequations];
+    batch b;
+    bool *added = trli_new(sim->ctx, (size_t)sim->nequations + 1, sizeof *added);
+    trl_err err = batch_init(sim, &b);
+    if (!added) err = trli_no_memory(sim->ctx, NULL, "for %d equations", sim->nequations);
+    TRL_TRY(err);
+    for (int v = 0; v < sim->nequations; ++v) {
+        for (int w = v; w < sim->nequations; ++w) {
+            const bool together =
+                sim->model->settings.fusion == TRL_FUSION_FULL && same_box(sim->model, field[v], field[w]);
+            if (added[w] || (w > v && !together)) continue;
+            batch_add(&b, field[w], slope[w], w);
+            added[w] = true;
+        }
+        TRL_TRY(batch_flush(&b, st->program, sim->equation[v].deck->name, false));
+        TRL_TRY(trli_program_add_root(st->program, field[v]));
+        slope[v] = trli_ir_field(&sim->model->ir, field[v]);
+    }
+done:
+    batch_free(&b);
+    trli_free(added);
+    return err;
+}
+
+trl_err trli_store_rates(trl_simulation *sim, trli_instance *in, const int *field)
+{
+    stage st = {.program = in->program, .in = in};
+    trl_err err = TRL_OK;
+    st.slope = trli_new(sim->ctx, (size_t)sim->nequations + 1, sizeof *st.slope);
+    if (!st.slope) return trli_no_memory(sim->ctx, NULL, "for %d equations", sim->nequations);
+    TRL_TRY(lower_slopes(sim, &st));
+    err = store_slopes(sim, &st, field);
+done:
+    trli_free(st.slope);
+    return err;
+}
+
 static trl_err stage_targets(trl_simulation *sim, int number, int *target)
 {
     for (int v = 0; v < sim->nequations; ++v) {
@@ -219,8 +265,12 @@ static trl_err compile_stage(trl_simulation *sim, trli_instance **in, trli_insta
     trl_err err = TRL_OK;
     TRL_TRY(begin_stage(sim, s, target, &in[s], &start[s]));
     stage st = {.number = s, .program = sim->part[s], .in = in[s], .slope = slope};
-    TRL_TRY(trli_instance_prepare(st.in));
-    TRL_TRY(lower_slopes(sim, &st));
+    if (s == 0 && trli_first_rates(sim)) {
+        take_first_rates(sim, &st);
+    } else {
+        TRL_TRY(trli_instance_prepare(st.in));
+        TRL_TRY(lower_slopes(sim, &st));
+    }
     TRL_TRY(stage_targets(sim, s, target));
     TRL_TRY(compile_updates(sim, &st, target));
     trli_instance *old = start[s] ? start[s] : in[0];
@@ -238,11 +288,13 @@ done:
 /* The slopes of the new values, and what follows from all slopes. */
 static trl_err compile_estimate(trl_simulation *sim, trli_instance *next, trli_ir_value *slope)
 {
-    stage st = {.number = sim->integrator->stages, .in = next, .slope = slope};
+    stage st = {.number = sim->integrator->stages, .program = sim->step, .in = next, .slope = slope};
     trl_err err = TRL_OK;
     TRL_TRY(trli_instance_fill(next));
     TRL_TRY(trli_instance_prepare(next));
     TRL_TRY(lower_slopes(sim, &st));
+    if (trli_last_rates(sim)) TRL_TRY(store_slopes(sim, &st, trli_last_rates(sim)));
+    TRL_TRY(trli_dense_add_sums(sim, slope));
     TRL_TRY(trli_compile_errors(sim, next, slope));
 done:
     return err;
@@ -256,10 +308,12 @@ trl_err trli_compile_step(trl_simulation *sim)
     int *target = trli_new(sim->ctx, (size_t)sim->nequations + 1, sizeof *target);
     trl_err err = TRL_OK;
     if (!slope || !target) TRL_TRY(trli_no_memory(sim->ctx, NULL, "for %d equations", sim->nequations));
+    TRL_TRY(trli_dense_prepare(sim));
     if (sim->integrator->implicit) {
         err = trli_compile_implicit(sim);
         goto done;
     }
+    TRL_TRY(trli_first_rates_prepare(sim));
     sim->stage_time[0] = TRLI_SCALAR_STEP_TIME;
     for (int s = 1; s <= stages; ++s) sim->stage_time[s] = trli_model_add_scalar(sim->model, 0);
     for (int s = 0; s < stages; ++s) TRL_TRY(compile_stage(sim, in, start, slope, s, target));

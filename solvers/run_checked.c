@@ -3,6 +3,7 @@
 /* Runs of programs whose results are looked at, by all ranks alike. */
 #include <inttypes.h>
 
+#include "adaptive_impl.h"
 #include "context_impl.h"
 #include "execution_impl.h"
 #include "executor_impl.h"
@@ -122,6 +123,8 @@ static void find_needed(const trl_simulation *sim, const trli_program *program, 
     for (int v = 0; v < sim->nequations; ++v) needed[sim->equation[v].state] = program != sim->initial;
     if (program != sim->initial) trli_solving_mark_fields(sim, needed);
     if (program != sim->initial) trli_implicit_mark_fields(sim, needed);
+    if (program != sim->initial) trli_first_rates_mark_fields(sim, needed);
+    if (program != sim->initial && program != sim->step) trli_dense_mark_fields(sim, needed);
 }
 
 /* Make ready to run a program again without the devices of this rank that failed. */

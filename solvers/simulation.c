@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Making, advancing and observing a simulation. */
-#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "adaptive_impl.h"
 #include "clock_impl.h"
 #include "context_impl.h"
 #include "execution_impl.h"
@@ -371,6 +371,7 @@ trl_err trl_simulation_initialise(trl_simulation *sim)
     if (!sim) return TRL_ERR_USAGE;
     trl_context_begin_phase(sim->ctx);
     trli_set_present(sim);
+    trli_first_rates_forget(sim);
     TRL_TRY(trli_run_checked(sim, sim->initial, 0, sim->time, true));
     evaluated = !sim->solving;
     if (!trli_solving_needs_dt(sim)) TRL_TRY(trli_solve_present(sim, sim->dt));
@@ -389,7 +390,9 @@ void trli_accept_steps(trl_simulation *sim, const trli_next_step *last, int coun
 {
     for (int v = 0; v < sim->nequations && count % 2; ++v)
         trli_frame_swap(sim->frame, sim->equation[v].state, sim->equation[v].next);
+    if (count % 2) trli_first_rates_swap(sim);
     sim->time = last->time;
+    sim->from = last->from;
     sim->dt = last->dt;
     sim->step_number = last->number;
     sim->steps_run += count;
@@ -401,6 +404,7 @@ trl_err trl_simulation_step(trl_simulation *sim)
     trl_memory_stats before, after;
     trl_err err = TRL_OK;
     if (!sim) return TRL_ERR_USAGE;
+    TRL_TRY(trl_simulation_return(sim));
     trl_memory_get_stats(sim->ctx, &before);
     TRL_TRY(trli_next_step_of(sim, &next));
     trli_set_times(sim, &next);

@@ -96,8 +96,8 @@ struct trl_simulation {
     struct trli_receivers *receivers; /* NULL: none */
     struct trli_bound *bound;         /* what the program `limit` computes and what is done with it */
     trl_gidx step_number, steps_wanted;
-    double time, dt;
-    trli_error *error; /* [nequations] of adaptive steps, or NULL */
+    double time, dt, from; /* from: where the last step began */
+    trli_error *error;     /* [nequations] of adaptive steps, or NULL */
     trli_control control;
     trl_gidx base_step; /* with a fixed dt, t = base_time + (step - base_step)*dt */
     double base_time;
@@ -106,13 +106,15 @@ struct trl_simulation {
     int64_t allocations; /* on the step path after the first step; there should be none */
     int64_t comm_bytes, comm_messages;
     double compile_seconds;
-    trli_program *part[TRL_STAGES_MAX];  /* of a step, by stage: solvers stand between them; else all are `step` */
-    struct trli_implicit *implicit;      /* NULL: the method is explicit */
-    struct trli_solving *solving;        /* NULL: nothing is solved */
-    int *levels;                         /* [2][equations] fields: the two levels of the state */
-    trli_rotation rotation;              /* of them */
-    struct trli_time_blocking *blocking; /* NULL: one step at a time */
-    const char *not_blocked;             /* NULL, or why */
+    trli_program *part[TRL_STAGES_MAX];   /* of a step, by stage: solvers stand between them; else all are `step` */
+    struct trli_implicit *implicit;       /* NULL: the method is explicit */
+    struct trli_first_rates *first_rates; /* NULL: no step leaves rates to the next one */
+    struct trli_dense *dense;             /* NULL: no values between the ends of steps are wanted */
+    struct trli_solving *solving;         /* NULL: nothing is solved */
+    int *levels;                          /* [2][equations] fields: the two levels of the state */
+    trli_rotation rotation;               /* of them */
+    struct trli_time_blocking *blocking;  /* NULL: one step at a time */
+    const char *not_blocked;              /* NULL, or why */
 };
 
 /* A step to come. */
@@ -149,13 +151,6 @@ TRL_NODISCARD trl_err trli_next_step_of(trl_simulation *sim, trli_next_step *nex
 TRL_NODISCARD trl_err trli_check_first_step(trl_simulation *sim);
 /* Whether steps or end is reached at a step's number and time. */
 bool trli_done_at(const trl_simulation *sim, trl_gidx number, double time);
-/* adaptive.c: the first dt; INPUT if nothing gives one. Nothing if dt does not follow from errors. */
-TRL_NODISCARD trl_err trli_adaptive_start(trl_simulation *sim);
-/* dt and time of the step that begins at next->from. */
-void trli_adaptive_choose(const trl_simulation *sim, trli_next_step *next);
-/* Run the program of the step, with smaller and smaller dt until the error is tolerated. NUMERICS if none is small
- * enough. Collective: yes. */
-TRL_NODISCARD trl_err trli_adaptive_step(trl_simulation *sim, trli_next_step *next);
 /* stats.c: the order of points. */
 bool trli_point_before(const trl_gidx a[3], const trl_gidx b[3]);
 /* simulation.c: parse the formulas of the problem; make a model of it. */

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <math.h>
 
+#include "adaptive_impl.h"
 #include "limit_impl.h"
 #include "model_run_impl.h"
 
@@ -178,6 +179,7 @@ trl_err trl_simulation_resume(trl_simulation *sim, trl_gidx step, double time, d
                         "a simulation cannot resume at step %" PRId64 ", t = %g with dt = %g", step, time, dt);
     for (int v = 0; v < sim->nequations; ++v) trli_frame_written(sim->frame, sim->equation[v].state);
     trli_solving_resume(sim, step, dt);
+    trli_first_rates_forget(sim);
     sim->step_number = step;
     sim->time = time;
     sim->dt = dt;

@@ -56,6 +56,7 @@ typedef struct trl_integrator {
     double diagonal[TRL_STAGES_MAX][TRL_STAGES_MAX];
     bool embedded; /* dt * (sum over k <= S of error[k] * f_k) is the difference to a solution of another order */
     double error[TRL_STAGES_MAX + 1];
+    double dense[TRL_STAGES_MAX + 1]; /* weights of f_k in values between steps, beside Hermite's cubic; 0: none */
     double
         imaginary; /* largest stable |dt lambda| on the imaginary axis; 0: central advection without diffusion grows */
     double radius; /* of the largest half disc in the left half plane that is stable; 1 where there is none */

@@ -72,6 +72,7 @@ typedef struct trl_time_entry {
     bool adaptive;                /* dt follows from the estimate of an embedded method; dt and cfl are 0 */
     double relative, absolute;    /* adaptive: tolerated of the error */
     double dt_initial;            /* adaptive; 0: chosen */
+    bool dense;                   /* adaptive: values between the ends of steps are wanted */
     int nlandings;
     const double *landing; /* [nlandings] adaptive: times that steps land on, beside end */
     trl_gidx steps;        /* -1: none */

@@ -84,6 +84,13 @@ TRL_API TRL_NODISCARD trl_err trl_simulation_write_placement_file(const trl_simu
  * observe.
  * Collective: yes. */
 TRL_API TRL_NODISCARD trl_err trl_simulation_observe(trl_simulation *sim);
+/* Whether steps have values between their ends, as problem.time.dense asks for. */
+TRL_API bool trl_simulation_interpolates(const trl_simulation *sim);
+/* Let the state, its time and all that is observed be those of a time inside the last step, by the method's dense
+ * output, until the next step or the function after this one. USAGE: there is no such time. Collective: yes. */
+TRL_API TRL_NODISCARD trl_err trl_simulation_interpolate(trl_simulation *sim, double time);
+/* Back to the end of the step. Collective: yes. */
+TRL_API TRL_NODISCARD trl_err trl_simulation_return(trl_simulation *sim);
 /* The values of a field on a local patch (position in layout->local); valid until the next step, advance or observe. */
 TRL_API trl_array trl_simulation_array(const trl_simulation *sim, int field, int local_patch);
 /* Fields that are kept are locked at first: evaluated after each step, for the caller to look at, wherever their values

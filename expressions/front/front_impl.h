@@ -46,7 +46,8 @@ typedef struct trli_entry {
     const trli_opaque *opaque; /* with any other type */
     bool has_boundary;
     bool used;
-    bool noisy; /* it contains noise(seed), or depends on an entry that does */
+    bool noisy;      /* it contains noise(seed), or depends on an entry that does */
+    bool reads_step; /* likewise: dt, old(f), noise, an entry that is held through steps, or one with a type */
 } trli_entry;
 
 /* Passes and runs know nothing of it. It lives as long as the model: runs use the states of plugins, the plan and the

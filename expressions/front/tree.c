@@ -155,15 +155,31 @@ static const trl_ast *find_noise(const trl_ast *node)
     return found;
 }
 
-/* Which entries are noisy; all are ordered. */
+/* Whether a tree names dt, old(f) or noise. */
+static bool names_step(const trl_ast *node)
+{
+    bool found = node->kind == TRL_AST_NAME && node->nparts == 1 && strcmp(node->part[0].text, "dt") == 0;
+    if (node->kind == TRL_AST_CALL)
+        found |= strcmp(node->part[0].text, "old") == 0 || strcmp(node->part[0].text, "noise") == 0;
+    for (int i = 0; i < node->nargs && !found; ++i) found = names_step(node->arg[i]);
+    return found;
+}
+
+/* Which entries are noisy, and which depend on the step; all are ordered. */
 static void spread_noise(trli_front *front)
 {
     for (int i = 0; i < front->nentries; ++i) {
         const int e = front->order[i];
         trli_entry *entry = &front->entry[e];
-        for (int c = 0; c < entry->nformulas; ++c) entry->noisy |= find_noise(entry->formula[c]->root) != NULL;
-        for (int d = front->dep_start[e]; d < front->dep_start[e + 1]; ++d)
+        entry->reads_step = entry->nformulas == 0 || entry->deck->evaluate == TRL_EVALUATE_STEP;
+        for (int c = 0; c < entry->nformulas; ++c) {
+            entry->noisy |= find_noise(entry->formula[c]->root) != NULL;
+            entry->reads_step |= names_step(entry->formula[c]->root);
+        }
+        for (int d = front->dep_start[e]; d < front->dep_start[e + 1]; ++d) {
             entry->noisy |= front->entry[front->dep[d]].noisy;
+            entry->reads_step |= front->entry[front->dep[d]].reads_step;
+        }
     }
 }
 
@@ -194,6 +210,21 @@ trl_err trli_tree_refuse_noise(trli_model *model, const trl_formula *formula, co
     const trl_ast *noise = find_noise(formula->root);
     if (noise) return refuse_noise(&s, &formula->text, noise, NULL);
     return trli_visit_again(model, formula, scope, refuse_noisy, &s);
+}
+
+/* Stops the visit at an entry that reads the step. */
+static trl_err look_for_step(void *data, const trl_text *text, const trl_ast *node, const char *name)
+{
+    const trli_model *model = data;
+    const trli_symbol *symbol = trli_symbol_find(model, name);
+    (void)text, (void)node;
+    const bool entry = symbol->kind != TRLI_SYMBOL_VARIABLE;
+    return entry && model->front->entry[symbol->index].reads_step ? TRL_ERR_USAGE : TRL_OK;
+}
+
+bool trli_tree_reads_step(trli_model *model, const trl_formula *formula, const trl_scope *scope)
+{
+    return names_step(formula->root) || trli_visit_again(model, formula, scope, look_for_step, model) != TRL_OK;
 }
 
 typedef struct dot_edge {

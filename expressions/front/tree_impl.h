@@ -15,6 +15,9 @@ void trli_tree_spread_used(trli_model *model);
 /* INPUT error if a formula contains noise, or depends on an entry that does. what: the formula, with its article. */
 TRL_NODISCARD trl_err trli_tree_refuse_noise(trli_model *model, const trl_formula *formula, const trl_scope *scope,
                                              const char *what);
+/* Whether a formula's value may depend on more than the variables' values and the time: on dt, the values at the start
+ * of the step, its number, or what a type knows. */
+bool trli_tree_reads_step(trli_model *model, const trl_formula *formula, const trl_scope *scope);
 TRL_NODISCARD trl_err trli_tree_write_dot(const trli_model *model, FILE *out);
 
 #endif

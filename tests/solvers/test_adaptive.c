@@ -189,6 +189,91 @@ START_TEST(a_restart_goes_on_with_the_same_bits)
 }
 END_TEST
 
+/* The largest error of values at five places of each step of size h. */
+static double error_between(const char *method, double h)
+{
+    double largest = 0;
+    open_text("grid: {cells: [2], periodic: [true]}\nequations: {u: {initial: 1, ddt: \"u*cos(t)\"}}\n"
+              "time: {method: {name: %s, tolerance: {relative: 1}, dt: {initial: %.17g, max: %.17g}}, end: 2}\n"
+              "output: {every: {time: 1}}\n",
+              method, h, h);
+    while (!trl_simulation_done(sim)) {
+        ck_ok(trl_simulation_step(sim));
+        const double end = trl_simulation_time(sim), dt = trl_simulation_dt(sim);
+        for (int i = 1; i < 6; ++i) {
+            const double at = end - dt * i / 6;
+            ck_ok(trl_simulation_interpolate(sim, at));
+            ck_assert_double_eq(trl_simulation_time(sim), at);
+            largest = fmax(largest, fabs(value_of("u") - exp(sin(at))));
+        }
+        ck_ok(trl_simulation_return(sim));
+        ck_assert_double_eq(trl_simulation_time(sim), end);
+    }
+    return largest;
+}
+
+START_TEST(values_between_steps_have_the_order_of_the_method)
+{
+    static const struct {
+        const char *name;
+        int order;
+        double h;
+    } methods[] = {{"bs3", 3, 0.05}, {"dp5", 5, 0.1}};
+    for (int m = 0; m < 2; ++m) {
+        const double coarse = error_between(methods[m].name, methods[m].h),
+                     fine = error_between(methods[m].name, methods[m].h / 2);
+        ck_assert_msg(fabs(log2(coarse / fine) - methods[m].order) < 0.3, "%s: %g %g", methods[m].name, coarse, fine);
+    }
+    close_problem();
+}
+END_TEST
+
+START_TEST(values_between_steps_keep_conditions_and_change_nothing)
+{
+    uint64_t c[2], d[2];
+    for (int looks = 0; looks < 2; ++looks) {
+        open_text(REACTION "time: {method: bs3, end: 0.05}\n%s", looks ? "output: {every: {time: 1}}\n" : "");
+        ck_assert(trl_simulation_interpolates(sim) == looks);
+        while (!trl_simulation_done(sim)) {
+            ck_ok(trl_simulation_step(sim));
+            const double at = trl_simulation_time(sim) - trl_simulation_dt(sim) / 3;
+            if (!looks) continue;
+            ck_ok(trl_simulation_interpolate(sim, at));
+            ck_assert_double_eq(value_of("d"), at);
+            ck_ok(trl_simulation_return(sim));
+        }
+        c[looks] = hash_of("c");
+        d[looks] = hash_of("d");
+    }
+    ck_assert(c[0] == c[1] && d[0] == d[1]);
+    ck_fails(trl_simulation_interpolate(sim, 0.01), TRL_ERR_USAGE,
+             "there are no values at t = 0.01: they are interpolated in the last step alone, where "
+             "problem.time.dense asks for it and dt follows from errors");
+    close_problem();
+}
+END_TEST
+
+/* With dt in a formula, no step leaves its rates to the next one. */
+START_TEST(rates_that_steps_leave_to_others_are_those_evaluated_anew)
+{
+    static const char *const methods[] = {"bs3", "dp5"};
+    for (int m = 0; m < 2; ++m) {
+        uint64_t c[2], d[2];
+        for (int anew = 0; anew < 2; ++anew) {
+            open_text(REACTION "  e: {location: node, initial: x, ddt: \"cos(3*t) - e%s\", boundary: {}}\n"
+                               "time: {method: {name: %s, tolerance: {relative: 1e-4}}, end: 0.05}\n",
+                      anew ? " + 0*dt" : "", methods[m]);
+            run_to_end();
+            ck_assert_int_gt(trl_simulation_rejected(sim), 0);
+            c[anew] = hash_of("c");
+            d[anew] = hash_of("e");
+        }
+        ck_assert(c[0] == c[1] && d[0] == d[1]);
+    }
+    close_problem();
+}
+END_TEST
+
 START_TEST(a_dt_that_falls_too_far_names_place_and_remedy)
 {
     open_text("grid: {cells: [20], length: [1]}\nequations: {c: {initial: \"1 + x\", ddt: \"c^2\", boundary: {}}}\n"
@@ -223,6 +308,9 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, a_rejected_step_leaves_no_trace);
     tcase_add_test(tc, steps_land_on_end_and_on_times_of_lists);
     tcase_add_test(tc, a_restart_goes_on_with_the_same_bits);
+    tcase_add_test(tc, values_between_steps_have_the_order_of_the_method);
+    tcase_add_test(tc, values_between_steps_keep_conditions_and_change_nothing);
+    tcase_add_test(tc, rates_that_steps_leave_to_others_are_those_evaluated_anew);
     tcase_add_test(tc, a_dt_that_falls_too_far_names_place_and_remedy);
     tcase_add_test(tc, without_an_end_the_first_step_has_to_be_given);
 }

@@ -51,3 +51,24 @@ for n in 1 2; do
         fail "other files than those of the whole run"
     for file in listed/fields/*.nc; do expect 0 h5diff "$file" "out/fields/${file##*/}"; done
 done
+
+# Times inside of steps whose size follows from errors are interpolated, several in a step, by a restart too.
+sed -i 's/^time:.*/time: {method: {name: dp5, dt: {initial: 1e-3, max: 0.003}}, end: 0.03}/; s/time: 0.007/time: 0.0007/
+    s/every: {steps: 3}/every: {time: 0.0003}/' deck.yaml
+expect 0 "$TRELLIS" run deck.yaml --set output.directory=inside --quiet
+steps=$(value inside/report.json "r['steps']")
+[ "$(ls inside/fields | wc -l)" = 44 ] || fail "files of fields at other times: $(ls inside/fields)"
+[ "$steps" -lt 40 ] || fail "the steps are shorter than the times of output"
+[ "$(wc -l <inside/series.csv)" = 102 ] || fail "lines at other times"
+for n in 1 2; do
+    rm -rf out
+    expect 0 ranks $n "$TRELLIS" run deck.yaml --steps $((steps / n - 1)) --quiet
+    expect 0 ranks $((3 - n)) "$TRELLIS" run deck.yaml --restart latest --quiet
+    same_fields inside/report.json out/report.json
+    same inside/series.csv out/series.csv
+    same inside/fields.xdmf out/fields.xdmf
+    [ "$(ls out/fields)" = "$(ls inside/fields)" ] || fail "other files than those of the whole run"
+    for file in inside/fields/*.nc; do expect 0 h5diff "$file" "out/fields/${file##*/}"; done
+done
+expect 0 "$TRELLIS" collect inside -o all.nc
+expect 0 "$TRELLIS" plot inside --time 0.0021 -o one.png

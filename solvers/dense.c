@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Values between the ends of a step whose dt follows from its error. With the rates k_n and k_{n+1} at both ends and
+ * theta = (t - t_n)/dt they are those of Hermite's cubic, and for methods with weights w_k a polynomial of one order
+ * more (Hairer, Norsett & Wanner 1993, II.6),
+ *     u(t) = u_n + theta (r_2 + (1 - theta) (r_3 + theta (r_4 + (1 - theta) dt sum over k of w_k f_k))),
+ *     r_2 = u_{n+1} - u_n,    r_3 = dt k_n - r_2,    r_4 = r_2 - dt k_{n+1} - r_3.
+ * u_n is where the next level will be: it stays until the next step. The sum is kept by the step; rates are evaluated
+ * when they are asked for, from both levels. What is observed reads the state, so the values take its place. */
+#include <string.h>
+
+#include "adaptive_impl.h"
+#include "compile_impl.h"
+#include "context_impl.h"
+#include "lifecycle_impl.h"
+#include "lower_impl.h"
+#include "memory_impl.h"
+#include "model_run_impl.h"
+#include "sides_impl.h"
+
+struct trli_dense {
+    trli_program *program;
+    int *value, *sum; /* [equations] fields: u(t), and the sum, or -1 */
+    int time_scalar;  /* t */
+    int share;        /* scalar: theta */
+    bool between;     /* the state is u(t) now, and this is the time of u_{n+1}: */
+    double present;
+};
+
+static bool has_weights(const trl_integrator *m)
+{
+    for (int k = 0; k <= m->stages; ++k)
+        if (m->dense[k] != 0) return true;
+    return false;
+}
+
+trl_err trli_dense_add_sums(trl_simulation *sim, const trli_ir_value *slope)
+{
+    const trl_integrator *m = sim->integrator;
+    struct trli_dense *d = sim->dense;
+    trli_ir *ir = &sim->model->ir;
+    trl_err err = TRL_OK;
+    if (!d || !has_weights(m)) return TRL_OK;
+    for (int v = 0; v < sim->nequations; ++v) {
+        const char *name = trli_model_name(sim->model, "%s:dense", sim->equation[v].deck->name);
+        trli_ir_value sum = TRLI_NO_VALUE;
+        for (int k = 0; k <= m->stages; ++k) {
+            if (m->dense[k] == 0) continue;
+            const trli_ir_value term =
+                trli_ir_binary(ir, TRLI_OP_MUL, trli_ir_constant(ir, m->dense[k]), slope[k * sim->nequations + v]);
+            sum = sum < 0 ? term : trli_ir_binary(ir, TRLI_OP_ADD, sum, term);
+        }
+        TRL_TRY(trli_add_beside(sim, v, name, &d->sum[v]));
+        TRL_TRY(trli_program_add_kernel(sim->step, name, 1, &d->sum[v], &sum, NULL));
+        TRL_TRY(trli_program_add_root(sim->step, d->sum[v]));
+    }
+done:
+    return err;
+}
+
+static trl_err rate_of(trl_simulation *sim, trli_instance *in, int v, trli_ir_value *rate)
+{
+    const trli_equation *eq = &sim->equation[v];
+    const trl_location location = sim->model->variable[v].location;
+    trli_ir *ir = &sim->model->ir;
+    trli_ir_value implicit, primal;
+    trl_err err = TRL_OK;
+    if (eq->direction) {
+        TRL_TRY(trli_lower_at(in, sim->equation[eq->of].ddt, sim->equation[eq->of].deck->names, location, &primal));
+        TRL_TRY(trli_tangent(in, eq->direction, primal, rate));
+        if (*rate < 0) *rate = trli_ir_constant(ir, 0);
+        return ir->err;
+    }
+    TRL_TRY(trli_lower_at(in, eq->ddt, eq->deck->names, location, rate));
+    if (!eq->implicit) return TRL_OK;
+    TRL_TRY(trli_lower_at(in, eq->implicit, eq->deck->names, location, &implicit));
+    *rate = trli_ir_binary(ir, TRLI_OP_ADD, *rate, implicit);
+done:
+    return err;
+}
+
+static trl_err add_value(trl_simulation *sim, trli_instance *before, trli_instance *after, int v)
+{
+    const trli_equation *eq = &sim->equation[v];
+    struct trli_dense *d = sim->dense;
+    const trl_location location = sim->model->variable[v].location;
+    trli_ir *ir = &sim->model->ir;
+    const trli_op add = TRLI_OP_ADD, sub = TRLI_OP_SUB, mul = TRLI_OP_MUL;
+    trli_ir_value first, last, mask;
+    trl_err err = TRL_OK;
+    TRL_TRY(rate_of(sim, before, v, &first));
+    TRL_TRY(rate_of(sim, after, v, &last));
+    const trli_ir_value dt = trli_ir_scalar(ir, TRLI_SCALAR_DT), theta = trli_ir_scalar(ir, d->share),
+                        rest = trli_ir_binary(ir, sub, trli_ir_constant(ir, 1), theta),
+                        u0 = trli_ir_field(ir, eq->next), u1 = trli_ir_field(ir, eq->state),
+                        r2 = trli_ir_binary(ir, sub, u1, u0),
+                        r3 = trli_ir_binary(ir, sub, trli_ir_binary(ir, mul, dt, first), r2);
+    trli_ir_value inner = trli_ir_binary(ir, sub, trli_ir_binary(ir, sub, r2, trli_ir_binary(ir, mul, dt, last)), r3);
+    if (d->sum[v] >= 0) {
+        const trli_ir_value r5 = trli_ir_binary(ir, mul, dt, trli_ir_field(ir, d->sum[v]));
+        inner = trli_ir_binary(ir, add, inner, trli_ir_binary(ir, mul, rest, r5));
+    }
+    inner = trli_ir_binary(ir, add, r3, trli_ir_binary(ir, mul, theta, inner));
+    inner = trli_ir_binary(ir, add, r2, trli_ir_binary(ir, mul, rest, inner));
+    trli_ir_value value = trli_ir_binary(ir, add, u0, trli_ir_binary(ir, mul, theta, inner));
+    if (sim->model->variable[v].mask) {
+        TRL_TRY(trli_lower_at(after, sim->model->variable[v].mask, eq->deck->names, location, &mask));
+        value = trli_ir_select(ir, mask, value, u1);
+    }
+    TRL_TRY(trli_program_add_kernel(d->program, eq->deck->name, 1, &d->value[v], &value, NULL));
+    TRL_TRY(trli_program_add_root(d->program, d->value[v]));
+done:
+    return err;
+}
+
+trl_err trli_dense_prepare(trl_simulation *sim)
+{
+    const size_t n = (size_t)sim->nequations;
+    const trl_time_entry *p = &sim->problem->time;
+    if (!p->adaptive || !p->dense) return TRL_OK;
+    struct trli_dense *d = sim->dense = trli_model_keep(sim->model, sizeof *d);
+    if (!d) return sim->model->ir.err;
+    *d = (struct trli_dense){.value = trli_model_keep(sim->model, (n + 1) * sizeof(int)),
+                             .sum = trli_model_keep(sim->model, (n + 1) * sizeof(int)),
+                             .time_scalar = trli_model_add_scalar(sim->model, 0),
+                             .share = trli_model_add_scalar(sim->model, 0)};
+    for (size_t v = 0; v < n && d->sum; ++v) d->sum[v] = -1;
+    return sim->model->ir.err;
+}
+
+trl_err trli_dense_compile(trl_simulation *sim)
+{
+    struct trli_dense *d = sim->dense;
+    trli_instance *before = NULL, *after = NULL, *at = NULL;
+    trl_err err = TRL_OK;
+    if (!d) return TRL_OK;
+    TRL_TRY(trli_program_create(sim->model, "between", &d->program));
+    TRL_TRY(trli_instance_create(sim->model, d->program, TRLI_SCALAR_STEP_TIME, 0, NULL, &before));
+    TRL_TRY(trli_instance_create(sim->model, d->program, sim->stage_time[sim->integrator->stages], 0, NULL, &after));
+    TRL_TRY(trli_instance_create(sim->model, d->program, d->time_scalar, 0, after, &at));
+    for (int v = 0; v < sim->nequations; ++v) {
+        const trli_equation *eq = &sim->equation[v];
+        const char *name = trli_model_name(sim->model, "%s:between", eq->deck->name);
+        d->value[v] = trli_model_add_field(sim->model, name, sim->model->variable[v].location);
+        if (d->value[v] < 0) return sim->model->ir.err;
+        sim->model->field[d->value[v]].persistent = true;
+        trli_set_conditions(sim, v, d->value[v], d->value[eq->of]);
+        before->variable[v] = eq->next;
+        after->variable[v] = eq->state;
+        at->variable[v] = d->value[v];
+    }
+    TRL_TRY(trli_instance_fill(before));
+    TRL_TRY(trli_instance_fill(after));
+    for (int v = 0; v < sim->nequations; ++v) TRL_TRY(add_value(sim, before, after, v));
+    TRL_TRY(trli_instance_planes(at, false));
+done:
+    trli_instance_destroy(&at);
+    trli_instance_destroy(&after);
+    trli_instance_destroy(&before);
+    return err;
+}
+
+void trli_dense_equalise(trl_simulation *sim)
+{
+    for (int v = 0; v < sim->nequations && sim->dense; ++v) {
+        trli_equalise(sim->model, sim->equation[v].state, sim->dense->value[v]);
+        trli_equalise(sim->model, sim->equation[v].state, sim->equation[v].next);
+    }
+}
+
+void trli_dense_mark_fields(const trl_simulation *sim, bool *needed)
+{
+    const struct trli_dense *d = sim->dense;
+    for (int v = 0; v < sim->nequations && d; ++v) {
+        needed[sim->equation[v].next] = true;
+        if (d->sum[v] >= 0) needed[d->sum[v]] = true;
+        if (d->between) needed[d->value[v]] = true;
+    }
+}
+
+static void swap_values(trl_simulation *sim)
+{
+    for (int v = 0; v < sim->nequations; ++v) trli_frame_swap(sim->frame, sim->equation[v].state, sim->dense->value[v]);
+}
+
+bool trl_simulation_interpolates(const trl_simulation *sim)
+{
+    return sim->dense != NULL;
+}
+
+static bool is_between(const trl_simulation *sim)
+{
+    return sim->dense && sim->dense->between;
+}
+
+/* Put the end of the step back. */
+static void leave(trl_simulation *sim)
+{
+    if (!is_between(sim)) return;
+    swap_values(sim);
+    sim->dense->between = false;
+    sim->time = sim->dense->present;
+}
+
+trl_err trl_simulation_interpolate(trl_simulation *sim, double time)
+{
+    if (!sim) return TRL_ERR_USAGE;
+    struct trli_dense *d = sim->dense;
+    trl_err err = TRL_OK;
+    leave(sim);
+    if (!d || sim->steps_run == 0 || !(time > sim->from && time < sim->time))
+        return trl_fail(sim->ctx, TRL_ERR_USAGE, NULL,
+                        "there are no values at t = %.17g: they are interpolated in the last step alone, where "
+                        "problem.time.dense asks for it and dt follows from errors",
+                        time);
+    const trli_next_step step = {.number = sim->step_number, .from = sim->from, .dt = sim->dt, .time = sim->time};
+    trli_set_times(sim, &step);
+    sim->frame->scalar[d->time_scalar] = time;
+    sim->frame->scalar[d->share] = (time - sim->from) / sim->dt;
+    TRL_TRY(trli_run_checked(sim, d->program, sim->step_number, time, false));
+    swap_values(sim);
+    d->between = true;
+    d->present = sim->time;
+    sim->time = time;
+done:
+    return err;
+}
+
+trl_err trl_simulation_return(trl_simulation *sim)
+{
+    if (!sim) return TRL_ERR_USAGE;
+    if (!is_between(sim)) return TRL_OK;
+    leave(sim);
+    return trli_evaluate_kept(sim, false);
+}
