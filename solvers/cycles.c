@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Cycles of multigrid as a method, and as the preconditioner of conjugate gradients. These are flexible (Notay 2000):
- * on grids whose conditions at sides are mixed a cycle is not quite symmetric. */
+/* Cycles of multigrid as a method, and as a preconditioner. Conjugate gradients are flexible with it (Notay 2000): on
+ * grids whose conditions at sides are mixed a cycle is not quite symmetric. */
 #include <math.h>
 
 #include "krylov_impl.h"
@@ -23,45 +23,92 @@ done:
     return err;
 }
 
+static trl_err values_of(trli_solver *s, trli_ir_value **a, trli_ir_value **b)
+{
+    *a = trli_new(s->sim->ctx, (size_t)s->ask.n + 1, sizeof **a);
+    *b = trli_new(s->sim->ctx, (size_t)s->ask.n + 1, sizeof **b);
+    return *a && *b ? TRL_OK : trli_no_memory(s->sim->ctx, NULL, "for a solver");
+}
+
+/* to = a + factor * b */
+static trl_err combine(trli_solver *s, trli_program *program, const int *to, const int *a, trli_op op,
+                       trli_ir_value factor, const int *b, trli_ir_value *value)
+{
+    trli_ir *ir = &s->sim->model->ir;
+    for (int i = 0; i < s->ask.n; ++i)
+        value[i] = trli_ir_binary(ir, op, trli_ir_field(ir, a[i]),
+                                  trli_ir_binary(ir, TRLI_OP_MUL, factor, trli_ir_field(ir, b[i])));
+    return trli_solver_store(s, program, to, value);
+}
+
 /* c' = c + alpha*d, r' = r - alpha*q */
 static trl_err compile_update(trli_solver *s, cycles *m, trli_ir_value alpha)
 {
-    trli_ir *ir = &s->sim->model->ir;
-    const trli_ir_value along = trli_ir_binary(ir, TRLI_OP_MUL, alpha, trli_ir_field(ir, s->d.now[0]));
-    const trli_ir_value back = trli_ir_binary(ir, TRLI_OP_MUL, alpha, trli_ir_field(ir, s->q.now[0]));
-    const trli_ir_value c = trli_ir_binary(ir, TRLI_OP_ADD, trli_ir_field(ir, s->c.now[0]), along);
-    const trli_ir_value r = trli_ir_binary(ir, TRLI_OP_SUB, trli_ir_field(ir, s->r.now[0]), back);
+    trli_ir_value *a = NULL, *b = NULL;
     trl_err err = TRL_OK;
-    TRL_TRY(trli_solver_store(s, m->update, s->c.next, &c));
-    TRL_TRY(trli_solver_store(s, m->update, s->r.next, &r));
-    const trli_ir_value stored = trli_ir_field(ir, s->r.next[0]);
-    TRL_TRY(trli_solver_dot(s, m->update, "r.r", &stored, &stored, &m->rr));
+    TRL_TRY(values_of(s, &a, &b));
+    TRL_TRY(combine(s, m->update, s->c.next, s->c.now, TRLI_OP_ADD, alpha, s->d.now, a));
+    TRL_TRY(combine(s, m->update, s->r.next, s->r.now, TRLI_OP_SUB, alpha, s->q.now, a));
+    trli_solver_read(s, s->r.next, a);
+    TRL_TRY(trli_solver_dot(s, m->update, "r.r", a, a, &m->rr));
+done:
+    trli_free(a);
+    trli_free(b);
+    return err;
+}
+
+/* ---- as a preconditioner ---- */
+
+trl_err trli_krylov_compile_cycle(trli_solver *s)
+{
+    trli_ir_value *a = NULL, *b = NULL;
+    trl_err err = TRL_OK;
+    TRL_TRY(values_of(s, &a, &b));
+    TRL_TRY(trli_solver_begin(s, "solution of a cycle", &s->take_cycle));
+    trli_solver_read(s, trli_multigrid_solution(s->multigrid), a);
+    TRL_TRY(trli_solver_store(s, s->take_cycle, s->d.next, a));
+done:
+    trli_free(a);
+    trli_free(b);
+    return err;
+}
+
+trl_err trli_krylov_cycle(trli_solver *s, const int *of)
+{
+    trl_err err = TRL_OK;
+    if (!s->cycles) return TRL_OK;
+    TRL_TRY(trli_multigrid_cycle(s->multigrid, of));
+    TRL_TRY(trli_solver_program(s, s->take_cycle));
+    trli_vector_swap(s, &s->d);
 done:
     return err;
 }
 
-/* ---- as the preconditioner of conjugate gradients ---- */
+/* ---- as that of conjugate gradients ---- */
 
 /* beta = keep*(r.z - r_before.z)/rho, d' = z + beta*d */
 static trl_err compile_direction(trli_solver *s, cycles *m)
 {
     trli_ir *ir = &s->sim->model->ir;
+    const int *solution = trli_multigrid_solution(s->multigrid);
+    trli_ir_value *r = NULL, *z = NULL;
     int before, scalar;
     trl_err err = TRL_OK;
+    TRL_TRY(values_of(s, &r, &z));
     TRL_TRY(trli_solver_begin(s, "direction of cg", &m->direction));
-    const trli_ir_value z = trli_ir_field(ir, trli_multigrid_solution(s->multigrid));
-    const trli_ir_value r = trli_ir_field(ir, s->r.now[0]), last = trli_ir_field(ir, s->r.next[0]);
-    TRL_TRY(trli_solver_dot(s, m->direction, "r.z", &r, &z, &m->next_rho));
-    TRL_TRY(trli_solver_dot(s, m->direction, "r.z before", &last, &z, &before));
+    trli_solver_read(s, solution, z);
+    trli_solver_read(s, s->r.now, r);
+    TRL_TRY(trli_solver_dot(s, m->direction, "r.z", r, z, &m->next_rho));
+    trli_solver_read(s, s->r.next, r);
+    TRL_TRY(trli_solver_dot(s, m->direction, "r.z before", r, z, &before));
     trli_ir_value beta = trli_ir_binary(ir, TRLI_OP_SUB, trli_ir_scalar(ir, m->next_rho), trli_ir_scalar(ir, before));
     beta = trli_ir_binary(ir, TRLI_OP_MUL, trli_ir_scalar(ir, m->keep),
                           trli_ir_binary(ir, TRLI_OP_DIV, beta, trli_ir_scalar(ir, m->rho)));
     TRL_TRY(trli_program_scalar(m->direction, "beta", beta, &scalar));
-    const trli_ir_value d =
-        trli_ir_binary(ir, TRLI_OP_ADD, z,
-                       trli_ir_binary(ir, TRLI_OP_MUL, trli_ir_scalar(ir, scalar), trli_ir_field(ir, s->d.now[0])));
-    TRL_TRY(trli_solver_store(s, m->direction, s->d.next, &d));
+    TRL_TRY(combine(s, m->direction, s->d.next, solution, TRLI_OP_ADD, trli_ir_scalar(ir, scalar), s->d.now, z));
 done:
+    trli_free(r);
+    trli_free(z);
     return err;
 }
 
@@ -100,7 +147,7 @@ static trl_err cg_run(trli_solver *s, trli_krylov *method, double target, int mo
     trli_solver_set(s, m->rho, 1);
     *norm = trli_solver_norm(s, trli_solver_scalar(s, m->first_rr));
     for (*iterations = 0; *iterations < most && !(*norm <= target) && isfinite(*norm); ++*iterations) {
-        TRL_TRY(trli_multigrid_cycle(s->multigrid));
+        TRL_TRY(trli_multigrid_cycle(s->multigrid, s->r.now));
         trli_solver_set(s, m->keep, *iterations > 0);
         TRL_TRY(trli_solver_program(s, m->direction));
         trli_vector_swap(s, &s->d);
@@ -117,23 +164,19 @@ done:
     return err;
 }
 
-const trli_krylov_type trli_krylov_cg_cycles = {"cg", "multigrid", cg_compile, cg_run};
+const trli_krylov_type trli_krylov_cg_cycles = {"cg", cg_compile, cg_run};
 
 /* ---- as a method ---- */
 
 static trl_err cycles_compile(trli_solver *s, trli_krylov **method)
 {
-    trli_ir *ir = &s->sim->model->ir;
     trl_err err = TRL_OK;
     cycles *m = trli_model_keep(s->sim->model, sizeof *m);
     if (!m) return s->sim->model->ir.err;
     *method = (trli_krylov *)m;
     TRL_TRY(compile_start(s, m));
-    TRL_TRY(trli_solver_begin(s, "solution of a cycle", &m->direction));
-    const trli_ir_value z = trli_ir_field(ir, trli_multigrid_solution(s->multigrid));
-    TRL_TRY(trli_solver_store(s, m->direction, s->d.next, &z));
     TRL_TRY(trli_solver_begin(s, "step of multigrid", &m->update));
-    TRL_TRY(compile_update(s, m, trli_ir_constant(ir, 1)));
+    TRL_TRY(compile_update(s, m, trli_ir_constant(&s->sim->model->ir, 1)));
 done:
     return err;
 }
@@ -148,9 +191,7 @@ static trl_err cycles_run(trli_solver *s, trli_krylov *method, double target, in
     *norm = trli_solver_norm(s, trli_solver_scalar(s, m->first_rr));
     for (*iterations = 0; *iterations < most && !(*norm <= target) && !*broken; ++*iterations) {
         const double before = *norm;
-        TRL_TRY(trli_multigrid_cycle(s->multigrid));
-        TRL_TRY(trli_solver_program(s, m->direction));
-        trli_vector_swap(s, &s->d);
+        TRL_TRY(trli_krylov_cycle(s, s->r.now));
         TRL_TRY(trli_solver_program(s, s->apply));
         TRL_TRY(trli_solver_program(s, m->update));
         swap_solution(s);
@@ -161,4 +202,4 @@ done:
     return err;
 }
 
-const trli_krylov_type trli_krylov_cycles = {"multigrid", "none", cycles_compile, cycles_run};
+const trli_krylov_type trli_krylov_cycles = {"multigrid", cycles_compile, cycles_run};

@@ -150,6 +150,7 @@ static trl_err add_column(trli_solver *s, gmres *m, int j, bool *end)
     trl_err err = TRL_OK;
     TRL_TRY(with_vector(s, m, j, m->load));
     trli_vector_swap(s, &s->d);
+    TRL_TRY(trli_krylov_cycle(s, m->basis[j].now));
     TRL_TRY(trli_solver_program(s, s->apply));
     for (int i = 0; i <= j; ++i) {
         TRL_TRY(with_vector(s, m, i, i ? m->next : m->first));
@@ -200,6 +201,7 @@ static trl_err correct(trli_solver *s, gmres *m, int n)
     }
     TRL_TRY(trli_solver_program(s, m->load_sum));
     trli_vector_swap(s, &s->d);
+    TRL_TRY(trli_krylov_cycle(s, m->w.now));
     TRL_TRY(trli_solver_program(s, s->apply));
     TRL_TRY(trli_solver_program(s, m->finish));
     trli_vector_swap(s, &s->c);
@@ -250,4 +252,4 @@ done:
     return err;
 }
 
-const trli_krylov_type trli_krylov_gmres = {"gmres", NULL, gmres_compile, gmres_run};
+const trli_krylov_type trli_krylov_gmres = {"gmres", gmres_compile, gmres_run};

@@ -104,20 +104,24 @@ static int nth_implicit(const trl_simulation *sim, int i)
     return -1;
 }
 
-/* U - B - gamma dt g(U) */
+/* U - B - gamma dt g(U), in the model of another grid without B, on which derivatives do not depend. */
 static trl_err residual(void *data, trli_instance *in, int i, trli_ir_value *value)
 {
     const struct trli_implicit *im = data;
-    trl_simulation *sim = im->sim;
-    trli_ir *ir = &sim->model->ir;
+    const trl_simulation *sim = im->sim;
+    const bool own = in->model == sim->model;
+    trli_ir *ir = &in->model->ir;
     const int v = nth_implicit(sim, i);
     const trli_equation *eq = &sim->equation[v];
     trl_err err = TRL_OK;
     trli_ir_value g;
     TRL_TRY(trli_lower_at(in, eq->implicit, eq->deck->names, sim->model->variable[v].location, &g));
-    const trli_ir_value rest =
-        trli_ir_binary(ir, TRLI_OP_SUB, trli_ir_field(ir, im->at[v]), trli_ir_field(ir, im->base[v]));
-    *value = trli_ir_binary(ir, TRLI_OP_SUB, rest, trli_ir_binary(ir, TRLI_OP_MUL, trli_ir_scalar(ir, im->scaled), g));
+    const trli_ir_value scaled = own ? trli_ir_scalar(ir, im->scaled)
+                                     : trli_ir_binary(ir, TRLI_OP_MUL, trli_ir_constant(ir, gamma_of(sim->integrator)),
+                                                      trli_ir_scalar(ir, TRLI_SCALAR_DT));
+    *value = trli_ir_field(ir, in->variable[v]);
+    if (own) *value = trli_ir_binary(ir, TRLI_OP_SUB, *value, trli_ir_field(ir, im->base[v]));
+    *value = trli_ir_binary(ir, TRLI_OP_SUB, *value, trli_ir_binary(ir, TRLI_OP_MUL, scaled, g));
     err = ir->err;
 done:
     return err;
@@ -154,7 +158,8 @@ static trl_err add_solver(struct trli_implicit *im)
                                         .field = field,
                                         .instance = make_instance,
                                         .residual = residual,
-                                        .data = im};
+                                        .data = im,
+                                        .on_grid = true};
     if (n > 0) TRL_TRY(trli_solver_add(sim, &request, &im->solver));
 done:
     trli_free(variable);

@@ -14,7 +14,7 @@ static const trli_krylov_type *const types[TRL_SOLVE_METHODS] = {[TRL_SOLVE_MULT
 
 const trli_krylov_type *trli_krylov_of(const trli_solver *s, trl_solve_method method)
 {
-    return method == TRL_SOLVE_CG && s->multigrid ? &trli_krylov_cg_cycles : types[method];
+    return method == TRL_SOLVE_CG && s->cycles ? &trli_krylov_cg_cycles : types[method];
 }
 
 trl_err trli_krylov_compile(trli_solver *s)
@@ -23,8 +23,11 @@ trl_err trli_krylov_compile(trli_solver *s)
     trl_err err = TRL_OK;
     for (int m = 0; m < TRL_SOLVE_METHODS; ++m) {
         const bool automatic = wanted == TRL_SOLVE_AUTO && (m == TRL_SOLVE_CG || m == TRL_SOLVE_BICGSTAB);
-        if (types[m] && (automatic || m == (int)wanted)) TRL_TRY(trli_krylov_of(s, m)->compile(s, &s->made[m]));
+        if (types[m] && (automatic || m == (int)wanted)) TRL_TRY(types[m]->compile(s, &s->made[m]));
     }
+    if (!s->multigrid) goto done;
+    TRL_TRY(trli_krylov_compile_cycle(s));
+    if (s->made[TRL_SOLVE_CG]) TRL_TRY(trli_krylov_cg_cycles.compile(s, &s->made_cg_cycles));
 done:
     return err;
 }
@@ -208,7 +211,7 @@ done:
     return err;
 }
 
-const trli_krylov_type trli_krylov_cg = {"cg", NULL, cg_compile, cg_run};
+const trli_krylov_type trli_krylov_cg = {"cg", cg_compile, cg_run};
 
 /* ---- stabilised biconjugate gradients, preconditioned from the right ---- */
 
@@ -328,12 +331,14 @@ static trl_err bicgstab_run(trli_solver *s, trli_krylov *method, double target, 
     trli_solver_set(s, m->rho, trli_solver_scalar(s, m->first_rr));
     *norm = trli_solver_norm(s, trli_solver_scalar(s, m->first_rr));
     for (*iterations = 0; *iterations < most && !(*norm <= target) && !*broken; ++*iterations) {
+        TRL_TRY(trli_krylov_cycle(s, m->p.now));
         TRL_TRY(trli_solver_program(s, s->apply));
         TRL_TRY(trli_solver_program(s, m->half));
         swap_all(s);
         *norm = trli_solver_norm(s, trli_solver_scalar(s, m->half_rr));
         *broken = !isfinite(*norm);
         if (*norm <= target || *broken) continue;
+        TRL_TRY(trli_krylov_cycle(s, s->r.now));
         TRL_TRY(trli_solver_program(s, s->apply));
         TRL_TRY(trli_solver_program(s, m->full));
         swap_all(s);
@@ -346,4 +351,4 @@ done:
     return err;
 }
 
-const trli_krylov_type trli_krylov_bicgstab = {"bicgstab", NULL, bicgstab_compile, bicgstab_run};
+const trli_krylov_type trli_krylov_bicgstab = {"bicgstab", bicgstab_compile, bicgstab_run};

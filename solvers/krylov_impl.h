@@ -20,7 +20,9 @@ struct trli_solver {
     int first_field, end_field;       /* of the model: made for it */
     int direction;                    /* of the tangents, which the Jacobian is applied to */
     double strength[3];               /* of the coupling of neighbours along an axis, where it is a number; else 0 */
-    bool reads_fields;                /* the Jacobian reads fields, whatever they are */
+    int *in_field, *old_field;        /* [equations] where the instance of F has their values, and that of the start */
+    bool *reads, *reads_old;          /* [equations] the Jacobian reads them there */
+    bool opaque, reduces;             /* it reads what no formula gives; reductions */
     const trli_solver *finest;        /* of a coarser grid: that of the first grid; else NULL */
     struct trli_multigrid *multigrid; /* NULL: none */
     bool linear;                      /* the Jacobian does not depend on the unknowns */
@@ -31,6 +33,9 @@ struct trli_solver {
     trli_vector q;                    /* and the product */
     trli_vector inverse;              /* of the diagonal, where it varies; now NULL: nowhere */
     trli_ir_value *inverse_value;     /* [n] what jacobi multiplies a residual with; TRLI_NO_VALUE: nothing */
+    bool bounded;                     /* of each row the sum of magnitudes over the diagonal is known: */
+    double *bound_number;             /* [n] the largest, or */
+    int *bound_scalar;                /* [n] -1, or the scalar that has it once the diagonal is found */
     trli_program *residual, *apply, *diagonal, *zero, *probe, *compare, *move, *means, *shift, *centre;
     int rr, dq;                  /* scalars: r.r; d.q */
     int qq, dd, compared;        /* scalars: q.q, d.d, and the product of q with what `with` says */
@@ -40,12 +45,15 @@ struct trli_solver {
     int *r_offset, *x_offset;    /* [n] scalars: what is added to them */
     int length;                  /* scalar: of the step along c */
     trl_solve_method method;     /* that is used, once the system was looked at */
+    bool cycles, cycles_failed;  /* cycles of multigrid are the preconditioner; they were, and were no good */
+    trli_program *take_cycle;    /* d = the solution of a cycle */
     bool looked;
     bool *singular, *balanced; /* [n] constants of an unknown are in the null space; and in the adjoint's */
     double *points;            /* [n] the sum of weights of an unknown's points */
     double all_points;
     double *mean;                         /* [2*n] of the guess, and of the solution */
     trli_krylov *made[TRL_SOLVE_METHODS]; /* by method; NULL: not asked for */
+    trli_krylov *made_cg_cycles;          /* cg with multigrid */
     trl_gidx step;                        /* of messages */
     double time;
     trl_solve_stats stats;
@@ -54,7 +62,6 @@ struct trli_solver {
 /* A Krylov method: how it is compiled for a solver, and what it does. */
 typedef struct trli_krylov_type {
     const char *words;
-    const char *preconditioner;                               /* in words; NULL: what the solver has of the diagonal */
     trl_err (*compile)(trli_solver *s, trli_krylov **method); /* *method is kept by the model */
     /* Reduce norm(r) to the target by changing c, in `most` iterations at most. *broken: it cannot go on. */
     trl_err (*run)(trli_solver *s, trli_krylov *m, double target, int most, int *iterations, double *norm,
@@ -66,9 +73,11 @@ extern const trli_krylov_type trli_krylov_cg, trli_krylov_bicgstab, trli_krylov_
 
 /* ---- solve.c, solve_vectors.c ---- */
 
-/* A solver of a coarser grid: tangents and the diagonal, no methods. Its callbacks get it as their data. */
+/* A solver of a coarser grid: tangents and the diagonal, no methods. Its callbacks get it as their data.
+ * old_field: [equations] of the state at the start of the step. */
 TRL_NODISCARD trl_err trli_solver_add_level(trl_simulation *sim, const trli_solver *finest,
-                                            const trli_solve_request *request, trli_solver **solver);
+                                            const trli_solve_request *request, const int *old_field,
+                                            trli_solver **solver);
 /* Fields added from here on are not its own. */
 void trli_solver_end_fields(trli_solver *solver);
 void trli_vector_equalise(const trli_solver *s, const trli_vector *v);
@@ -85,6 +94,8 @@ void trli_solver_read(const trli_solver *s, const int *field, trli_ir_value *val
 /* Append: field = value of each unknown, at all points that are unknown. */
 TRL_NODISCARD trl_err trli_solver_store(trli_solver *s, trli_program *program, const int *field,
                                         const trli_ir_value *value);
+/* Points where the mask of an unknown is 0 are no unknowns: *value is 0 there. in: where the mask is evaluated. */
+TRL_NODISCARD trl_err trli_solver_masked(const trli_solver *s, trli_instance *in, int i, trli_ir_value *value);
 /* Append the sum over all points of the products of two values of each unknown. */
 TRL_NODISCARD trl_err trli_solver_dot(trli_solver *s, trli_program *program, const char *label, const trli_ir_value *a,
                                       const trli_ir_value *b, int *scalar);
@@ -93,18 +104,31 @@ void trli_solver_set(const trli_solver *s, int scalar, double value);
 /* norm() of a vector from its product with itself. */
 double trli_solver_norm(const trli_solver *s, double square);
 
-/* ---- multigrid.c ---- */
+/* ---- diagonal.c ---- */
+
+/* The program that finds the inverse of the diagonal. */
+TRL_NODISCARD trl_err trli_solver_compile_diagonal(trli_solver *s);
+/* After its run, if rows are bounded: the largest sum of a row's magnitudes over its diagonal. */
+double trli_solver_largest_row(const trli_solver *s);
+
+/* ---- coarsen.c ---- */
 
 /* Why a system cannot have multigrid; NULL: it can. */
 const char *trli_multigrid_missing(const trli_solver *s);
+/* Why a system does not get it unless the deck asks for it; NULL: it does. */
+const char *trli_multigrid_unasked(const trli_solver *s);
+
+/* ---- multigrid.c ---- */
+
 TRL_NODISCARD trl_err trli_multigrid_compile(trli_solver *s);
 void trli_multigrid_destroy(struct trli_multigrid **multigrid);
 void trli_multigrid_equalise(struct trli_multigrid *m);
-/* Before a solve. Collective: yes. */
+/* Once the diagonal is there: the coarser grids get the coefficients of the present state. Collective: yes. */
 TRL_NODISCARD trl_err trli_multigrid_prepare(struct trli_multigrid *m, double time);
-/* One cycle for the residual r of the solver, from zero; the field of the solution. Collective: yes. */
-TRL_NODISCARD trl_err trli_multigrid_cycle(struct trli_multigrid *m);
-int trli_multigrid_solution(const struct trli_multigrid *m);
+/* One cycle for a residual, from zero. Collective: yes. */
+TRL_NODISCARD trl_err trli_multigrid_cycle(struct trli_multigrid *m, const int *residual);
+/* [n] fields of its solution. */
+const int *trli_multigrid_solution(const struct trli_multigrid *m);
 int trli_multigrid_levels(const struct trli_multigrid *m);
 const trl_grid *trli_multigrid_grid(const struct trli_multigrid *m, int level);
 
@@ -113,8 +137,12 @@ const trl_grid *trli_multigrid_grid(const struct trli_multigrid *m, int level);
 const trli_krylov_type *trli_krylov_of(const trli_solver *s, trl_solve_method method);
 /* Compile the methods that may be used. */
 TRL_NODISCARD trl_err trli_krylov_compile(trli_solver *s);
-/* What the preconditioner makes of a vector, at each point. */
+/* What jacobi makes of a vector, at each point. */
 void trli_krylov_precondition(const trli_solver *s, const trli_ir_value *r, trli_ir_value *z);
+/* Of a solver that has multigrid: what trli_krylov_cycle runs. */
+TRL_NODISCARD trl_err trli_krylov_compile_cycle(trli_solver *s);
+/* Where cycles are the preconditioner: put what one makes of a vector in the place of d. Collective: yes. */
+TRL_NODISCARD trl_err trli_krylov_cycle(trli_solver *s, const int *of);
 /* Append what every method begins with: r.r; and c = 0, if it is not x. */
 TRL_NODISCARD trl_err trli_krylov_start(trli_solver *s, trli_program *program, int *rr);
 /* After that program. */

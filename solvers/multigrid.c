@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Geometric multigrid by V cycles with Chebyshev smoothing (Adams, Brezina, Hu & Tuminaro 2003): the equation is
- * compiled again for each coarser grid, and cells of two grids are joined by linear interpolation and its transpose.
+ * compiled again for each coarser grid, and points of two grids are joined by linear interpolation and its transpose.
  * The first grid is the ranks'; every rank has all coarser ones, which are smaller than it by a factor of 4 or 8. */
 #include <math.h>
 #include <string.h>
 
+#include "compile_impl.h"
 #include "kernels_impl.h"
 #include "lower_impl.h"
 #include "memory_impl.h"
@@ -14,19 +15,19 @@
 #include "sides_impl.h"
 #include "symbols_impl.h"
 
-enum { SMOOTHING = 2, COARSEST_STEPS = 24, COARSEST_CELLS = 4, LEVELS_MOST = 24 };
-
-/* Of the inverse diagonal times the operator: eigenvalues of rows that sum up to zero are at most this. */
-static const double largest_eigenvalue = 2;
+enum { SMOOTHING = 2, COARSEST_STEPS = 24, LEVELS_MOST = 24, LOCATIONS = 8 };
 
 typedef struct grid_level {
     trl_simulation *sim;
     trli_level *own;     /* NULL: the first grid, the problem's */
     trli_solver *solver; /* whose vectors and tangents these are */
     trli_vector z, r, d; /* solution, residual, direction */
-    trli_program *begin, *smooth, *ghosts;
-    int old, new;                 /* scalars: factors of the last direction and of the residual in the next one */
-    trli_grid_transfer *transfer; /* to the next coarser one */
+    int *old_field;      /* [equations] of a coarser grid: the state at the start of the step, where it is read */
+    trli_program *begin, *smooth, *clip, *ghosts, *coefficients;
+    int old, new;                        /* scalars: factors of the last direction and of the residual in the next */
+    trli_grid_transfer **transfer;       /* [unknowns] to the next coarser one */
+    trli_grid_transfer *mean[LOCATIONS]; /* of coefficients, where there are any */
+    double largest;                      /* eigenvalue of the inverse diagonal times the operator: not more than this */
 } grid_level;
 
 struct trli_multigrid {
@@ -36,61 +37,18 @@ struct trli_multigrid {
     trl_loop *loop;
 };
 
-/* ---- which grids ---- */
-
-/* How strongly neighbours along an axis are coupled: by the operator's numbers; where it has none, by the distance. */
-static double strength_along(const trli_solver *s, const trl_grid *grid, int axis)
-{
-    bool known = true;
-    for (int a = 0; a < grid->dim; ++a) known &= s->strength[a] > 0;
-    return known ? s->strength[axis] : 1 / (grid->spacing[axis] * grid->spacing[axis]);
-}
-
-/* Smoothing works along axes of strong coupling, so only these are made coarser: the others wait. */
-static bool coarsen(const trli_solver *s, const trl_grid *fine, trl_grid *coarse)
-{
-    const double weak = 0.28; /* of the strongest: an axis that is about half as strong goes along */
-    double most = 0;
-    bool any = false;
-    *coarse = *fine;
-    for (int a = 0; a < fine->dim; ++a)
-        if (fine->cells[a] > COARSEST_CELLS) most = fmax(most, strength_along(s, fine, a));
-    for (int a = 0; a < fine->dim; ++a) {
-        if (fine->cells[a] <= COARSEST_CELLS || strength_along(s, fine, a) < weak * most) continue;
-        coarse->cells[a] = (fine->cells[a] + 1) / 2;
-        coarse->spacing[a] = coarse->length[a] / (double)coarse->cells[a];
-        any = true;
-    }
-    return any;
-}
+/* ---- programs of a grid ---- */
 
 /* What stands beyond a side, relative to what is inside. */
-static void find_factors(const trli_solver *s, double factor[6])
+static void find_factors(const trli_solver *s, int unknown, double factor[6])
 {
-    const trl_bc_side *sides = s->sim->model->variable[s->ask.variable[0]].boundary;
+    const trl_bc_side *sides = s->sim->model->variable[s->ask.variable[unknown]].boundary;
     for (int side = 0; side < 6; ++side) {
         bool zero = sides[side].npieces > 0;
         for (int i = 0; i < sides[side].npieces; ++i) zero &= sides[side].piece[i].kind == TRL_BC_DIRICHLET;
         factor[side] = zero ? -1 : 1;
     }
 }
-
-const char *trli_multigrid_missing(const trli_solver *s)
-{
-    const trl_layout *layout = s->sim->layout;
-    const trli_variable *v = &s->sim->model->variable[s->ask.variable[0]];
-    trl_grid coarse;
-    if (s->ask.n > 1) return "several unknowns are solved for together";
-    if (v->location != TRL_CELL) return "the unknown is not at cells";
-    if (v->mask) return "the unknown has a mask";
-    if (s->inverse_value[0] < 0) return "the operator's diagonal is not known";
-    if (!s->ask.on_grid) return "the system is none of the deck's";
-    if (s->reads_fields) return "the operator's coefficients are fields";
-    if (!coarsen(s, &layout->grid, &coarse)) return "the grid has few cells";
-    return NULL;
-}
-
-/* ---- programs of a grid ---- */
 
 static trl_err add_vectors(grid_level *l)
 {
@@ -102,10 +60,14 @@ static trl_err add_vectors(grid_level *l)
     TRL_TRY(trli_vector_add(s, "mg d", true, &l->d));
     l->old = trli_model_add_scalar(model, 0);
     l->new = trli_model_add_scalar(model, 0);
-    const trli_variable *v = &model->variable[s->ask.variable[0]];
-    trli_model_field *d = &model->field[l->d.now[0]];
-    d->exchanged = true;
-    d->boundary = (trli_boundary_source){v->boundary, v->names, v->name, v->place};
+    l->transfer = trli_model_keep(model, ((size_t)s->ask.n + 1) * sizeof(trli_grid_transfer *));
+    TRL_TRY(model->ir.err);
+    for (int i = 0; i < s->ask.n; ++i) {
+        const trli_variable *v = &model->variable[s->ask.variable[i]];
+        trli_model_field *d = &model->field[l->d.now[i]];
+        d->exchanged = true;
+        d->boundary = (trli_boundary_source){v->boundary, v->names, v->name, v->place};
+    }
     err = model->ir.err;
 done:
     return err;
@@ -116,31 +78,98 @@ static trli_ir_value times(trli_ir *ir, trli_ir_value a, trli_ir_value b)
     return trli_ir_binary(ir, TRLI_OP_MUL, a, b);
 }
 
-/* r' = the residual to begin with, z' = 0, d' = new * inverse * r */
-static trl_err compile_begin(grid_level *l, int residual)
+/* A program in the making: its instances, and a value for each unknown. */
+typedef struct making {
+    trli_instance *in, *old;
+    trli_ir_value *a, *b;
+} making;
+
+static trl_err open_making(grid_level *l, trli_program *program, making *m)
 {
     trli_solver *s = l->solver;
-    trli_ir *ir = &s->sim->model->ir;
-    const trli_ir_value r = trli_ir_field(ir, residual), zero = trli_ir_constant(ir, 0);
-    const trli_ir_value d = times(ir, times(ir, trli_ir_scalar(ir, l->new), s->inverse_value[0]), r);
+    const size_t n = (size_t)s->ask.n + 1;
     trl_err err = TRL_OK;
-    TRL_TRY(trli_solver_begin(s, "start of a cycle", &l->begin));
-    TRL_TRY(trli_solver_store(s, l->begin, l->r.next, &r));
-    TRL_TRY(trli_solver_store(s, l->begin, l->z.next, &zero));
-    TRL_TRY(trli_solver_store(s, l->begin, l->d.next, &d));
+    *m = (making){.a = trli_new(s->sim->ctx, n, sizeof *m->a), .b = trli_new(s->sim->ctx, n, sizeof *m->b)};
+    if (!m->a || !m->b) TRL_TRY(trli_no_memory(s->sim->ctx, NULL, "for multigrid"));
+    TRL_TRY(s->ask.instance(s->ask.data, program, &m->in, &m->old));
 done:
     return err;
 }
 
-static trl_err tangent_of(grid_level *l, trli_instance *in, trli_ir_value *value)
+static void close_making(making *m)
+{
+    trli_instance_destroy(&m->in);
+    trli_instance_destroy(&m->old);
+    trli_free(m->a);
+    trli_free(m->b);
+}
+
+/* r' = the residual to begin with, z' = 0, d' = new * inverse * r */
+static trl_err compile_begin(grid_level *l, const int *residual)
 {
     trli_solver *s = l->solver;
+    trli_ir *ir = &s->sim->model->ir;
+    making m = {0};
     trl_err err = TRL_OK;
-    for (int v = 0; v < s->sim->model->nvariables; ++v)
-        if (s->sim->model->variable[v].direction == s->direction) in->variable[v] = l->d.now[0];
+    TRL_TRY(trli_solver_begin(s, "start of a cycle", &l->begin));
+    TRL_TRY(open_making(l, l->begin, &m));
+    for (int i = 0; i < s->ask.n; ++i) {
+        m.a[i] = trli_ir_field(ir, residual[i]);
+        TRL_TRY(trli_solver_masked(s, m.in, i, &m.a[i]));
+        m.b[i] = times(ir, times(ir, trli_ir_scalar(ir, l->new), s->inverse_value[i]), m.a[i]);
+    }
+    TRL_TRY(trli_solver_store(s, l->begin, l->r.next, m.a));
+    TRL_TRY(trli_solver_store(s, l->begin, l->d.next, m.b));
+    for (int i = 0; i < s->ask.n; ++i) m.a[i] = trli_ir_constant(ir, 0);
+    TRL_TRY(trli_solver_store(s, l->begin, l->z.next, m.a));
+done:
+    close_making(&m);
+    return err;
+}
+
+/* What an interpolated correction says of masked points does not count. */
+static trl_err compile_clip(grid_level *l)
+{
+    trli_solver *s = l->solver;
+    making m = {0};
+    bool any = false;
+    trl_err err = TRL_OK;
+    for (int i = 0; i < s->ask.n; ++i) any |= s->sim->model->variable[s->ask.variable[i]].mask != NULL;
+    if (!any) return TRL_OK;
+    TRL_TRY(trli_solver_begin(s, "correction", &l->clip));
+    TRL_TRY(open_making(l, l->clip, &m));
+    trli_solver_read(s, l->d.now, m.a);
+    for (int i = 0; i < s->ask.n; ++i) TRL_TRY(trli_solver_masked(s, m.in, i, &m.a[i]));
+    TRL_TRY(trli_solver_store(s, l->clip, l->d.next, m.a));
+done:
+    close_making(&m);
+    return err;
+}
+
+static int nth_unknown(const trli_solver *s, int variable)
+{
+    for (int i = 0; i < s->ask.n; ++i)
+        if (s->ask.variable[i] == variable) return i;
+    return 0;
+}
+
+/* The products of the Jacobian with d, where it counts. */
+static trl_err products(grid_level *l, trli_instance *in, trli_ir_value *value)
+{
+    trli_solver *s = l->solver;
+    trli_model *model = s->sim->model;
+    trl_err err = TRL_OK;
+    for (int v = 0; v < model->nvariables; ++v)
+        if (model->variable[v].direction == s->direction)
+            in->variable[v] = l->d.now[nth_unknown(s, model->variable[v].of)];
     TRL_TRY(trli_instance_fill(in));
-    TRL_TRY(s->ask.residual(s->ask.data, in, 0, value));
-    TRL_TRY(trli_tangent(in, s->direction, *value, value));
+    TRL_TRY(trli_instance_prepare(in));
+    for (int i = 0; i < s->ask.n; ++i) {
+        TRL_TRY(s->ask.residual(s->ask.data, in, i, &value[i]));
+        TRL_TRY(trli_tangent(in, s->direction, value[i], &value[i]));
+        if (value[i] < 0) value[i] = trli_ir_constant(&model->ir, 0);
+        TRL_TRY(trli_solver_masked(s, in, i, &value[i]));
+    }
 done:
     return err;
 }
@@ -150,42 +179,110 @@ static trl_err compile_smooth(grid_level *l)
 {
     trli_solver *s = l->solver;
     trli_ir *ir = &s->sim->model->ir;
-    trli_instance *in = NULL, *old = NULL;
-    trli_ir_value product;
+    making m = {0};
     trl_err err = TRL_OK;
     TRL_TRY(trli_solver_begin(s, "smoothing", &l->smooth));
-    TRL_TRY(s->ask.instance(s->ask.data, l->smooth, &in, &old));
-    TRL_TRY(tangent_of(l, in, &product));
-    const trli_ir_value d = trli_ir_field(ir, l->d.now[0]);
-    const trli_ir_value r = trli_ir_binary(ir, TRLI_OP_SUB, trli_ir_field(ir, l->r.now[0]), product);
-    const trli_ir_value z = trli_ir_binary(ir, TRLI_OP_ADD, trli_ir_field(ir, l->z.now[0]), d);
-    const trli_ir_value again = times(ir, trli_ir_scalar(ir, l->old), d);
-    const trli_ir_value more = times(ir, times(ir, trli_ir_scalar(ir, l->new), s->inverse_value[0]), r);
-    const int field[] = {l->r.next[0], l->z.next[0], l->d.next[0]};
-    const trli_ir_value value[] = {r, z, trli_ir_binary(ir, TRLI_OP_ADD, again, more)};
-    TRL_TRY(trli_program_add_kernel(l->smooth, "smooth", 3, field, value, NULL));
-    for (int i = 0; i < 3; ++i) TRL_TRY(trli_program_add_root(l->smooth, field[i]));
+    TRL_TRY(open_making(l, l->smooth, &m));
+    TRL_TRY(products(l, m.in, m.a));
+    for (int i = 0; i < s->ask.n; ++i) {
+        const trli_ir_value d = trli_ir_field(ir, l->d.now[i]);
+        const trli_ir_value r = trli_ir_binary(ir, TRLI_OP_SUB, trli_ir_field(ir, l->r.now[i]), m.a[i]);
+        const trli_ir_value z = trli_ir_binary(ir, TRLI_OP_ADD, trli_ir_field(ir, l->z.now[i]), d);
+        const trli_ir_value again = times(ir, trli_ir_scalar(ir, l->old), d);
+        const trli_ir_value more = times(ir, times(ir, trli_ir_scalar(ir, l->new), s->inverse_value[i]), r);
+        const int field[] = {l->r.next[i], l->z.next[i], l->d.next[i]};
+        const trli_ir_value value[] = {r, z, trli_ir_binary(ir, TRLI_OP_ADD, again, more)};
+        TRL_TRY(trli_program_add_kernel(l->smooth, "smooth", 3, field, value, NULL));
+        for (int k = 0; k < 3; ++k) TRL_TRY(trli_program_add_root(l->smooth, field[k]));
+    }
 done:
-    trli_instance_destroy(&in);
-    trli_instance_destroy(&old);
+    close_making(&m);
     return err;
 }
 
-/* Where patches meet, restriction reads residuals of others. */
-static trl_err compile_ghosts(grid_level *l)
+/* Where patches meet, restriction reads values of others. */
+static trl_err read_neighbours(grid_level *l, const char *name, trli_program **program, int n, const int *field)
 {
     trli_solver *s = l->solver;
-    trli_instance *in = NULL, *old = NULL;
+    making m = {0};
     const trl_offsets none = {{0, 0, 0}, {0, 0, 0}};
     trl_err err = TRL_OK;
-    s->sim->model->field[l->r.now[0]].exchanged = true;
-    TRL_TRY(trli_solver_begin(s, "residuals of neighbours", &l->ghosts));
-    TRL_TRY(s->ask.instance(s->ask.data, l->ghosts, &in, &old));
-    TRL_TRY(trli_instance_fill_field(in, l->r.now[0]));
-    TRL_TRY(trli_program_read(l->ghosts, l->r.now[0], TRLI_TRANSFER_DEPTH, &none));
+    TRL_TRY(trli_solver_begin(s, name, program));
+    TRL_TRY(open_making(l, *program, &m));
+    for (int i = 0; i < n; ++i) {
+        s->sim->model->field[field[i]].exchanged = true;
+        TRL_TRY(trli_instance_fill_field(m.in, field[i]));
+        TRL_TRY(trli_program_read(*program, field[i], TRLI_TRANSFER_DEPTH, &none));
+    }
 done:
-    trli_instance_destroy(&in);
-    trli_instance_destroy(&old);
+    close_making(&m);
+    return err;
+}
+
+/* ---- coefficients that are fields ---- */
+
+/* Where a grid has the values that the Jacobian reads of an equation, at present or at the start of the step. */
+static int coefficient(const grid_level *l, int v, bool old)
+{
+    const trli_solver *s = l->solver;
+    if (!l->own) return old ? s->old_field[v] : s->in_field[v];
+    return old ? l->old_field[v] : l->sim->equation[v].state;
+}
+
+static bool is_read(const trli_solver *finest, int v, bool old)
+{
+    return old ? finest->reads_old[v] : finest->reads[v];
+}
+
+/* The fields of a coarser grid that get coefficients outlive programs. */
+static trl_err add_coefficients(const trli_solver *finest, grid_level *l)
+{
+    trli_model *model = l->sim->model;
+    const int n = l->sim->nequations;
+    l->old_field = trli_model_keep(model, ((size_t)n + 1) * sizeof *l->old_field);
+    for (int v = 0; v < n && model->ir.err == TRL_OK; ++v) {
+        const int state = l->sim->equation[v].state;
+        l->old_field[v] = state;
+        model->field[state].persistent |= finest->reads[v];
+        if (!finest->reads_old[v]) continue;
+        const char *name = trli_model_name(model, "%s:old", model->variable[v].name);
+        const int field = trli_model_add_field(model, name, model->variable[v].location);
+        if (field < 0) return model->ir.err;
+        trli_set_conditions(l->sim, v, field, field);
+        model->field[field].persistent = true;
+        l->old_field[v] = field;
+    }
+    return model->ir.err;
+}
+
+static trl_err add_means(struct trli_multigrid *m, grid_level *l, const trl_layout *layout,
+                         const trli_transfer_request *request)
+{
+    const trli_solver *s = m->solver;
+    trli_transfer_request mean = *request;
+    trl_err err = TRL_OK;
+    mean.mean = true;
+    for (int v = 0; v < s->sim->nequations; ++v) {
+        mean.location = s->sim->model->variable[v].location;
+        if (!s->reads[v] && !s->reads_old[v]) continue;
+        if (!l->mean[mean.location]) TRL_TRY(trli_transfer_create(s->sim->ctx, layout, &mean, &l->mean[mean.location]));
+    }
+done:
+    return err;
+}
+
+/* Of the first grid. */
+static trl_err read_coefficients(grid_level *l)
+{
+    const trli_solver *s = l->solver;
+    const int n = s->sim->nequations;
+    int *field = trli_new(s->sim->ctx, 2 * (size_t)n + 1, sizeof *field), count = 0;
+    trl_err err = TRL_OK;
+    if (!field) return trli_no_memory(s->sim->ctx, NULL, "for multigrid");
+    for (int v = 0; v < 2 * n; ++v)
+        if (is_read(s, v % n, v >= n)) field[count++] = coefficient(l, v % n, v >= n);
+    if (count > 0) err = read_neighbours(l, "coefficients of neighbours", &l->coefficients, count, field);
+    trli_free(field);
     return err;
 }
 
@@ -194,10 +291,18 @@ done:
 /* The coarser grids' systems have the residual of the first, and their own states and tangents. */
 static trl_err level_instance(void *data, trli_program *program, trli_instance **in, trli_instance **old)
 {
-    const trl_simulation *sim = ((const trli_solver *)data)->sim;
-    (void)old;
-    const trl_err err = trli_instance_create(sim->model, program, TRLI_SCALAR_STEP_TIME, 0, NULL, in);
-    for (int v = 0; err == TRL_OK && v < sim->nequations; ++v) (*in)->variable[v] = sim->equation[v].state;
+    const trli_solver *s = data;
+    const trl_simulation *sim = s->sim;
+    const int *start = s->old_field;
+    trl_err err = TRL_OK;
+    if (s->finest->old_field[0] >= 0) {
+        TRL_TRY(trli_instance_create(sim->model, program, TRLI_SCALAR_STEP_TIME, 0, NULL, old));
+        for (int v = 0; v < sim->nequations; ++v) (*old)->variable[v] = start[v];
+        TRL_TRY(trli_instance_fill(*old));
+    }
+    TRL_TRY(trli_instance_create(sim->model, program, TRLI_SCALAR_STEP_TIME, 1, *old, in));
+    for (int v = 0; v < sim->nequations; ++v) (*in)->variable[v] = sim->equation[v].state;
+done:
     return err;
 }
 
@@ -210,20 +315,45 @@ static trl_err level_residual(void *data, trli_instance *in, int i, trli_ir_valu
 static trl_err make_level(trli_solver *finest, const trl_grid *grid, grid_level *l)
 {
     trli_solve_request request = finest->ask;
+    int *field = trli_new(finest->sim->ctx, (size_t)request.n + 1, sizeof *field);
     trl_err err = TRL_OK;
+    if (!field) TRL_TRY(trli_no_memory(finest->sim->ctx, NULL, "for multigrid"));
     TRL_TRY(trli_level_create(finest->sim, grid, &l->own));
     l->sim = l->own->sim;
-    const int field = l->sim->equation[finest->ask.variable[0]].state;
-    request.field = &field;
+    for (int i = 0; i < request.n; ++i) field[i] = l->sim->equation[finest->ask.variable[i]].state;
+    TRL_TRY(add_coefficients(finest, l));
+    request.field = field;
     request.settings = &finest->settings;
     request.instance = level_instance;
     request.residual = level_residual;
-    TRL_TRY(trli_solver_add_level(l->sim, finest, &request, &l->solver));
+    TRL_TRY(trli_solver_add_level(l->sim, finest, &request, l->old_field, &l->solver));
     TRL_TRY(add_vectors(l));
-    TRL_TRY(compile_begin(l, l->r.now[0]));
+    TRL_TRY(compile_begin(l, l->r.now));
+    TRL_TRY(compile_clip(l));
     TRL_TRY(compile_smooth(l));
     trli_solver_end_fields(l->solver);
     TRL_TRY(trli_level_freeze(l->own, l->solver, &l->d));
+done:
+    trli_free(field);
+    return err;
+}
+
+/* What joins a grid with the next coarser one. */
+static trl_err add_transfers(struct trli_multigrid *m, grid_level *l, const trl_grid *fine, const trl_grid *coarse)
+{
+    trli_solver *s = m->solver;
+    const trl_layout *layout = l->own ? NULL : s->sim->layout;
+    trli_transfer_request request = {.fine = fine, .coarse = coarse, .workers = trl_loop_workers(m->loop)};
+    trl_err err = TRL_OK;
+    for (int i = 0; i < s->ask.n; ++i) {
+        request.location = s->sim->model->variable[s->ask.variable[i]].location;
+        find_factors(s, i, request.factor);
+        TRL_TRY(trli_transfer_create(s->sim->ctx, layout, &request, &l->transfer[i]));
+    }
+    TRL_TRY(add_means(m, l, layout, &request));
+    if (!layout || layout->npatches == 1 || l->transfer[0]->gathers) goto done;
+    TRL_TRY(read_neighbours(l, "residuals of neighbours", &l->ghosts, s->ask.n, l->r.now));
+    err = read_coefficients(l);
 done:
     return err;
 }
@@ -231,28 +361,33 @@ done:
 trl_err trli_multigrid_compile(trli_solver *s)
 {
     trl_grid grid = s->sim->layout->grid, coarse;
-    double factor[6];
     trl_err err = TRL_OK;
     struct trli_multigrid *m = s->multigrid = trli_new(s->sim->ctx, 1, sizeof *m);
     if (!m) return trli_no_memory(s->sim->ctx, NULL, "for multigrid");
     m->solver = s;
     m->level[0] = (grid_level){.sim = s->sim, .solver = s};
     m->n = 1;
-    find_factors(s, factor);
     TRL_TRY(add_vectors(&m->level[0]));
-    TRL_TRY(compile_begin(&m->level[0], s->r.now[0]));
+    TRL_TRY(compile_begin(&m->level[0], s->r.now));
+    TRL_TRY(compile_clip(&m->level[0]));
     TRL_TRY(compile_smooth(&m->level[0]));
     TRL_TRY(trl_loop_create(s->sim->ctx, s->sim->workers, &m->loop));
-    for (; m->n < LEVELS_MOST && coarsen(m->level[m->n - 1].solver, &grid, &coarse); grid = coarse) {
-        const trl_layout *layout = m->n == 1 ? s->sim->layout : NULL;
-        TRL_TRY(trli_transfer_create(s->sim->ctx, layout, &grid, &coarse, factor, trl_loop_workers(m->loop),
-                                     &m->level[m->n - 1].transfer));
-        if (layout && layout->npatches > 1 && !m->level[0].transfer->gathers) TRL_TRY(compile_ghosts(&m->level[0]));
+    for (; m->n < LEVELS_MOST && trli_coarsen(m->level[m->n - 1].solver, &grid, &coarse); grid = coarse) {
+        TRL_TRY(add_transfers(m, &m->level[m->n - 1], &grid, &coarse));
         ++m->n;
         TRL_TRY(make_level(s, &coarse, &m->level[m->n - 1]));
     }
 done:
     return err;
+}
+
+static void destroy_level(struct trli_multigrid *m, grid_level *l)
+{
+    for (int i = 0; l->transfer && i < m->solver->ask.n; ++i) trli_transfer_destroy(&l->transfer[i]);
+    for (int i = 0; i < LOCATIONS; ++i) trli_transfer_destroy(&l->mean[i]);
+    if (l == m->level) return;
+    trli_solver_destroy(&l->solver);
+    trli_level_destroy(&l->own);
 }
 
 void trli_multigrid_destroy(struct trli_multigrid **multigrid)
@@ -261,12 +396,7 @@ void trli_multigrid_destroy(struct trli_multigrid **multigrid)
     *multigrid = NULL;
     if (!m) return;
     trl_loop_destroy(&m->loop);
-    for (int k = m->n - 1; k >= 0; --k) {
-        trli_transfer_destroy(&m->level[k].transfer);
-        if (k == 0) continue;
-        trli_solver_destroy(&m->level[k].solver);
-        trli_level_destroy(&m->level[k].own);
-    }
+    for (int k = m->n - 1; k >= 0; --k) destroy_level(m, &m->level[k]);
     trli_free(m);
 }
 
@@ -321,7 +451,7 @@ static void set(const grid_level *l, double old, double new)
 /* Steps along directions, the first of which is there, that damp eigenvalues from `least` on. */
 static void smooth(chain *c, const grid_level *l, int steps, double least)
 {
-    const double middle = (largest_eigenvalue + least) / 2, half = (largest_eigenvalue - least) / 2;
+    const double middle = (l->largest + least) / 2, half = (l->largest - least) / 2;
     const double sigma = middle / half;
     double rho = 1 / sigma;
     for (int k = 0; k < steps; ++k) {
@@ -335,12 +465,12 @@ static void smooth(chain *c, const grid_level *l, int steps, double least)
 
 static double least_of(const grid_level *l, bool coarsest)
 {
-    return coarsest ? 0.02 * largest_eigenvalue : 1.0 / l->sim->layout->grid.dim;
+    return l->largest * (coarsest ? 0.02 : 0.5 / l->sim->layout->grid.dim);
 }
 
 static void first_direction(const grid_level *l, double least)
 {
-    set(l, 0, 2 / (largest_eigenvalue + least));
+    set(l, 0, 2 / (l->largest + least));
 }
 
 static void go_down(chain *c, int k)
@@ -354,32 +484,65 @@ static void go_down(chain *c, int k)
     smooth(c, l, coarsest ? COARSEST_STEPS : SMOOTHING, least);
     if (coarsest) return;
     if (l->ghosts) run(c, l, l->ghosts);
-    note(c, trli_restrict(l->transfer, l->sim, l->r.now[0], coarse->sim, coarse->r.now[0], c->m->loop));
+    for (int i = 0; i < l->solver->ask.n; ++i)
+        note(c, trli_restrict(l->transfer[i], l->sim, l->r.now[i], coarse->sim, coarse->r.now[i], c->m->loop));
 }
 
 static void go_up(chain *c, int k)
 {
     grid_level *l = &c->m->level[k], *coarse = l + 1;
     const double least = least_of(l, false);
-    note(c, trli_prolong(l->transfer, coarse->sim, coarse->z.now[0], l->sim, l->d.now[0], c->m->loop));
+    for (int i = 0; i < l->solver->ask.n; ++i)
+        note(c, trli_prolong(l->transfer[i], coarse->sim, coarse->z.now[i], l->sim, l->d.now[i], c->m->loop));
+    if (l->clip) {
+        run(c, l, l->clip);
+        trli_vector_swap(l->solver, &l->d);
+    }
     first_direction(l, least);
     run(c, l, l->smooth);
     swap(l);
     smooth(c, l, SMOOTHING, least);
 }
 
-trl_err trli_multigrid_cycle(struct trli_multigrid *m)
+trl_err trli_multigrid_cycle(struct trli_multigrid *m, const int *residual)
 {
     chain c = {m, TRL_OK};
+    trli_solver *s = m->solver;
+    const trli_vector pair = {s->r.now, (int *)residual};
+    const bool other = residual != s->r.now;
     for (int k = 0; k < m->n; ++k) trli_kernels_poll(m->level[k].sim->model);
-    for (int k = 0; k < m->n; ++k) go_down(&c, k);
+    for (int k = 0; k < m->n; ++k) {
+        if (k == 0 && other) trli_vector_swap(s, &pair); /* in whose place programs look for the residual */
+        go_down(&c, k);
+        if (k == 0 && other) trli_vector_swap(s, &pair);
+    }
     for (int k = m->n - 2; k >= 0; --k) go_up(&c, k);
-    return trl_context_agree(m->solver->sim->ctx, c.err);
+    return trl_context_agree(s->sim->ctx, c.err);
 }
 
-int trli_multigrid_solution(const struct trli_multigrid *m)
+const int *trli_multigrid_solution(const struct trli_multigrid *m)
 {
-    return m->level[0].z.now[0];
+    return m->level[0].z.now;
+}
+
+/* A grid's coefficients from those of the next finer one. */
+static void average(chain *c, grid_level *fine, grid_level *coarse)
+{
+    const trli_solver *s = c->m->solver;
+    const int n = s->sim->nequations;
+    for (int v = 0; v < 2 * n; ++v) {
+        const bool old = v >= n;
+        if (!is_read(s, v % n, old)) continue;
+        const trli_grid_transfer *mean = fine->mean[s->sim->model->variable[v % n].location];
+        note(c, trli_restrict(mean, fine->sim, coefficient(fine, v % n, old), coarse->sim,
+                              coefficient(coarse, v % n, old), c->m->loop));
+    }
+}
+
+static void find_largest(grid_level *l)
+{
+    const double row = trli_solver_largest_row(l->solver);
+    l->largest = isfinite(row) && row > 1 ? row : 1;
 }
 
 /* The times of the system are those of all grids; coefficients may have changed with them. */
@@ -387,11 +550,15 @@ trl_err trli_multigrid_prepare(struct trli_multigrid *m, double time)
 {
     chain c = {m, TRL_OK};
     const double *fine = m->solver->sim->frame->scalar;
+    if (m->level[0].coefficients) run(&c, &m->level[0], m->level[0].coefficients);
+    find_largest(&m->level[0]);
     for (int k = 1; k < m->n; ++k) {
         double *scalar = m->level[k].sim->frame->scalar;
         memcpy(scalar, fine, TRLI_SCALARS_FIXED * sizeof *scalar);
         scalar[TRLI_SCALAR_STEP_TIME] = time;
+        average(&c, &m->level[k - 1], &m->level[k]);
         run(&c, &m->level[k], m->level[k].solver->diagonal);
+        find_largest(&m->level[k]);
     }
     return trl_context_agree(m->solver->sim->ctx, c.err);
 }

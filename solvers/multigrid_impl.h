@@ -23,18 +23,32 @@ TRL_NODISCARD trl_err trli_level_create(trl_simulation *fine, const trl_grid *gr
 TRL_NODISCARD trl_err trli_level_freeze(trli_level *level, trli_solver *solver, const trli_vector *directions);
 void trli_level_destroy(trli_level **level);
 
-/* ---- transfer.c ---- */
+/* ---- coarsen.c ---- */
 
-/* Linear interpolation from coarse to fine cells along an axis, and its transpose. Beyond a side values go on with a
- * factor: 1, or -1 where they are zero on it. Along periodic axes indices go beyond the ends. */
+/* The next coarser grid; false: there is none. s: of the fine grid. */
+bool trli_coarsen(const trli_solver *s, const trl_grid *fine, trl_grid *coarse);
+
+/* ---- transfer_axis.c ---- */
+
+/* Linear interpolation from coarse to fine points along an axis, and its transpose, or means. Beyond a side values at
+ * cells go on with a factor: 1, or -1 where they are zero on it. Along periodic axes indices go beyond the ends. */
 typedef struct trli_axis_transfer {
-    int fine, coarse; /* cells */
-    int (*from)[2];   /* [fine] coarse cells, and */
+    int fine_cells, coarse_cells;
+    bool on_faces, periodic;
+    int fine, coarse; /* points */
+    int (*from)[2];   /* [fine] coarse points, and */
     double (*weight)[2];
-    int *first, *count;                 /* [coarse] fine cells that a coarse one takes from */
-    int *centre;                        /* [coarse] the fine cell in which its centre lies */
+    int *first, *count;                 /* [coarse] fine points that a coarse one takes from */
+    int *centre;                        /* [coarse] the fine cell in which it lies, or before which its face does */
     double (*back)[TRLI_TRANSFER_MOST]; /* [coarse] their weights */
 } trli_axis_transfer;
+
+/* Once cells and kinds are set. mean: fine values are averaged, else restricted by the transpose. */
+TRL_NODISCARD trl_err trli_axis_transfer_make(trl_context *ctx, trli_axis_transfer *t, bool mean,
+                                              const double factor[2]);
+void trli_axis_transfer_free(trli_axis_transfer *t);
+
+/* ---- transfer.c ---- */
 
 typedef struct trli_grid_transfer {
     trli_axis_transfer axis[3];
@@ -44,10 +58,17 @@ typedef struct trli_grid_transfer {
     double *buffer; /* of values of all ranks; NULL: none are brought together */
 } trli_grid_transfer;
 
-/* layout: of the fine grid; NULL: every rank has all of it. factor: by side, x- x+ ... */
-TRL_NODISCARD trl_err trli_transfer_create(trl_context *ctx, const trl_layout *layout, const trl_grid *fine,
-                                           const trl_grid *coarse, const double factor[6], int workers,
-                                           trli_grid_transfer **transfer);
+typedef struct trli_transfer_request {
+    const trl_grid *fine, *coarse;
+    trl_location location;
+    bool mean;        /* of coefficients; else of residuals and corrections */
+    double factor[6]; /* by side, x- x+ ... */
+    int workers;
+} trli_transfer_request;
+
+/* layout: of the fine grid; NULL: every rank has all of it. */
+TRL_NODISCARD trl_err trli_transfer_create(trl_context *ctx, const trl_layout *layout,
+                                           const trli_transfer_request *request, trli_grid_transfer **transfer);
 void trli_transfer_destroy(trli_grid_transfer **transfer);
 /* Restrict a field of the fine frame, with two layers of ghosts where its layout is cut, to one of the coarse frame.
  * Collective: yes. */

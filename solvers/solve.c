@@ -10,7 +10,6 @@
 #include "lower_impl.h"
 #include "memory_impl.h"
 #include "parameters_impl.h"
-#include "partials_impl.h"
 #include "sides_impl.h"
 #include "symbols_impl.h"
 
@@ -19,8 +18,7 @@ static trl_err no_memory(const trli_solver *s)
     return trli_no_memory(s->sim->ctx, NULL, "to solve for '%s'", s->ask.names);
 }
 
-/* Points where the mask is 0 are no unknowns. */
-static trl_err masked(const trli_solver *s, trli_instance *in, int i, trli_ir_value *value)
+trl_err trli_solver_masked(const trli_solver *s, trli_instance *in, int i, trli_ir_value *value)
 {
     trli_model *model = s->sim->model;
     const trli_variable *v = &model->variable[s->ask.variable[i]];
@@ -88,7 +86,7 @@ static trl_err compile_residual(trli_solver *s)
     for (int i = 0; i < s->ask.n; ++i) {
         TRL_TRY(s->ask.residual(s->ask.data, in, i, &value[i]));
         value[i] = trli_ir_unary(ir, TRLI_OP_NEG, value[i]);
-        TRL_TRY(masked(s, in, i, &value[i]));
+        TRL_TRY(trli_solver_masked(s, in, i, &value[i]));
     }
     TRL_TRY(trli_solver_store(s, s->residual, s->r.now, value));
     trli_solver_read(s, s->r.now, value);
@@ -105,6 +103,20 @@ done:
     trli_instance_destroy(&old);
     trli_free(value);
     return err;
+}
+
+/* The Jacobian reads a field that the program does not compute. */
+static void note_reading(trli_solver *s, int field)
+{
+    bool known = false;
+    for (int i = 0; i < s->ask.n; ++i) known |= field == s->d.now[i];
+    for (int v = 0; v < s->sim->nequations; ++v) {
+        const bool now = s->in_field[v] == field, old = !now && s->old_field[v] == field;
+        s->reads[v] |= now;
+        s->reads_old[v] |= old;
+        known |= now || old;
+    }
+    s->opaque |= !known;
 }
 
 /* Whether a value depends on one of the unknowns, through what the program computes. */
@@ -128,14 +140,11 @@ static trl_err depends(trli_solver *s, const trli_program *program, trli_ir_valu
             bool *known = &seen[node->op == TRLI_OP_FIELD ? node->index : model->nfields + node->index];
             if (*known) continue;
             *known = true;
-            bool direction = false;
-            for (int i = 0; node->op == TRLI_OP_FIELD && i < s->ask.n; ++i) {
-                *does |= node->index == s->x.now[i];
-                direction |= node->index == s->d.now[i];
-            }
+            for (int i = 0; node->op == TRLI_OP_FIELD && i < s->ask.n; ++i) *does |= node->index == s->x.now[i];
             const trli_step *producer = trli_program_producer(program, node, &which);
-            if (producer && producer->kind == TRLI_STEP_PLUGIN) *does = true; /* nobody knows */
-            s->reads_fields |= node->op == TRLI_OP_FIELD && !direction && (!producer || !producer->value);
+            if (producer && producer->kind == TRLI_STEP_PLUGIN) *does = s->opaque = true; /* nobody knows */
+            s->reduces |= producer && producer->kind == TRLI_STEP_REDUCE;
+            if (node->op == TRLI_OP_FIELD && !producer) note_reading(s, node->index);
             if (!producer || !producer->value) continue;
             if (!trli_make_room(model->ctx, &todo, n, 1, &capacity, sizeof *todo)) TRL_TRY(no_memory(s));
             todo[n++] = producer->value[which];
@@ -178,7 +187,7 @@ static trl_err compile_apply(trli_solver *s)
     trli_model *model = s->sim->model;
     trli_instance *in = NULL, *old = NULL;
     trli_ir_value *value = NULL, *d = NULL;
-    bool varies = false;
+    bool varies = false, mask_varies = false;
     trl_err err = TRL_OK;
     TRL_TRY(list_of_values(s, &value));
     TRL_TRY(list_of_values(s, &d));
@@ -186,6 +195,10 @@ static trl_err compile_apply(trli_solver *s)
     TRL_TRY(s->ask.instance(s->ask.data, s->apply, &in, &old));
     const int first = model->nvariables - s->ask.n;
     for (int i = 0; i < s->ask.n; ++i) in->variable[first + i] = s->d.now[i];
+    for (int v = 0; v < s->sim->nequations; ++v) {
+        s->in_field[v] = in->variable[v];
+        s->old_field[v] = old ? old->variable[v] : -1;
+    }
     TRL_TRY(trli_instance_fill(in));
     TRL_TRY(trli_instance_prepare(in));
     for (int i = 0; i < s->ask.n; ++i) {
@@ -197,7 +210,8 @@ static trl_err compile_apply(trli_solver *s)
                              s->ask.names));
         if (value[i] < 0) value[i] = trli_ir_constant(&model->ir, 0);
         TRL_TRY(depends(s, s->apply, value[i], &varies));
-        TRL_TRY(masked(s, in, i, &value[i]));
+        TRL_TRY(trli_solver_masked(s, in, i, &value[i]));
+        TRL_TRY(depends(s, s->apply, value[i], &mask_varies)); /* notes what masks read */
     }
     TRL_TRY(sides_depend(s, &varies));
     s->linear = !varies;
@@ -213,78 +227,6 @@ done:
     return err;
 }
 
-static void note_strength(trli_solver *s, const trli_partial_derivative *e)
-{
-    const trli_node *n = e->value < 0 ? NULL : trli_ir_node(&s->sim->model->ir, e->value);
-    for (int a = 0; a < 3; ++a) {
-        const bool along = e->offset[a] && !e->offset[(a + 1) % 3] && !e->offset[(a + 2) % 3];
-        if (along && n && n->op == TRLI_OP_CONSTANT) s->strength[a] = fmax(s->strength[a], fabs(n->number));
-    }
-}
-
-/* The derivative of an unknown's equation by the unknown at the same point. */
-static trl_err diagonal_value(trli_solver *s, trli_instance *in, trli_partials *partials, int i, trli_ir_value *value)
-{
-    enum { ENTRIES = 20000 };
-    const trli_partial_derivative *list;
-    int n;
-    trl_err err = TRL_OK;
-    trli_ir_value f;
-    *value = TRLI_NO_VALUE;
-    TRL_TRY(s->ask.residual(s->ask.data, in, i, &f));
-    TRL_TRY(trli_partials_of(partials, f, -1, ENTRIES, false, &list, &n));
-    for (int k = 0; k < n; ++k) {
-        const trli_partial_derivative *e = &list[k];
-        const bool here = !e->everywhere && !e->offset[0] && !e->offset[1] && !e->offset[2];
-        if (e->variable == s->ask.variable[i] && here) *value = e->value;
-        if (e->variable == s->ask.variable[i] && !here && !e->everywhere) note_strength(s, e);
-    }
-    if (*value >= 0) TRL_TRY(trli_partials_together(partials, *value, value));
-done:
-    return err;
-}
-
-/* The inverse of the Jacobian's diagonal, as a number where it is one, else in a field. */
-static trl_err compile_diagonal(trli_solver *s)
-{
-    trli_model *model = s->sim->model;
-    trli_ir *ir = &model->ir;
-    trli_instance *in = NULL, *old = NULL, *marked = NULL;
-    trli_partials *partials = NULL;
-    const trli_marks none = {0};
-    bool varies = false, known = true;
-    trl_err err = TRL_OK;
-    TRL_TRY(trli_solver_begin(s, "diagonal", &s->diagonal));
-    TRL_TRY(s->ask.instance(s->ask.data, s->diagonal, &in, &old));
-    TRL_TRY(trli_instance_fill(in));
-    TRL_TRY(trli_instance_marked(in, &none, &marked));
-    TRL_TRY(trli_instance_prepare(marked));
-    TRL_TRY(trli_partials_create(marked, &partials));
-    for (int i = 0; i < s->ask.n; ++i) {
-        trli_ir_value v;
-        TRL_TRY(diagonal_value(s, marked, partials, i, &v));
-        known &= v >= 0;
-        if (v < 0) break;
-        const trli_ir_value one = trli_ir_constant(ir, 1), zero = trli_ir_constant(ir, 0);
-        const trli_ir_value inverse = trli_ir_binary(ir, TRLI_OP_DIV, one, v);
-        s->inverse_value[i] = trli_ir_select(ir, trli_ir_binary(ir, TRLI_OP_EQ, v, zero), one, inverse);
-        TRL_TRY(masked(s, in, i, &s->inverse_value[i]));
-        varies |= trli_ir_node(ir, s->inverse_value[i])->op != TRLI_OP_CONSTANT;
-    }
-    for (int i = 0; i < s->ask.n && !known; ++i) s->inverse_value[i] = TRLI_NO_VALUE;
-    if (known && varies) {
-        TRL_TRY(trli_vector_add(s, "inverse", false, &s->inverse));
-        TRL_TRY(trli_solver_store(s, s->diagonal, s->inverse.now, s->inverse_value));
-        trli_solver_read(s, s->inverse.now, s->inverse_value);
-    }
-done:
-    trli_partials_destroy(&partials);
-    trli_instance_marked_destroy(&marked);
-    trli_instance_destroy(&in);
-    trli_instance_destroy(&old);
-    return err;
-}
-
 /* a sum of 1 and two random vectors, with factors */
 static trl_err trial(trli_solver *s, trli_instance *in, const int *one, const int noise[2], int i, trli_ir_value *value)
 {
@@ -297,7 +239,7 @@ static trl_err trial(trli_solver *s, trli_instance *in, const int *one, const in
             trli_ir_binary(ir, TRLI_OP_ADD, sum, trli_ir_binary(ir, TRLI_OP_MUL, trli_ir_scalar(ir, noise[k]), random));
     }
     *value = sum;
-    return masked(s, in, i, value);
+    return trli_solver_masked(s, in, i, value);
 }
 
 /* What looks at the operator: d = a trial, and products of q with another one. */
@@ -345,7 +287,7 @@ static trl_err compile_offset(trli_solver *s, const char *name, const trli_vecto
     TRL_TRY(s->ask.instance(s->ask.data, *program, &in, &old));
     for (int i = 0; i < s->ask.n; ++i) {
         value[i] = trli_ir_scalar(ir, offset[i]);
-        TRL_TRY(masked(s, in, i, &value[i]));
+        TRL_TRY(trli_solver_masked(s, in, i, &value[i]));
         value[i] = trli_ir_binary(ir, TRLI_OP_ADD, trli_ir_field(ir, v->now[i]), value[i]);
     }
     TRL_TRY(trli_solver_store(s, *program, v->next, value));
@@ -393,7 +335,7 @@ done:
 static trl_err copy_request(trli_solver *s, const trli_solve_request *request)
 {
     trli_model *model = s->sim->model;
-    const size_t n = (size_t)request->n, bytes = (n + 1) * sizeof(int);
+    const size_t n = (size_t)request->n, bytes = (n + 1) * sizeof(int), equations = (size_t)s->sim->nequations;
     int *variable = trli_model_keep(model, bytes), *field = trli_model_keep(model, bytes);
     trl_err err = TRL_OK;
     TRL_TRY(model->ir.err);
@@ -406,6 +348,12 @@ static trl_err copy_request(trli_solver *s, const trli_solve_request *request)
     s->balanced = trli_model_keep(model, n + 1);
     s->points = trli_model_keep(model, (n + 1) * sizeof *s->points);
     s->inverse_value = trli_model_keep(model, (n + 1) * sizeof *s->inverse_value);
+    s->bound_number = trli_model_keep(model, (n + 1) * sizeof *s->bound_number);
+    s->bound_scalar = trli_model_keep(model, bytes);
+    s->in_field = trli_model_keep(model, (equations + 1) * sizeof *s->in_field);
+    s->old_field = trli_model_keep(model, (equations + 1) * sizeof *s->old_field);
+    s->reads = trli_model_keep(model, equations + 1);
+    s->reads_old = trli_model_keep(model, equations + 1);
     s->mean = trli_model_keep(model, 2 * (n + 1) * sizeof *s->mean);
     s->r_sum = trli_model_keep(model, bytes);
     s->x_sum = trli_model_keep(model, bytes);
@@ -444,12 +392,8 @@ static trl_err choose_preconditioner(trli_solver *s)
     const trl_solver_entry *e = &s->settings;
     const char *missing = trli_multigrid_missing(s);
     const bool asked = e->preconditioner == TRL_PRECONDITIONER_MULTIGRID || e->method == TRL_SOLVE_MULTIGRID;
-    const bool for_cg = e->method == TRL_SOLVE_AUTO || e->method == TRL_SOLVE_CG || e->method == TRL_SOLVE_MULTIGRID;
     trl_err err = TRL_OK;
     s->stats = (trl_solve_stats){.unknowns = s->ask.names, .linear = s->linear};
-    if (asked && !for_cg)
-        return trl_fail(s->sim->ctx, TRL_ERR_INPUT, &e->place,
-                        "multigrid is a preconditioner of cg only: use preconditioner jacobi with this method");
     if (asked && missing)
         return trl_fail(s->sim->ctx, TRL_ERR_INPUT, &e->place,
                         "there is no multigrid for '%s', because %s: use method auto and preconditioner jacobi",
@@ -458,8 +402,9 @@ static trl_err choose_preconditioner(trli_solver *s)
         return trl_fail(s->sim->ctx, TRL_ERR_INPUT, &e->place,
                         "the operator's diagonal for '%s' is not known as a formula: use preconditioner none",
                         s->ask.names);
-    s->stats.no_multigrid = e->preconditioner == TRL_PRECONDITIONER_AUTO && for_cg ? missing : NULL;
-    if (asked || (!missing && for_cg && e->preconditioner == TRL_PRECONDITIONER_AUTO)) {
+    if (!missing && !asked) missing = trli_multigrid_unasked(s);
+    s->stats.no_multigrid = e->preconditioner == TRL_PRECONDITIONER_AUTO ? missing : NULL;
+    if (asked || (!missing && e->preconditioner == TRL_PRECONDITIONER_AUTO)) {
         TRL_TRY(trli_multigrid_compile(s));
         s->stats.levels = trli_multigrid_levels(s->multigrid);
     }
@@ -477,7 +422,7 @@ static trl_err compile(trli_solver *s)
     s->c = s->x;
     if (!s->linear) TRL_TRY(trli_vector_add(s, "correction", true, &s->c));
     if (s->settings.preconditioner != TRL_PRECONDITIONER_NONE || s->settings.method == TRL_SOLVE_MULTIGRID)
-        TRL_TRY(compile_diagonal(s));
+        TRL_TRY(trli_solver_compile_diagonal(s));
     TRL_TRY(compile_trials(s));
     TRL_TRY(compile_moves(s));
     TRL_TRY(choose_preconditioner(s));
@@ -502,7 +447,7 @@ done:
 }
 
 trl_err trli_solver_add_level(trl_simulation *sim, const trli_solver *finest, const trli_solve_request *request,
-                              trli_solver **solver)
+                              const int *old_field, trli_solver **solver)
 {
     trl_err err = TRL_OK;
     trli_solver *s = *solver = trli_new(sim->ctx, 1, sizeof *s);
@@ -512,8 +457,9 @@ trl_err trli_solver_add_level(trl_simulation *sim, const trli_solver *finest, co
     s->first_field = sim->model->nfields;
     TRL_TRY(copy_request(s, request));
     s->ask.data = s;
+    memcpy(s->old_field, old_field, (size_t)sim->nequations * sizeof *old_field);
     TRL_TRY(add_tangents(s));
-    TRL_TRY(compile_diagonal(s));
+    TRL_TRY(trli_solver_compile_diagonal(s));
 done:
     if (err != TRL_OK) trli_solver_destroy(solver);
     return err;

@@ -9,7 +9,7 @@
 /* Rounding errors of a product with the operator, relative to the sizes of its factors, stay below this. */
 static const double rounding = 1e-12;
 
-enum { LINEAR_ROUNDS = 8, HALVINGS = 12 };
+enum { LINEAR_ROUNDS = 8, HALVINGS = 12, CYCLES_TRIED = 40 };
 
 /* ---- what the operator is like ---- */
 
@@ -211,20 +211,58 @@ static trl_err no_progress(const trli_solver *s, double norm, double target)
                                 "first guess nearer to a solution is needed (initial)");
 }
 
+/* Whether cycles may stop early for jacobi's sake: at cells without a mask they rarely fail, and often where jacobi
+ * fails, too. */
+static bool doubtful(const trli_solver *s)
+{
+    const trli_variable *v = &s->sim->model->variable[s->ask.variable[0]];
+    return v->location != TRL_CELL || v->mask;
+}
+
+/* Find the diagonal, and whether cycles of multigrid pay: with jacobi, conjugate gradients take a number of iterations
+ * that grows with the root of the condition, which Gershgorin's theorem bounds where rows are dominated by it. */
+static trl_err prepare(trli_solver *s)
+{
+    const double condition_least = 15, row_most = 5;
+    trl_err err = TRL_OK;
+    if (s->diagonal) TRL_TRY(trli_solver_program(s, s->diagonal));
+    if (!s->multigrid) return TRL_OK;
+    const double row = trli_solver_largest_row(s);
+    const bool worth = (row <= row_most || !doubtful(s)) && !(row < 2 && row < condition_least * (2 - row));
+    s->cycles = s->settings.preconditioner == TRL_PRECONDITIONER_MULTIGRID ||
+                s->settings.method == TRL_SOLVE_MULTIGRID || (worth && !s->cycles_failed && s->method == TRL_SOLVE_CG);
+    if (s->cycles) err = trli_multigrid_prepare(s->multigrid, s->time);
+done:
+    return err;
+}
+
 /* Solve J c = r as far as the target says. */
 static trl_err solve_linear(trli_solver *s, double target, double *norm)
 {
     const trli_krylov_type *type = trli_krylov_of(s, s->method);
+    const bool may_give_up =
+        s->cycles && s->method != TRL_SOLVE_MULTIGRID && s->settings.preconditioner == TRL_PRECONDITIONER_AUTO;
     int iterations = 0;
     bool broken = false;
     trl_err err = TRL_OK;
     s->stats.method = type->words;
-    s->stats.preconditioner = type->preconditioner ? type->preconditioner : s->inverse_value[0] < 0 ? "none" : "jacobi";
-    TRL_TRY(type->run(s, s->made[s->method], target, s->settings.iterations, &iterations, norm, &broken));
+    s->stats.preconditioner = s->method == TRL_SOLVE_MULTIGRID ? "none"
+                              : s->cycles                      ? "multigrid"
+                              : s->inverse_value[0] < 0        ? "none"
+                                                               : "jacobi";
+    trli_krylov *made = type == &trli_krylov_cg_cycles ? s->made_cg_cycles : s->made[s->method];
+    const bool early = may_give_up && doubtful(s) && s->settings.iterations > CYCLES_TRIED;
+    const int most = early ? CYCLES_TRIED : s->settings.iterations;
+    TRL_TRY(type->run(s, made, target, most, &iterations, norm, &broken));
     s->stats.iterations += iterations;
     s->stats.last_iterations += iterations;
     if (!isfinite(*norm)) return not_finite(s, "while its linear system is solved");
     if (*norm <= target) return TRL_OK;
+    if (may_give_up) {
+        s->cycles = false;
+        s->cycles_failed = true;
+        return solve_linear(s, target, norm);
+    }
     if (broken && s->settings.method == TRL_SOLVE_AUTO && s->method == TRL_SOLVE_CG && s->linear) {
         s->method = TRL_SOLVE_BICGSTAB; /* it goes on from where cg came to */
         return solve_linear(s, target, norm);
@@ -275,7 +313,7 @@ static trl_err newton(trli_solver *s, double target, double *norm, double refere
                             s->ask.names, s->stats.last_newton, s->step, s->time, *norm, target);
         const double wanted = forcing(*norm, before, target);
         TRL_TRY(balance(s, s->settings.newton_tolerance, reference));
-        TRL_TRY(trli_solver_program(s, s->diagonal ? s->diagonal : s->zero));
+        TRL_TRY(prepare(s));
         TRL_TRY(solve_linear(s, wanted, &inner));
         before = *norm;
         TRL_TRY(move(s, target, norm));
@@ -290,7 +328,7 @@ static trl_err linear(trli_solver *s, double target, double *norm, double refere
 {
     double inner;
     trl_err err = TRL_OK;
-    if (s->diagonal) TRL_TRY(trli_solver_program(s, s->diagonal));
+    if (!(*norm <= target)) TRL_TRY(prepare(s));
     for (int k = 0; !(*norm <= target); ++k) {
         const double before = *norm;
         if (!isfinite(*norm)) return not_finite(s, k ? "after its system was solved" : "at the first guess");
@@ -311,7 +349,6 @@ static trl_err solve(trli_solver *s, double *mean, double *scratch)
     s->stats.last_iterations = s->stats.last_newton = 0;
     TRL_TRY(find_residual(s, &norm)); /* sets points on sides, which products may read */
     if (!s->looked) TRL_TRY(look(s));
-    if (s->multigrid) TRL_TRY(trli_multigrid_prepare(s->multigrid, s->time));
     norm = trli_solver_norm(s, trli_solver_scalar(s, s->rr));
     if (!isfinite(norm)) return not_finite(s, "at the first guess");
     TRL_TRY(find_reference(s, norm, &reference));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Restriction and interpolation between cells of two grids of one domain, whose sizes need have no common factor. Each
+/* Restriction and interpolation between points of two grids of one domain, whose sizes need have no common factor. Each
  * coarse value is computed by one rank from fine values in one order, so decompositions do not show. */
 #include <math.h>
 #include <string.h>
@@ -9,93 +9,11 @@
 #include "memory_impl.h"
 #include "multigrid_impl.h"
 
-/* ---- tables ---- */
-
-static int points_of(const trl_grid *grid)
+static int points_of(const trli_grid_transfer *t, bool fine)
 {
-    return (int)(grid->cells[0] * grid->cells[1] * grid->cells[2]);
-}
-
-static void coarse_cells(const trli_axis_transfer *t, int i, int *j, double w[2])
-{
-    const double at = (i + 0.5) * t->coarse / t->fine - 0.5;
-    *j = (int)floor(at);
-    w[1] = at - *j;
-    w[0] = 1 - w[1];
-}
-
-static void make_rows(trli_axis_transfer *t, bool periodic, const double factor[2])
-{
-    for (int i = 0; i < t->fine; ++i) {
-        int j;
-        double w[2];
-        coarse_cells(t, i, &j, w);
-        t->from[i][0] = j;
-        t->from[i][1] = j + 1;
-        if (periodic) {
-            t->from[i][0] = (j + t->coarse) % t->coarse;
-            t->from[i][1] = (j + 1) % t->coarse;
-        } else if (j < 0) {
-            w[1] += factor[0] * w[0];
-            w[0] = 0;
-            t->from[i][0] = 0;
-        } else if (j + 1 == t->coarse) {
-            w[0] += factor[1] * w[1];
-            w[1] = 0;
-            t->from[i][1] = j;
-        }
-        t->weight[i][0] = w[0];
-        t->weight[i][1] = w[1];
-    }
-}
-
-/* The transpose, row by row; times the ratio of cell widths, so that constants stay what they are. */
-static void make_columns(trli_axis_transfer *t, bool periodic, const double factor[2])
-{
-    const double ratio = (double)t->coarse / t->fine;
-    for (int j = 0; j < t->coarse; ++j) {
-        const int centre = t->centre[j] = (int)floor((j + 0.5) * t->fine / t->coarse);
-        t->first[j] = centre - TRLI_TRANSFER_DEPTH;
-        t->count[j] = 2 * TRLI_TRANSFER_DEPTH + 1;
-        for (int k = 0; k < t->count[j]; ++k) {
-            const int i = t->first[j] + k;
-            int at;
-            double w[2], sum = 0;
-            coarse_cells(t, i, &at, w);
-            for (int side = 0; side < 2; ++side) {
-                const int to = at + side;
-                if (to == j) sum += w[side];
-                if (!periodic && to == -1 && j == 0) sum += factor[0] * w[side];
-                if (!periodic && to == t->coarse && j + 1 == t->coarse) sum += factor[1] * w[side];
-            }
-            const bool inside = periodic || (i >= 0 && i < t->fine);
-            t->back[j][k] = inside ? ratio * sum : 0;
-        }
-        while (t->count[j] > 1 && t->back[j][t->count[j] - 1] == 0) --t->count[j];
-        int zero = 0;
-        while (zero + 1 < t->count[j] && t->back[j][zero] == 0) ++zero;
-        memmove(t->back[j], t->back[j] + zero, (size_t)(t->count[j] - zero) * sizeof(double));
-        t->first[j] += zero;
-        t->count[j] -= zero;
-    }
-}
-
-static trl_err make_axis(trl_context *ctx, trli_axis_transfer *t, int fine, int coarse, bool periodic,
-                         const double factor[2])
-{
-    t->fine = fine;
-    t->coarse = coarse;
-    t->from = trli_new(ctx, (size_t)fine, sizeof *t->from);
-    t->weight = trli_new(ctx, (size_t)fine, sizeof *t->weight);
-    t->first = trli_new(ctx, (size_t)coarse, sizeof *t->first);
-    t->count = trli_new(ctx, (size_t)coarse, sizeof *t->count);
-    t->centre = trli_new(ctx, (size_t)coarse, sizeof *t->centre);
-    t->back = trli_new(ctx, (size_t)coarse, sizeof *t->back);
-    if (!t->from || !t->weight || !t->first || !t->count || !t->centre || !t->back)
-        return trli_no_memory(ctx, NULL, "for a transfer between grids");
-    make_rows(t, periodic, factor);
-    make_columns(t, periodic, factor);
-    return TRL_OK;
+    int n = 1;
+    for (int a = 0; a < 3; ++a) n *= fine ? t->axis[a].fine : t->axis[a].coarse;
+    return n;
 }
 
 /* A row of values for each worker. */
@@ -108,22 +26,26 @@ static trl_err make_lines(trl_context *ctx, trli_grid_transfer *t, int workers, 
     return TRL_OK;
 }
 
-trl_err trli_transfer_create(trl_context *ctx, const trl_layout *layout, const trl_grid *fine, const trl_grid *coarse,
-                             const double factor[6], int workers, trli_grid_transfer **transfer)
+trl_err trli_transfer_create(trl_context *ctx, const trl_layout *layout, const trli_transfer_request *request,
+                             trli_grid_transfer **transfer)
 {
     trl_err err = TRL_OK;
+    const trl_grid *fine = request->fine, *coarse = request->coarse;
     trli_grid_transfer *t = *transfer = trli_new(ctx, 1, sizeof *t);
     if (!t) return trli_no_memory(ctx, NULL, "for a transfer between grids");
-    for (int a = 0; a < 3; ++a)
+    for (int a = 0; a < 3; ++a) {
         t->gathers |= layout && layout->counts[a] > 1 && fine->cells[a] / layout->counts[a] < TRLI_TRANSFER_DEPTH;
-    if (layout && layout->npatches > 1) {
-        t->buffer = trli_new(ctx, (size_t)points_of(t->gathers ? fine : coarse), sizeof *t->buffer);
-        if (!t->buffer) return trli_no_memory(ctx, NULL, "for a transfer between grids");
+        t->axis[a] = (trli_axis_transfer){.fine_cells = (int)fine->cells[a],
+                                          .coarse_cells = (int)coarse->cells[a],
+                                          .on_faces = request->location >> a & 1,
+                                          .periodic = fine->periodic[a]};
+        TRL_TRY(trli_axis_transfer_make(ctx, &t->axis[a], request->mean, request->factor + (ptrdiff_t)2 * a));
     }
-    TRL_TRY(make_lines(ctx, t, workers, (size_t)fine->cells[0] + 2 * TRLI_TRANSFER_DEPTH + 2));
-    for (int a = 0; a < 3; ++a)
-        TRL_TRY(make_axis(ctx, &t->axis[a], (int)fine->cells[a], (int)coarse->cells[a], fine->periodic[a],
-                          factor + (ptrdiff_t)2 * a));
+    if (layout && layout->npatches > 1) {
+        t->buffer = trli_new(ctx, (size_t)points_of(t, t->gathers), sizeof *t->buffer);
+        if (!t->buffer) TRL_TRY(trli_no_memory(ctx, NULL, "for a transfer between grids"));
+    }
+    err = make_lines(ctx, t, request->workers, (size_t)fine->cells[0] + 2 * TRLI_TRANSFER_DEPTH + 3);
 done:
     return err;
 }
@@ -132,19 +54,11 @@ void trli_transfer_destroy(trli_grid_transfer **transfer)
 {
     trli_grid_transfer *t = *transfer;
     *transfer = NULL;
-    for (int a = 0; t && a < 3; ++a) {
-        trli_free(t->axis[a].from);
-        trli_free(t->axis[a].weight);
-        trli_free(t->axis[a].first);
-        trli_free(t->axis[a].count);
-        trli_free(t->axis[a].centre);
-        trli_free(t->axis[a].back);
-    }
-    if (t) {
-        trli_free(t->buffer);
-        trli_free(t->line);
-        trli_free(t->lines);
-    }
+    if (!t) return;
+    for (int a = 0; a < 3; ++a) trli_axis_transfer_free(&t->axis[a]);
+    trli_free(t->buffer);
+    trli_free(t->line);
+    trli_free(t->lines);
     trli_free(t);
 }
 
@@ -154,7 +68,7 @@ typedef struct job {
     const trli_grid_transfer *t;
     trl_array fine, coarse;
     trl_gidx first[3]; /* of the patch */
-    int lo[3], hi[3];  /* restriction: coarse cells whose centres lie in it; interpolation: its cells */
+    int lo[3], hi[3];  /* restriction: coarse points that lie in it; interpolation: its points */
     bool whole;        /* the patch is the grid: indices wrap */
 } job;
 
@@ -262,11 +176,10 @@ static void move_rows(const trl_array *a, const trl_box *b, double *buffer, cons
         }
 }
 
-static void strides_of(const trl_grid *grid, ptrdiff_t stride[3])
+static void strides_of(const trli_grid_transfer *t, bool fine, ptrdiff_t stride[3])
 {
     stride[0] = 1;
-    stride[1] = (ptrdiff_t)grid->cells[0];
-    stride[2] = stride[1] * (ptrdiff_t)grid->cells[1];
+    for (int a = 0; a < 2; ++a) stride[a + 1] = stride[a] * (fine ? t->axis[a].fine : t->axis[a].coarse);
 }
 
 static void clear(double *buffer, int n)
@@ -277,13 +190,12 @@ static void clear(double *buffer, int n)
 /* Add up what all ranks have of the coarse values, which are zero elsewhere. */
 static trl_err join(const trli_grid_transfer *t, trl_simulation *coarse, const trl_array *a)
 {
-    const trl_grid *grid = &coarse->layout->grid;
     ptrdiff_t stride[3];
     trl_err err = TRL_OK;
     if (trl_context_ranks(coarse->ctx) == 1) return TRL_OK;
-    strides_of(grid, stride);
+    strides_of(t, false, stride);
     move_rows(a, &a->owned, t->buffer, stride, false);
-    TRL_TRY(trli_allreduce(coarse->ctx, t->buffer, points_of(grid), MPI_DOUBLE, MPI_SUM));
+    TRL_TRY(trli_allreduce(coarse->ctx, t->buffer, points_of(t, false), MPI_DOUBLE, MPI_SUM));
     move_rows(a, &a->owned, t->buffer, stride, true);
 done:
     return err;
@@ -309,32 +221,31 @@ static void all_coarse(const trli_grid_transfer *t, job *w)
     }
 }
 
-/* Coarse cells whose centres lie in the patch. */
+/* Coarse points that lie in the patch. */
 static void own_coarse(const trli_grid_transfer *t, const trl_patch *patch, job *w)
 {
     for (int a = 0; a < 3; ++a) {
         const int *centre = t->axis[a].centre;
         while (w->lo[a] < t->axis[a].coarse && centre[w->lo[a]] < patch->first[a]) ++w->lo[a];
         w->hi[a] = w->lo[a];
-        while (w->hi[a] < t->axis[a].coarse && centre[w->hi[a]] < patch->first[a] + patch->cells[a]) ++w->hi[a];
+        while (w->hi[a] < t->axis[a].coarse && centre[w->hi[a]] < patch->first[a] + w->fine.owned.hi[a]) ++w->hi[a];
     }
 }
 
 /* Patches are thinner than the transfer reaches: every rank gets all fine values. */
 static trl_err gather(const trli_grid_transfer *t, const trl_simulation *fine, int from, job *w)
 {
-    const trl_grid *grid = &fine->layout->grid;
     ptrdiff_t stride[3];
     trl_err err = TRL_OK;
-    strides_of(grid, stride);
-    clear(t->buffer, points_of(grid));
+    strides_of(t, true, stride);
+    clear(t->buffer, points_of(t, true));
     for (int p = 0; p < fine->layout->nlocal; ++p) {
         const trl_patch *patch = &fine->layout->patch[fine->layout->local[p]];
         const trl_array a = trli_frame_array(fine->frame, from, p, 0);
         double *at = t->buffer + patch->first[0] + patch->first[1] * stride[1] + patch->first[2] * stride[2];
         move_rows(&a, &a.owned, at, stride, false);
     }
-    TRL_TRY(trli_allreduce(fine->ctx, t->buffer, points_of(grid), MPI_DOUBLE, MPI_SUM));
+    TRL_TRY(trli_allreduce(fine->ctx, t->buffer, points_of(t, true), MPI_DOUBLE, MPI_SUM));
     w->fine.at = t->buffer;
     memcpy(w->fine.stride, stride, sizeof stride);
     w->whole = true;
@@ -359,8 +270,8 @@ trl_err trli_restrict(const trli_grid_transfer *t, trl_simulation *fine, int fro
         goto done;
     }
     if (cut) {
-        strides_of(&coarse->layout->grid, stride);
-        clear(t->buffer, points_of(&coarse->layout->grid));
+        strides_of(t, false, stride);
+        clear(t->buffer, points_of(t, false));
         move_rows(&target, &target.owned, t->buffer, stride, true);
     }
     for (int p = 0; p < fine->layout->nlocal && err == TRL_OK; ++p) {
@@ -384,7 +295,7 @@ trl_err trli_prolong(const trli_grid_transfer *t, trl_simulation *coarse, int fr
         job w = job_of(t, fine, to, coarse, from, p);
         for (int a = 0; a < 3; ++a) {
             w.lo[a] = (int)patch->first[a];
-            w.hi[a] = w.lo[a] + patch->cells[a];
+            w.hi[a] = w.lo[a] + w.fine.owned.hi[a];
         }
         err = trl_loop_run(loop, chunks_of(&w, loop), prolong_chunk, &w);
     }

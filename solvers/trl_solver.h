@@ -20,10 +20,10 @@ extern "C" {
     X(CG, cg, "conjugate gradients (Hestenes & Stiefel 1952), for symmetric operators")        \
     X(BICGSTAB, bicgstab, "stabilised biconjugate gradients (van der Vorst 1992)")             \
     X(GMRES, gmres, "generalised minimal residuals, restarted (Saad & Schultz 1986)")
-#define TRL_PRECONDITIONER_LIST(X)                                      \
-    X(AUTO, auto, "multigrid for cg where it is possible, else jacobi") \
-    X(MULTIGRID, multigrid, "a V cycle of multigrid, for cg")           \
-    X(NONE, none, "no preconditioner")                                  \
+#define TRL_PRECONDITIONER_LIST(X)                                                                               \
+    X(AUTO, auto, "multigrid for cg and one unknown, where no coefficients are fields and it pays, else jacobi") \
+    X(MULTIGRID, multigrid, "a V cycle of multigrid")                                                            \
+    X(NONE, none, "no preconditioner")                                                                           \
     X(JACOBI, jacobi, "division by the operator's diagonal")
 #define TRL_SOLVE_METHOD_ENUM(NAME, name, doc) TRL_SOLVE_##NAME,
 typedef enum trl_solve_method { TRL_SOLVE_METHOD_LIST(TRL_SOLVE_METHOD_ENUM) TRL_SOLVE_METHODS } trl_solve_method;

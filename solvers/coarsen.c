@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Which grids multigrid has, and for which systems there is any. */
+#include <math.h>
+
+#include "multigrid_impl.h"
+
+enum { COARSEST_CELLS = 4 };
+
+/* How strongly neighbours along an axis are coupled: by the operator's numbers; where it has none, by the distance. */
+static double strength_along(const trli_solver *s, const trl_grid *grid, int axis)
+{
+    bool known = true;
+    for (int a = 0; a < grid->dim; ++a) known &= s->strength[a] > 0;
+    return known ? s->strength[axis] : 1 / (grid->spacing[axis] * grid->spacing[axis]);
+}
+
+/* Smoothing works along axes of strong coupling, so only these are made coarser: the others wait. */
+bool trli_coarsen(const trli_solver *s, const trl_grid *fine, trl_grid *coarse)
+{
+    const double weak = 0.28; /* of the strongest: an axis that is about half as strong goes along */
+    double most = 0;
+    bool any = false;
+    *coarse = *fine;
+    for (int a = 0; a < fine->dim; ++a)
+        if (fine->cells[a] > COARSEST_CELLS) most = fmax(most, strength_along(s, fine, a));
+    for (int a = 0; a < fine->dim; ++a) {
+        if (fine->cells[a] <= COARSEST_CELLS || strength_along(s, fine, a) < weak * most) continue;
+        coarse->cells[a] = (fine->cells[a] + 1) / 2;
+        coarse->spacing[a] = coarse->length[a] / (double)coarse->cells[a];
+        any = true;
+    }
+    return any;
+}
+
+const char *trli_multigrid_missing(const trli_solver *s)
+{
+    trl_grid coarse;
+    if (s->inverse_value[0] < 0) return "the operator's diagonal is not known";
+    if (!s->ask.on_grid) return "the system is none of the deck's";
+    if (s->opaque) return "coefficients of the operator are no formulas";
+    if (s->reduces) return "the operator contains a sum or an extreme over all points";
+    if (!s->bounded) return "the rows of the operator are long";
+    if (!trli_coarsen(s, &s->sim->layout->grid, &coarse)) return "the grid has few cells";
+    return NULL;
+}
+
+/* What auto leaves alone: cycles may do less there than jacobi does, and cost more. */
+const char *trli_multigrid_unasked(const trli_solver *s)
+{
+    const trl_solve_method method = s->settings.method;
+    if (method == TRL_SOLVE_BICGSTAB || method == TRL_SOLVE_GMRES) return "auto takes it for cg alone";
+    if (s->ask.n > 1) return "auto does not take it for several unknowns that are solved for together";
+    if (s->sim->equation[s->ask.variable[0]].implicit) return "auto does not take it for steps in time";
+    if (!s->linear) return "auto does not take it for equations that are not linear";
+    for (int v = 0; v < s->sim->nequations; ++v)
+        if (s->reads[v] || s->reads_old[v]) return "auto does not take it where coefficients are fields";
+    return NULL;
+}

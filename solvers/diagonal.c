@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* The diagonal of a system's Jacobian, and by Gershgorin's theorem a bound of the eigenvalues of its inverse times the
+ * Jacobian. */
+#include <math.h>
+
+#include "krylov_impl.h"
+#include "lifecycle_impl.h"
+#include "memory_impl.h"
+#include "parameters_impl.h"
+#include "partials_impl.h"
+#include "sides_impl.h"
+
+static void note_strength(trli_solver *s, const trli_partial_derivative *e)
+{
+    const trli_node *n = e->value < 0 ? NULL : trli_ir_node(&s->sim->model->ir, e->value);
+    for (int a = 0; a < 3; ++a) {
+        const bool along = e->offset[a] && !e->offset[(a + 1) % 3] && !e->offset[(a + 2) % 3];
+        if (along && n && n->op == TRLI_OP_CONSTANT) s->strength[a] = fmax(s->strength[a], fabs(n->number));
+    }
+}
+
+/* An unknown's row of the Jacobian: TRLI_NO_VALUE where it is not known. */
+typedef struct row {
+    trli_ir_value diagonal;   /* the derivative of its equation by the unknown at the same point */
+    trli_ir_value magnitudes; /* the sum of the magnitudes of all derivatives by unknowns */
+} row;
+
+static bool is_unknown(const trli_solver *s, int variable)
+{
+    for (int i = 0; i < s->ask.n; ++i)
+        if (s->ask.variable[i] == variable) return true;
+    return false;
+}
+
+static void add_magnitude(trli_ir *ir, row *r, trli_ir_value v)
+{
+    const trli_ir_value size = trli_ir_unary(ir, TRLI_OP_ABS, v);
+    r->magnitudes = r->magnitudes < 0 ? size : trli_ir_binary(ir, TRLI_OP_ADD, r->magnitudes, size);
+}
+
+static trl_err find_row(trli_solver *s, trli_instance *in, trli_partials *partials, int i, row *r)
+{
+    enum { ENTRIES = 20000, LONGEST = 100 };
+    trli_ir *ir = &s->sim->model->ir;
+    const trli_partial_derivative *list;
+    int n;
+    trl_err err = TRL_OK;
+    trli_ir_value f;
+    bool complete = true;
+    *r = (row){TRLI_NO_VALUE, TRLI_NO_VALUE};
+    TRL_TRY(s->ask.residual(s->ask.data, in, i, &f));
+    TRL_TRY(trli_partials_of(partials, f, -1, ENTRIES, false, &list, &n));
+    for (int k = 0; k < n; ++k) {
+        const trli_partial_derivative *e = &list[k];
+        const bool here = !e->everywhere && !e->offset[0] && !e->offset[1] && !e->offset[2];
+        if (e->variable == s->ask.variable[i] && here) r->diagonal = e->value;
+        if (e->variable == s->ask.variable[i] && !here && !e->everywhere) note_strength(s, e);
+        if (!is_unknown(s, e->variable)) continue;
+        complete &= !e->everywhere;
+        if (n > LONGEST) continue;
+        if (e->value >= 0) add_magnitude(ir, r, e->value);
+        if (e->bound >= 0) add_magnitude(ir, r, e->bound);
+    }
+    if (!complete || n > LONGEST) r->magnitudes = TRLI_NO_VALUE;
+    if (r->diagonal >= 0) TRL_TRY(trli_partials_together(partials, r->diagonal, &r->diagonal));
+    if (r->magnitudes >= 0) TRL_TRY(trli_partials_together(partials, r->magnitudes, &r->magnitudes));
+done:
+    return err;
+}
+
+/* The largest sum of a row's magnitudes over its diagonal: a number where it is one, else found with the diagonal. */
+static trl_err add_bound(trli_solver *s, int i, trli_ir_value magnitudes)
+{
+    trli_ir *ir = &s->sim->model->ir;
+    const trl_location location = s->sim->model->variable[s->ask.variable[i]].location;
+    trl_err err = TRL_OK;
+    s->bounded &= magnitudes >= 0;
+    if (magnitudes < 0) return TRL_OK;
+    const trli_ir_value ratio =
+        trli_ir_binary(ir, TRLI_OP_MUL, magnitudes, trli_ir_unary(ir, TRLI_OP_ABS, s->inverse_value[i]));
+    const trli_node *n = trli_ir_node(ir, ratio);
+    s->bound_scalar[i] = -1;
+    if (n->op == TRLI_OP_CONSTANT) {
+        s->bound_number[i] = n->number;
+        return TRL_OK;
+    }
+    TRL_TRY(trli_program_reduce(s->diagonal, "largest row", ratio, location, TRLI_REDUCE_MAX, false, NULL,
+                                &s->bound_scalar[i]));
+    TRL_TRY(trli_program_add_scalar_root(s->diagonal, s->bound_scalar[i]));
+done:
+    return err;
+}
+
+static trl_err find_rows(trli_solver *s, trli_instance *in, trli_instance *marked, trli_partials *partials)
+{
+    trli_ir *ir = &s->sim->model->ir;
+    const trli_ir_value one = trli_ir_constant(ir, 1), zero = trli_ir_constant(ir, 0);
+    bool known = true;
+    row r;
+    trl_err err = TRL_OK;
+    s->bounded = true;
+    for (int i = 0; i < s->ask.n && known; ++i) {
+        TRL_TRY(find_row(s, marked, partials, i, &r));
+        known = r.diagonal >= 0;
+        if (!known) break;
+        const trli_ir_value inverse = trli_ir_binary(ir, TRLI_OP_DIV, one, r.diagonal);
+        s->inverse_value[i] = trli_ir_select(ir, trli_ir_binary(ir, TRLI_OP_EQ, r.diagonal, zero), one, inverse);
+        TRL_TRY(trli_solver_masked(s, in, i, &s->inverse_value[i]));
+        TRL_TRY(add_bound(s, i, r.magnitudes));
+    }
+    s->bounded &= known;
+    for (int i = 0; i < s->ask.n && !known; ++i) s->inverse_value[i] = TRLI_NO_VALUE;
+done:
+    return err;
+}
+
+/* The inverse of the diagonal, as a number where it is one, else in a field. */
+trl_err trli_solver_compile_diagonal(trli_solver *s)
+{
+    trli_instance *in = NULL, *old = NULL, *marked = NULL;
+    trli_partials *partials = NULL;
+    const trli_marks none = {0};
+    bool varies = false;
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_solver_begin(s, "diagonal", &s->diagonal));
+    TRL_TRY(s->ask.instance(s->ask.data, s->diagonal, &in, &old));
+    TRL_TRY(trli_instance_fill(in));
+    TRL_TRY(trli_instance_marked(in, &none, &marked));
+    TRL_TRY(trli_instance_prepare(marked));
+    TRL_TRY(trli_partials_create(marked, &partials));
+    TRL_TRY(find_rows(s, in, marked, partials));
+    for (int i = 0; i < s->ask.n && s->inverse_value[i] >= 0; ++i)
+        varies |= trli_ir_node(&s->sim->model->ir, s->inverse_value[i])->op != TRLI_OP_CONSTANT;
+    if (varies) {
+        TRL_TRY(trli_vector_add(s, "inverse", false, &s->inverse));
+        TRL_TRY(trli_solver_store(s, s->diagonal, s->inverse.now, s->inverse_value));
+        trli_solver_read(s, s->inverse.now, s->inverse_value);
+    }
+done:
+    trli_partials_destroy(&partials);
+    trli_instance_marked_destroy(&marked);
+    trli_instance_destroy(&in);
+    trli_instance_destroy(&old);
+    return err;
+}
+
+double trli_solver_largest_row(const trli_solver *s)
+{
+    double most = 0;
+    for (int i = 0; i < s->ask.n; ++i)
+        most = fmax(most, s->bound_scalar[i] < 0 ? s->bound_number[i] : trli_solver_scalar(s, s->bound_scalar[i]));
+    return most;
+}

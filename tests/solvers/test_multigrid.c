@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Multigrid as a preconditioner: iterations that do not grow with the mesh, and where auto takes it. */
+// ctest: np=1 timeout=120
+#include "run_fixture.h"
+
+#define ZERO "boundary: {x-: {dirichlet: 0}, x+: {dirichlet: 0}, y-: {dirichlet: 0}, y+: {dirichlet: 0}}"
+#define FREE "boundary: {x-: {neumann: 0}, x+: {neumann: 0}, y-: {neumann: 0}, y+: {neumann: 0}}"
+
+static const char *const field = "  k: {initial: \"1 + 9*x*y^2\", solve: \"k = 1 + 9*x*y^2\", " FREE "}\n"
+                                 "  p: {initial: 0, solve: \"div(k*grad(p)) = 1\", solver: s, " ZERO "}\n";
+static const char *const disc = "  p: {initial: 0, solve: \"laplacian(p) = 1\", solver: s, "
+                                "mask: \"(x-0.5)^2 + (y-0.5)^2 < 0.16\", " ZERO "}\n";
+static const char *const node = "  p: {location: node, initial: 0, solve: \"laplacian(p) = 1\", solver: s, " ZERO "}\n";
+static const char *const face =
+    "  p: {location: xface, initial: 0, solve: \"laplacian(p) = 1\", solver: s, " ZERO "}\n";
+static const char *const advection =
+    "  p: {initial: 0, solve: \"laplacian(p) - 5*cddx(p) + 3*cddy(p) = 1\", solver: s, " ZERO "}\n";
+static const char *const coupled = "  p: {initial: 0, solve: \"laplacian(p) - q = 1\", solver: s, " ZERO "}\n"
+                                   "  q: {initial: 0, solve: \"laplacian(q) - p = 0\", solver: s, " ZERO "}\n";
+static const char *const bratu = "  p: {initial: 0, solve: \"laplacian(p) + exp(p) = 0\", solver: s, " ZERO "}\n";
+
+static const trl_solve_stats *solve(const char *equations, int cells, const char *solver)
+{
+    int i = 0;
+    open_text("grid: {cells: [%d, %d]}\nequations:\n%ssolvers: {s: %s}\n", cells, cells, equations, solver);
+    while (!strchr(trl_simulation_solver(sim, i)->unknowns, 'p')) ++i;
+    return trl_simulation_solver(sim, i);
+}
+
+START_TEST(iterations_do_not_grow_with_the_mesh)
+{
+    static const struct {
+        const char *const *equations;
+        const char *method;
+    } cases[] = {{&field, "cg"},           {&disc, "cg"},         {&node, "cg"},    {&face, "cg"},
+                 {&advection, "bicgstab"}, {&advection, "gmres"}, {&coupled, "cg"}, {&bratu, "cg"}};
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; ++k) {
+        int taken[2];
+        char solver[100];
+        snprintf(solver, sizeof solver, "{method: %s, preconditioner: multigrid}", cases[k].method);
+        for (int i = 0; i < 2; ++i) {
+            const trl_solve_stats *s = solve(*cases[k].equations, i ? 65 : 33, solver);
+            ck_assert_str_eq(s->preconditioner, "multigrid");
+            taken[i] = (int)s->last_iterations;
+        }
+        ck_assert_msg(taken[0] <= 10 && abs(taken[1] - taken[0]) <= 1,
+                      "%s of\n%s: %d iterations, and %d on a finer grid", cases[k].method, *cases[k].equations,
+                      taken[0], taken[1]);
+    }
+    close_problem();
+}
+END_TEST
+
+START_TEST(auto_leaves_hard_equations_to_jacobi)
+{
+    static const struct {
+        const char *const *equations;
+        const char *preconditioner;
+    } cases[] = {{&field, "jacobi"},     {&coupled, "jacobi"}, {&bratu, "jacobi"},
+                 {&advection, "jacobi"}, {&disc, "multigrid"}, {&node, "multigrid"}};
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; ++k) {
+        const trl_solve_stats *s = solve(*cases[k].equations, 24, "{}");
+        ck_assert_msg(strcmp(s->preconditioner, cases[k].preconditioner) == 0, "%s has %s", *cases[k].equations,
+                      s->preconditioner);
+    }
+    close_problem();
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+    tcase_add_test(tc, iterations_do_not_grow_with_the_mesh);
+    tcase_add_test(tc, auto_leaves_hard_equations_to_jacobi);
+}
+
+TRL_TEST_MAIN("multigrid", add_tests)
