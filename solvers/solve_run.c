@@ -347,6 +347,7 @@ static trl_err solve(trli_solver *s, double *mean, double *scratch)
     double norm, reference;
     trl_err err = TRL_OK;
     s->stats.last_iterations = s->stats.last_newton = 0;
+    s->cycles_failed = false;         /* anew in each solve, so that a restart takes the same way */
     TRL_TRY(find_residual(s, &norm)); /* sets points on sides, which products may read */
     if (!s->looked) TRL_TRY(look(s));
     norm = trli_solver_norm(s, trli_solver_scalar(s, s->rr));
