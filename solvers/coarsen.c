@@ -50,10 +50,8 @@ const char *trli_multigrid_unasked(const trli_solver *s)
 {
     const trl_solve_method method = s->settings.method;
     if (method == TRL_SOLVE_BICGSTAB || method == TRL_SOLVE_GMRES) return "auto takes it for cg alone";
-    if (s->ask.n > 1) return "auto does not take it for several unknowns that are solved for together";
-    if (s->sim->equation[s->ask.variable[0]].implicit) return "auto does not take it for steps in time";
+    if (s->coupled) return "auto does not take it for unknowns that are in each other's equations";
     if (!s->linear) return "auto does not take it for equations that are not linear";
-    for (int v = 0; v < s->sim->nequations; ++v)
-        if (s->reads[v] || s->reads_old[v]) return "auto does not take it where coefficients are fields";
+    if (trli_solver_reads_fields(s)) return "auto does not take it where coefficients are fields";
     return NULL;
 }

@@ -2,6 +2,7 @@
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* The plan's lines about what is solved. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -22,6 +23,22 @@ static void describe_levels(const trli_listing *l, int solver)
                      n > 1 && trl_context_ranks(l->sim->ctx) > 1 ? "; each rank has all but the first" : "");
 }
 
+/* Of a system that is solved in steps. */
+static void describe_prospect(const trli_listing *l, const trl_solve_stats *s)
+{
+    char bound[64] = "is not bounded";
+    if (!s->preconditioner) {
+        trli_listing_say(l, "  what solves it is chosen in each stage");
+        return;
+    }
+    if (isfinite(s->condition)) snprintf(bound, sizeof bound, "is at most %.4g", s->condition);
+    if (s->condition > 0)
+        trli_listing_say(l, "  preconditioner %s where it is symmetric: with dt = %.4g the condition %s",
+                         s->preconditioner, trl_simulation_dt(l->sim), bound);
+    else
+        trli_listing_say(l, "  preconditioner %s", s->preconditioner);
+}
+
 void trli_describe_solvers(const trli_listing *l)
 {
     for (int i = 0; i < trl_simulation_solvers(l->sim); ++i) {
@@ -33,7 +50,10 @@ void trli_describe_solvers(const trli_listing *l)
         if (s->singular) trli_listing_say(l, "  constants are in its null space: the mean of the first guess is kept");
         if (s->levels > 0) describe_levels(l, i);
         if (s->no_multigrid) trli_listing_say(l, "  no multigrid, because %s", s->no_multigrid);
-        if (s->solves == 0) continue;
+        if (s->solves == 0) {
+            describe_prospect(l, s);
+            continue;
+        }
         trli_listing_say(l, "  %s with preconditioner %s%s: %d iterations, residual %.3g of %.3g", s->method,
                          s->preconditioner, s->why ? s->why : "", s->last_iterations, s->last_residual,
                          s->last_reference);

@@ -57,6 +57,7 @@ static trl_err find_row(trli_solver *s, trli_instance *in, trli_partials *partia
         if (e->variable == s->ask.variable[i] && here) r->diagonal = e->value;
         if (e->variable == s->ask.variable[i] && !here && !e->everywhere) note_strength(s, e);
         if (!is_unknown(s, e->variable)) continue;
+        s->coupled |= e->variable != s->ask.variable[i];
         complete &= !e->everywhere;
         if (n > LONGEST) continue;
         if (e->value >= 0) add_magnitude(ir, r, e->value);

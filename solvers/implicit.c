@@ -361,10 +361,24 @@ void trli_implicit_begin(trl_simulation *sim)
     if (sim->implicit && sim->implicit->solver) trli_solver_clear(sim->implicit->solver);
 }
 
+trl_err trli_implicit_foresee(trl_simulation *sim)
+{
+    struct trli_implicit *im = sim->implicit;
+    if (!im || !im->solver) return TRL_OK;
+    sim->frame->scalar[im->scaled] = gamma_of(sim->integrator) * sim->dt;
+    sim->frame->scalar[im->time_scalar] = sim->time;
+    return trli_solver_foresee(im->solver, sim->step_number, sim->time);
+}
+
 void trli_implicit_destroy(trl_simulation *sim)
 {
     if (sim->implicit && sim->implicit->solver) trli_solver_destroy(&sim->implicit->solver);
     sim->implicit = NULL;
+}
+
+const trli_solver *trli_implicit_solver(const trl_simulation *sim)
+{
+    return sim->implicit ? sim->implicit->solver : NULL;
 }
 
 void trli_implicit_mark_fields(const trl_simulation *sim, bool *needed)

@@ -11,6 +11,8 @@ TRL_NODISCARD trl_err trli_split_terms(trl_simulation *sim);
 /* After the passes, before the model is frozen; once there is a frame; at the end. */
 void trli_implicit_equalise(trl_simulation *sim);
 void trli_implicit_begin(trl_simulation *sim);
+/* Once dt is known: see what will be solved. Collective: yes. */
+TRL_NODISCARD trl_err trli_implicit_foresee(trl_simulation *sim);
 void trli_implicit_destroy(trl_simulation *sim);
 void trli_implicit_mark_fields(const trl_simulation *sim, bool *needed);
 /* A step, with a system that is solved for each stage. Collective: yes. */

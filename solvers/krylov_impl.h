@@ -23,6 +23,7 @@ struct trli_solver {
     int *in_field, *old_field;        /* [equations] where the instance of F has their values, and that of the start */
     bool *reads, *reads_old;          /* [equations] the Jacobian reads them there */
     bool opaque, reduces;             /* it reads what no formula gives; reductions */
+    bool coupled;                     /* an unknown is in another one's equation */
     const trli_solver *finest;        /* of a coarser grid: that of the first grid; else NULL */
     struct trli_multigrid *multigrid; /* NULL: none */
     bool linear;                      /* the Jacobian does not depend on the unknowns */
@@ -103,6 +104,9 @@ double trli_solver_scalar(const trli_solver *s, int scalar);
 void trli_solver_set(const trli_solver *s, int scalar, double value);
 /* norm() of a vector from its product with itself. */
 double trli_solver_norm(const trli_solver *s, double square);
+
+/* Whether the Jacobian reads values of equations. */
+bool trli_solver_reads_fields(const trli_solver *s);
 
 /* ---- diagonal.c ---- */
 

@@ -310,6 +310,7 @@ trl_err trli_limit_warn(trl_simulation *sim)
     char words[256];
     trli_rate rate;
     trl_err err = TRL_OK;
+    if (!trli_dt_is_fixed(sim) || p->none) return TRL_OK;
     TRL_TRY(largest_rate(sim, false, &rate));
     trli_rate_words(sim, &rate, sizeof words, words);
     if (rate.unstable)

@@ -378,7 +378,7 @@ trl_err trl_simulation_initialise(trl_simulation *sim)
     TRL_TRY(trli_check_first_step(sim));
     trli_set_present(sim);
     if (trli_solving_needs_dt(sim)) TRL_TRY(trli_solve_present(sim, sim->dt)); /* what bounds dt saw the first guess */
-    if (trli_dt_is_fixed(sim) && !sim->problem->time.none && !sim->implicit) TRL_TRY(trli_limit_warn(sim));
+    TRL_TRY(sim->implicit ? trli_implicit_foresee(sim) : trli_limit_warn(sim));
     err = trli_evaluate_kept(sim, false);
 done:
     err = trl_context_end_phase(sim->ctx, err);

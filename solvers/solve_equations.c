@@ -438,17 +438,12 @@ done:
     return err;
 }
 
-const trl_grid *trli_solving_grid(const trl_simulation *sim, int solver, int level)
-{
-    return trli_solver_grid(sim->solving->solver[solver], level);
-}
-
-int trl_simulation_solvers(const trl_simulation *sim)
+int trli_solving_count(const trl_simulation *sim)
 {
     return sim->solving ? sim->solving->nsolvers : 0;
 }
 
-const trl_solve_stats *trl_simulation_solver(const trl_simulation *sim, int solver)
+const trli_solver *trli_solving_solver(const trl_simulation *sim, int solver)
 {
-    return trli_solver_stats(sim->solving->solver[solver]);
+    return sim->solving->solver[solver];
 }

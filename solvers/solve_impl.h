@@ -41,10 +41,15 @@ bool trli_solver_reads_steps(const trli_solver *solver);
 /* Solve from what the fields hold; the host has set the instance's time. step and time: for messages. Fails with
  * NUMERICS: no convergence, an inconsistent or singular system, values that are not finite. Collective: yes. */
 TRL_NODISCARD trl_err trli_solver_run(trli_solver *solver, trl_gidx step, double time);
-/* A grid of its multigrid. */
-const trl_grid *trli_solver_grid(const trli_solver *solver, int level);
-const trl_solve_stats *trli_solver_stats(const trli_solver *solver);
+/* Before the first solve, of a linear system whose coefficients are known: see which preconditioner it will have where
+ * the operator is symmetric. Collective: yes. */
+TRL_NODISCARD trl_err trli_solver_foresee(trli_solver *solver, trl_gidx step, double time);
 /* Mark the fields of whose values a run of a program may make use. */
 void trli_solver_mark_fields(const trli_solver *solver, bool *needed);
+
+/* The systems of equations that are solved, and that of implicit terms; NULL: there is none. */
+int trli_solving_count(const trl_simulation *sim);
+const trli_solver *trli_solving_solver(const trl_simulation *sim, int solver);
+const trli_solver *trli_implicit_solver(const trl_simulation *sim);
 
 #endif

@@ -220,20 +220,36 @@ static bool doubtful(const trli_solver *s)
 }
 
 /* Find the diagonal, and whether cycles of multigrid pay: with jacobi, conjugate gradients take a number of iterations
- * that grows with the root of the condition, which Gershgorin's theorem bounds where rows are dominated by it. */
-static trl_err prepare(trli_solver *s)
+ * that grows with the root of the condition, which Gershgorin's theorem bounds where rows are dominated by it. For
+ * implicit diffusion the bound is 1 + 4 gamma dt times the sum of D/h^2 over the axes. */
+static trl_err find_diagonal(trli_solver *s)
 {
     const double condition_least = 15, row_most = 5;
     trl_err err = TRL_OK;
     if (s->diagonal) TRL_TRY(trli_solver_program(s, s->diagonal));
     if (!s->multigrid) return TRL_OK;
     const double row = trli_solver_largest_row(s);
-    const bool worth = (row <= row_most || !doubtful(s)) && !(row < 2 && row < condition_least * (2 - row));
+    s->stats.condition = row < 2 ? row / (2 - row) : INFINITY;
+    const bool worth = (row <= row_most || !doubtful(s)) && !(s->stats.condition < condition_least);
     s->cycles = s->settings.preconditioner == TRL_PRECONDITIONER_MULTIGRID ||
-                s->settings.method == TRL_SOLVE_MULTIGRID || (worth && !s->cycles_failed && s->method == TRL_SOLVE_CG);
-    if (s->cycles) err = trli_multigrid_prepare(s->multigrid, s->time);
+                s->settings.method == TRL_SOLVE_MULTIGRID || (worth && !s->cycles_failed);
 done:
     return err;
+}
+
+static trl_err prepare(trli_solver *s)
+{
+    trl_err err = find_diagonal(s);
+    if (s->settings.preconditioner == TRL_PRECONDITIONER_AUTO && s->settings.method == TRL_SOLVE_AUTO)
+        s->cycles &= s->method == TRL_SOLVE_CG;
+    if (err == TRL_OK && s->cycles) err = trli_multigrid_prepare(s->multigrid, s->time);
+    return err;
+}
+
+static const char *preconditioner_of(const trli_solver *s)
+{
+    if (s->method == TRL_SOLVE_MULTIGRID) return "none";
+    return s->cycles ? "multigrid" : s->inverse_value[0] < 0 ? "none" : "jacobi";
 }
 
 /* Solve J c = r as far as the target says. */
@@ -246,10 +262,7 @@ static trl_err solve_linear(trli_solver *s, double target, double *norm)
     bool broken = false;
     trl_err err = TRL_OK;
     s->stats.method = type->words;
-    s->stats.preconditioner = s->method == TRL_SOLVE_MULTIGRID ? "none"
-                              : s->cycles                      ? "multigrid"
-                              : s->inverse_value[0] < 0        ? "none"
-                                                               : "jacobi";
+    s->stats.preconditioner = preconditioner_of(s);
     trli_krylov *made = type == &trli_krylov_cg_cycles ? s->made_cg_cycles : s->made[s->method];
     const bool early = may_give_up && doubtful(s) && s->settings.iterations > CYCLES_TRIED;
     const int most = early ? CYCLES_TRIED : s->settings.iterations;
@@ -373,12 +386,36 @@ trl_err trli_solver_run(trli_solver *solver, trl_gidx step, double time)
     return solve(solver, solver->mean, solver->mean + solver->ask.n);
 }
 
-const trl_grid *trli_solver_grid(const trli_solver *solver, int level)
+trl_err trli_solver_foresee(trli_solver *solver, trl_gidx step, double time)
 {
-    return trli_multigrid_grid(solver->multigrid, level);
+    trl_err err = TRL_OK;
+    if (!solver->linear || trli_solver_reads_fields(solver)) return TRL_OK;
+    solver->step = step;
+    solver->time = time;
+    TRL_TRY(find_diagonal(solver));
+    solver->stats.preconditioner = preconditioner_of(solver);
+done:
+    return err;
 }
 
-const trl_solve_stats *trli_solver_stats(const trli_solver *solver)
+/* ---- all systems of a simulation ---- */
+
+int trl_simulation_solvers(const trl_simulation *sim)
 {
-    return &solver->stats;
+    return trli_solving_count(sim) + (trli_implicit_solver(sim) != NULL);
+}
+
+static const trli_solver *nth(const trl_simulation *sim, int solver)
+{
+    return solver < trli_solving_count(sim) ? trli_solving_solver(sim, solver) : trli_implicit_solver(sim);
+}
+
+const trl_solve_stats *trl_simulation_solver(const trl_simulation *sim, int solver)
+{
+    return &nth(sim, solver)->stats;
+}
+
+const trl_grid *trli_solving_grid(const trl_simulation *sim, int solver, int level)
+{
+    return trli_multigrid_grid(nth(sim, solver)->multigrid, level);
 }

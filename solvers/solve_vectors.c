@@ -165,6 +165,13 @@ bool trli_solver_reads_steps(const trli_solver *solver)
     return false;
 }
 
+bool trli_solver_reads_fields(const trli_solver *s)
+{
+    for (int v = 0; v < s->sim->nequations; ++v)
+        if (s->reads[v] || s->reads_old[v]) return true;
+    return s->opaque;
+}
+
 void trli_solver_clear(trli_solver *solver)
 {
     const trl_simulation *sim = solver->sim;

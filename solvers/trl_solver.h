@@ -20,10 +20,11 @@ extern "C" {
     X(CG, cg, "conjugate gradients (Hestenes & Stiefel 1952), for symmetric operators")        \
     X(BICGSTAB, bicgstab, "stabilised biconjugate gradients (van der Vorst 1992)")             \
     X(GMRES, gmres, "generalised minimal residuals, restarted (Saad & Schultz 1986)")
-#define TRL_PRECONDITIONER_LIST(X)                                                                               \
-    X(AUTO, auto, "multigrid for cg and one unknown, where no coefficients are fields and it pays, else jacobi") \
-    X(MULTIGRID, multigrid, "a V cycle of multigrid")                                                            \
-    X(NONE, none, "no preconditioner")                                                                           \
+#define TRL_PRECONDITIONER_LIST(X)                                                                            \
+    X(AUTO, auto,                                                                                             \
+      "multigrid for cg where unknowns are not coupled, no coefficients are fields and it pays, else jacobi") \
+    X(MULTIGRID, multigrid, "a V cycle of multigrid")                                                         \
+    X(NONE, none, "no preconditioner")                                                                        \
     X(JACOBI, jacobi, "division by the operator's diagonal")
 #define TRL_SOLVE_METHOD_ENUM(NAME, name, doc) TRL_SOLVE_##NAME,
 typedef enum trl_solve_method { TRL_SOLVE_METHOD_LIST(TRL_SOLVE_METHOD_ENUM) TRL_SOLVE_METHODS } trl_solve_method;
@@ -61,6 +62,7 @@ typedef struct trl_solve_stats {
     const char *no_multigrid;   /* why the preconditioner is not multigrid, though it might be; or NULL */
     int levels;                 /* of multigrid; 0: none */
     bool linear, singular;      /* singular: constants are in the null space */
+    double condition;           /* a bound of it, of the matrix over its diagonal; INFINITY: none; 0: not looked for */
     int64_t solves, iterations; /* so far */
     int last_iterations, last_newton;
     double last_residual;  /* norm(A - B) after the last solve, */

@@ -68,10 +68,43 @@ START_TEST(auto_leaves_hard_equations_to_jacobi)
 }
 END_TEST
 
+/* Diffusion of two unknowns with steps of 4 and of 100 times the explicit limit. */
+START_TEST(implicit_steps_choose_by_their_diffusion_number)
+{
+    static const struct {
+        double ratio;
+        const char *preconditioner;
+    } cases[] = {{4, "jacobi"}, {100, "multigrid"}};
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; ++k) {
+        const trl_solve_stats *s;
+        int taken[2];
+        for (int i = 0; i < 2; ++i) {
+            const int n = i ? 48 : 24;
+            open_text("grid: {cells: [%d, %d]}\nequations:\n  p: {initial: \"random(1)\", ddt: {explicit: 1, implicit: "
+                      "\"laplacian(p)\"}, " ZERO
+                      "}\n  q: {location: node, initial: \"random(2)\", ddt: {explicit: \"at(p, node)\", "
+                      "implicit: \"0.5*laplacian(q)\"}, " ZERO "}\ntime: {method: beuler, dt: %.17g, steps: 3}\n",
+                      n, n, cases[k].ratio / (4.0 * n * n));
+            ck_assert_int_eq(trl_simulation_solvers(sim), 1);
+            s = trl_simulation_solver(sim, 0);
+            ck_assert_str_eq(s->preconditioner, cases[k].preconditioner); /* foreseen */
+            ck_assert_double_eq_tol(s->condition, 1 + 2 * cases[k].ratio, 0.1 * cases[k].ratio);
+            run_to_end();
+            ck_assert_str_eq(s->preconditioner, cases[k].preconditioner);
+            taken[i] = (int)s->iterations;
+        }
+        ck_assert_msg(taken[1] <= 3 * (k ? 8 : 25) && taken[1] <= taken[0] + 3, "%d and %d iterations with %s",
+                      taken[0], taken[1], cases[k].preconditioner);
+    }
+    close_problem();
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, iterations_do_not_grow_with_the_mesh);
     tcase_add_test(tc, auto_leaves_hard_equations_to_jacobi);
+    tcase_add_test(tc, implicit_steps_choose_by_their_diffusion_number);
 }
 
 TRL_TEST_MAIN("multigrid", add_tests)
