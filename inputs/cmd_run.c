@@ -103,6 +103,11 @@ static void print_solvers(const trl_simulation *sim)
     for (int i = 0; i < trl_simulation_solvers(sim); ++i) {
         const trl_solve_stats *s = trl_simulation_solver(sim, i);
         if (s->solves == 0) continue;
+        if (!s->method) {
+            printf("solved for %s %" PRId64 " time%s: the first guess was the solution\n", s->unknowns, s->solves,
+                   s->solves == 1 ? "" : "s");
+            continue;
+        }
         printf("solved for %s %" PRId64 " time%s: %s with preconditioner %s, %.3g iterations each, residual %.3g of "
                "%.3g\n",
                s->unknowns, s->solves, s->solves == 1 ? "" : "s", s->method, s->preconditioner,

@@ -137,6 +137,7 @@ TRL_NODISCARD trl_err trli_stencils_read(trli_deck *deck);
 TRL_NODISCARD trl_err trli_expressions_read(trli_deck *deck);
 TRL_NODISCARD trl_err trli_solvers_read(trli_deck *deck);
 TRL_NODISCARD trl_err trli_equations_read(trli_deck *deck);
+TRL_NODISCARD trl_err trli_flow_read(trli_deck *deck);
 TRL_NODISCARD trl_err trli_sensitivity_read(trli_deck *deck);
 TRL_NODISCARD trl_err trli_time_read(trli_deck *deck);
 TRL_NODISCARD trl_err trli_output_read(trli_deck *deck);
@@ -147,6 +148,8 @@ TRL_NODISCARD trl_err trli_every_read(trli_deck *deck, const trli_yaml *parent, 
 /* Read the `boundary` of an entry, or none, into its six sides. */
 TRL_NODISCARD trl_err trli_boundary_read(trli_deck *deck, const trli_yaml *entry, const trl_scope *names,
                                          trl_bc_side side[6]);
+/* Read the `solver` of an entry: a name of `solvers`, or auto. */
+TRL_NODISCARD trl_err trli_solver_name_read(trli_deck *deck, const trli_yaml *entry, trl_equation_entry *equation);
 /* Read what only entries with a `type` have into member; the type's defaults are written out into the entry. */
 TRL_NODISCARD trl_err trli_type_read(trli_deck *deck, trli_yaml *entry, trl_expression_entry *member);
 

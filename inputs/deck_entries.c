@@ -133,7 +133,7 @@ done:
 }
 
 /* How systems of an equation are solved, its own or those of stages. */
-static trl_err read_solver_name(trli_deck *deck, const trli_yaml *entry, trl_equation_entry *equation)
+trl_err trli_solver_name_read(trli_deck *deck, const trli_yaml *entry, trl_equation_entry *equation)
 {
     const trli_yaml *solver = trli_yaml_get(entry, "solver");
     trl_err err = TRL_OK;
@@ -168,7 +168,7 @@ static trl_err read_equation(trli_deck *deck, const trli_yaml *key, const trli_y
     if (ddt2) TRL_TRY(trli_value_read(deck, ddt2, &common.ddt2));
     if (rate) TRL_TRY(trli_value_read(deck, rate, &common.initial_rate));
     if (trli_yaml_get(entry, "solve")) TRL_TRY(read_solve(deck, entry, &common));
-    TRL_TRY(read_solver_name(deck, entry, &common));
+    TRL_TRY(trli_solver_name_read(deck, entry, &common));
     if (rate && !ddt2)
         return trl_fail(deck->ctx, TRL_ERR_INPUT, trli_yaml_place(rate),
                         "'initial_rate' belongs to an equation with 'ddt2', and this one has 'ddt'");

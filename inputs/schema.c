@@ -161,6 +161,20 @@ static const trli_key keys[] = {
      .doc = "the residual wanted, relative to that of zero"},
     {"solvers.*.newton.iterations", INTEGER, 0, "20", .min = 1, .max = 1000000, .doc = "at most"},
 
+    {"incompressible", MAPPING, 0,
+     .doc = "the velocity's divergence stays 0: a pressure, whose gradient no `ddt` has, projects it after each stage"},
+    {"incompressible.velocity", LIST_OF(TEXT), TRLI_REQUIRED | ONLY_LIST,
+     .doc = "equations, one per axis, at xface, yface and zface"},
+    {"incompressible.pressure", TEXT, TRLI_REQUIRED, .doc = "the name of the pressure, which becomes an equation"},
+    {"incompressible.density", FORMULA, 0, "1", .doc = "the mass per volume: velocities change by grad(p)/density"},
+    {"incompressible.solver", TEXT, 0, "auto", .doc = "how the pressure is solved for: a name of `solvers`, or auto"},
+    {"incompressible.initial", LIST_OF(FORMULA), 0, "0",
+     .doc = "its first guess; where no side gives the pressure, it keeps this mean"},
+    {"incompressible.boundary", MAPPING, 0, .like = "equations.*.boundary",
+     .doc = "the pressure's conditions on sides; default: neumann 0 where the velocity through the side is given, else "
+            "dirichlet 0"},
+    {"incompressible.exact", FORMULA, 0, .doc = "the exact pressure, for error norms"},
+
     {"time", MAPPING, 0,
      .doc = "how time advances; at least one of steps and end is needed; a deck whose equations are all solved may go "
             "without"},

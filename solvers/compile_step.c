@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "compile_impl.h"
+#include "flow_impl.h"
 #include "implicit_impl.h"
 #include "lifecycle_impl.h"
 #include "lower_impl.h"
@@ -278,6 +279,7 @@ static trl_err compile_stage(trl_simulation *sim, trli_instance **in, trli_insta
     for (int v = 0; v < sim->nequations; ++v) in[s + 1]->variable[v] = target[v];
     TRL_TRY(trli_instance_planes(in[s + 1], s + 1 == sim->integrator->stages));
     trli_solving_note_stage(sim, s, target);
+    TRL_TRY(trli_flow_compile_stage(sim, s, slope + (size_t)s * (size_t)sim->nequations));
     for (int v = 0; v < sim->nequations; ++v)
         if (!sim->equation[v].solve && (sim->solving || s + 1 == sim->integrator->stages))
             TRL_TRY(trli_program_add_root(st.program, target[v]));

@@ -39,6 +39,7 @@ struct trli_solver {
     int *bound_scalar;                /* [n] -1, or the scalar that has it once the diagonal is found */
     trli_program *residual, *apply, *diagonal, *zero, *probe, *compare, *move, *means, *shift, *centre;
     int rr, dq;                  /* scalars: r.r; d.q */
+    int size;                    /* scalar: square of what the request's size is; -1: it has none */
     int qq, dd, compared;        /* scalars: q.q, d.d, and the product of q with what `with` says */
     int *one, *with_one;         /* [n] scalars: factor of 1 in d, and in what q is compared with, for each unknown */
     int noise[2], with_noise[2]; /* scalars: factors of two random vectors in these */
@@ -55,6 +56,7 @@ struct trli_solver {
     double *mean;                         /* [2*n] of the guess, and of the solution */
     trli_krylov *made[TRL_SOLVE_METHODS]; /* by method; NULL: not asked for */
     trli_krylov *made_cg_cycles;          /* cg with multigrid */
+    double lost;                          /* of the residual to rounding, of the present solve */
     trl_gidx step;                        /* of messages */
     double time;
     trl_solve_stats stats;

@@ -374,10 +374,10 @@ trl_err trl_simulation_initialise(trl_simulation *sim)
     trli_first_rates_forget(sim);
     TRL_TRY(trli_run_checked(sim, sim->initial, 0, sim->time, true));
     evaluated = !sim->solving;
-    if (!trli_solving_needs_dt(sim)) TRL_TRY(trli_solve_present(sim, sim->dt));
+    TRL_TRY(trli_solve_initial(sim, false));
     TRL_TRY(trli_check_first_step(sim));
     trli_set_present(sim);
-    if (trli_solving_needs_dt(sim)) TRL_TRY(trli_solve_present(sim, sim->dt)); /* what bounds dt saw the first guess */
+    TRL_TRY(trli_solve_initial(sim, true));
     TRL_TRY(sim->implicit ? trli_implicit_foresee(sim) : trli_limit_warn(sim));
     err = trli_evaluate_kept(sim, false);
 done:

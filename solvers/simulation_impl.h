@@ -111,6 +111,7 @@ struct trl_simulation {
     struct trli_first_rates *first_rates; /* NULL: no step leaves rates to the next one */
     struct trli_dense *dense;             /* NULL: no values between the ends of steps are wanted */
     struct trli_solving *solving;         /* NULL: nothing is solved */
+    struct trli_flow *flow;               /* NULL: no velocity is free of divergence */
     int *levels;                          /* [2][equations] fields: the two levels of the state */
     trli_rotation rotation;               /* of them */
     struct trli_time_blocking *blocking;  /* NULL: one step at a time */
@@ -191,12 +192,11 @@ void trli_solving_equalise(trl_simulation *sim);
 void trli_solving_begin(trl_simulation *sim);
 void trli_solving_destroy(trl_simulation *sim);
 void trli_solving_mark_fields(const trl_simulation *sim, bool *needed);
-/* Whether dt, or the step's number, is in some equation. */
-bool trli_solving_needs_dt(const trl_simulation *sim);
 /* A grid of a solver's multigrid. */
 const trl_grid *trli_solving_grid(const trl_simulation *sim, int solver, int level);
-/* Solve from the present state, to it. Collective: yes. */
-TRL_NODISCARD trl_err trli_solve_present(trl_simulation *sim, double dt);
+/* Solve from the initial values, to them; called before dt is known and then again, because what bounds it may need
+ * solutions, while what reads it is solved for after, with the first guess until then. Collective: yes. */
+TRL_NODISCARD trl_err trli_solve_initial(trl_simulation *sim, bool dt_known);
 /* The present state is that of a checkpoint, solved for with that dt. */
 void trli_solving_resume(trl_simulation *sim, trl_gidx step, double dt);
 /* A step with what is solved after each stage. Collective: yes. */

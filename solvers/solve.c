@@ -91,6 +91,13 @@ static trl_err compile_residual(trli_solver *s)
     TRL_TRY(trli_solver_store(s, s->residual, s->r.now, value));
     trli_solver_read(s, s->r.now, value);
     TRL_TRY(trli_solver_dot(s, s->residual, "r.r", value, value, &s->rr));
+    s->size = -1;
+    if (s->ask.size) {
+        trli_ir_value size;
+        TRL_TRY(s->ask.size(s->ask.data, in, &size));
+        TRL_TRY(trli_solver_masked(s, in, 0, &size));
+        TRL_TRY(trli_solver_dot(s, s->residual, "size", &size, &size, &s->size));
+    }
     for (int i = 0; i < s->ask.n; ++i) {
         TRL_TRY(trli_program_reduce(s->residual, "sum of r", value[i],
                                     s->sim->model->variable[s->ask.variable[i]].location, TRLI_REDUCE_SUM, true, NULL,

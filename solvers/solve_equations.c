@@ -8,24 +8,9 @@
 #include "lower_impl.h"
 #include "memory_impl.h"
 #include "sides_impl.h"
-#include "solve_impl.h"
+#include "solving_impl.h"
 #include "spectrum_impl.h"
 #include "symbols_impl.h"
-
-struct trli_solving {
-    trl_simulation *sim;
-    bool in_steps;
-    int time_scalar;
-    int *at;             /* [equations] the fields that are solved on */
-    int *stage;          /* [stages][equations] where a stage's values are */
-    trli_program *load;  /* the present state to these fields */
-    trli_program *guess; /* the present solutions to the next level */
-    int nsolvers;
-    trli_solver **solver; /* in the order in which they need each other */
-    bool changing;        /* dt, or the step, is read */
-    double dt;            /* of the last solution of the present state */
-    trl_gidx step;
-};
 
 /* ---- which equations need each other ---- */
 
@@ -93,6 +78,30 @@ static trl_err find_needs(needs *n, int v)
             TRL_TRY(read_value(n, &p->c, eq->deck->names));
             if (p->expression) TRL_TRY(read_symbol(n, trli_symbol_find(n->sim->model, p->expression)));
         }
+    const int pressure = trli_flow_pressure(n->sim);
+    for (int w = 0; w < n->sim->nequations && v != pressure; ++w)
+        if (n->of[w] && trli_flow_has(n->sim, w)) n->of[pressure] = true; /* velocities are free of divergence first */
+done:
+    return err;
+}
+
+/* Velocities get the pressure's gradient after their stage, and nothing of the pressure before. */
+static trl_err check_velocities(needs *n)
+{
+    const trl_simulation *sim = n->sim;
+    trl_err err = TRL_OK;
+    for (int v = 0; v < sim->nequations; ++v) {
+        const trl_equation_entry *deck = sim->equation[v].deck;
+        if (!trli_flow_has(sim, v)) continue;
+        memset(n->of, 0, (size_t)sim->nequations);
+        memset(n->seen, 0, (size_t)sim->model->front->nentries);
+        TRL_TRY(trli_visit_again(sim->model, sim->equation[v].ddt, deck->names, visit, n));
+        if (!n->of[trli_flow_pressure(sim)]) continue;
+        return trl_fail(sim->ctx, TRL_ERR_INPUT, &deck->ddt.text->place,
+                        "'ddt' of '%s' needs the pressure '%s', whose gradient it gets by itself after each stage: "
+                        "leave it out",
+                        deck->name, sim->equation[trli_flow_pressure(sim)].deck->name);
+    }
 done:
     return err;
 }
@@ -107,6 +116,7 @@ static trl_err find_systems(trl_simulation *sim, int *component, int *count)
                     .seen = trli_new(sim->ctx, (size_t)sim->model->front->nentries + 1, sizeof *search.seen)};
     trl_err err = TRL_OK;
     if (!first || !column || !search.of || !search.seen) TRL_TRY(trli_no_memory(sim->ctx, NULL, "to order equations"));
+    TRL_TRY(check_velocities(&search));
     for (int v = 0; v < sim->nequations; ++v) {
         first[v + 1] = first[v];
         if (!sim->equation[v].solve) continue;
@@ -127,15 +137,9 @@ done:
 
 /* ---- compiling ---- */
 
-typedef struct members {
-    struct trli_solving *solving;
-    int *equation;
-} members;
-
-static trl_err make_instance(void *data, trli_program *program, trli_instance **in, trli_instance **old)
+trl_err trli_solving_instance(const struct trli_solving *so, trli_program *program, trli_instance **in,
+                              trli_instance **old)
 {
-    const members *m = data;
-    const struct trli_solving *so = m->solving;
     trl_simulation *sim = so->sim;
     trl_err err = TRL_OK;
     if (so->in_steps) {
@@ -149,9 +153,14 @@ done:
     return err;
 }
 
+static trl_err make_instance(void *data, trli_program *program, trli_instance **in, trli_instance **old)
+{
+    return trli_solving_instance(((const trli_system *)data)->solving, program, in, old);
+}
+
 static trl_err residual(void *data, trli_instance *in, int i, trli_ir_value *value)
 {
-    const members *m = data;
+    const trli_system *m = data;
     trl_simulation *sim = m->solving->sim;
     const trli_equation *eq = &sim->equation[m->equation[i]];
     const trl_location location = sim->model->variable[m->equation[i]].location;
@@ -160,6 +169,7 @@ static trl_err residual(void *data, trli_instance *in, int i, trli_ir_value *val
     TRL_TRY(trli_lower_at(in, eq->solve, eq->deck->names, location, value));
     if (!eq->equals) goto done;
     TRL_TRY(trli_lower_at(in, eq->equals, eq->deck->names, location, &right));
+    if (m->equation[i] == trli_flow_pressure(sim)) right = trli_flow_scaled(in, sim, right);
     *value = trli_ir_binary(&in->model->ir, TRLI_OP_SUB, *value, right);
     err = in->model->ir.err;
 done:
@@ -186,7 +196,7 @@ static trl_err find_settings(const trl_simulation *sim, int n, const int *equati
 static trl_err add_system(struct trli_solving *so, int n, int *equation, int *field)
 {
     trl_simulation *sim = so->sim;
-    members m = {so, equation};
+    trli_system m = {so, equation};
     const char *names = sim->equation[equation[0]].deck->name;
     trl_err err = TRL_OK;
     for (int i = 1; i < n; ++i)
@@ -203,6 +213,9 @@ static trl_err add_system(struct trli_solving *so, int n, int *equation, int *fi
                                   .on_grid = true,
                                   .data = &m};
     TRL_TRY(find_settings(sim, n, equation, &request.settings));
+    for (int i = 0; i < n; ++i)
+        if (equation[i] == trli_flow_pressure(sim)) TRL_TRY(trli_flow_request(so, n, &request));
+    if (request.size) so->flow_solver = so->nsolvers;
     TRL_TRY(trli_solver_add(sim, &request, &so->solver[so->nsolvers]));
     ++so->nsolvers;
 done:
@@ -297,13 +310,16 @@ trl_err trli_solving_prepare(trl_simulation *sim)
                         first_solved(sim));
     const size_t n = (size_t)sim->nequations + 1;
     so->sim = sim;
+    so->flow_solver = -1;
     so->in_steps = !sim->problem->time.none;
     so->time_scalar = trli_model_add_scalar(sim->model, 0);
     so->at = trli_model_keep(sim->model, n * sizeof *so->at);
     so->stage = trli_model_keep(sim->model, n * TRL_STAGES_MAX * sizeof *so->stage);
     TRL_TRY(sim->model->ir.err);
     TRL_TRY(add_fields(so));
+    TRL_TRY(trli_flow_prepare(sim));
     TRL_TRY(add_systems(so));
+    TRL_TRY(trli_flow_compile(sim));
     if (!so->in_steps) goto done;
     TRL_TRY(compile_copy(sim, "values to solve with", true, false, &so->load));
     TRL_TRY(compile_copy(sim, "first guess", false, true, &so->guess));
@@ -338,8 +354,10 @@ void trli_solving_equalise(trl_simulation *sim)
         const int state = sim->equation[v].state;
         widen(sim->model, so->at[v], state);
         widen(sim->model, sim->equation[v].next, state);
+        if (trli_flow_moved(sim, v) >= 0) widen(sim->model, trli_flow_moved(sim, v), state);
         for (int s = 0; s < sim->integrator->stages; ++s) widen(sim->model, so->stage[s * sim->nequations + v], state);
         widen(sim->model, state, so->at[v]);
+        if (trli_flow_moved(sim, v) >= 0) widen(sim->model, state, trli_flow_moved(sim, v));
         for (int s = 0; s < sim->integrator->stages; ++s) widen(sim->model, state, so->stage[s * sim->nequations + v]);
     }
     for (int k = 0; k < so->nsolvers; ++k) trli_solver_equalise(so->solver[k]);
@@ -358,6 +376,7 @@ void trli_solving_destroy(trl_simulation *sim)
     struct trli_solving *so = sim->solving;
     sim->solving = NULL;
     for (int k = 0; so && k < so->nsolvers; ++k) trli_solver_destroy(&so->solver[k]);
+    trli_flow_destroy(sim);
     if (so) trli_free(so->solver);
     trli_free(so);
 }
@@ -367,6 +386,7 @@ void trli_solving_mark_fields(const trl_simulation *sim, bool *needed)
     const struct trli_solving *so = sim->solving;
     if (!so) return;
     for (int k = 0; k < so->nsolvers; ++k) trli_solver_mark_fields(so->solver[k], needed);
+    trli_flow_mark_fields(sim, needed);
     for (int v = 0; v < sim->nequations && so->in_steps; ++v) {
         needed[so->at[v]] = needed[sim->equation[v].next] = true;
         for (int s = 0; s < sim->integrator->stages; ++s) needed[so->stage[s * sim->nequations + v]] = true;
@@ -375,28 +395,32 @@ void trli_solving_mark_fields(const trl_simulation *sim, bool *needed)
 
 /* ---- solving ---- */
 
-static trl_err solve_all(struct trli_solving *so, trl_gidx step, double time)
+/* Solve for all but the pressure, and with a stage, or TRLI_FLOW_START, for that, too. */
+static trl_err solve_all(struct trli_solving *so, int stage, trl_gidx step, double time)
 {
     trl_err err = TRL_OK;
     so->sim->frame->scalar[so->time_scalar] = time;
-    for (int k = 0; k < so->nsolvers && err == TRL_OK; ++k) err = trli_solver_run(so->solver[k], step, time);
+    for (int k = 0; k < so->nsolvers; ++k) {
+        if (k != so->flow_solver)
+            TRL_TRY(trli_solver_run(so->solver[k], step, time));
+        else if (stage != TRLI_FLOW_DONE)
+            TRL_TRY(trli_flow_project(so, stage, step, time));
+    }
+done:
     return err;
 }
 
-bool trli_solving_needs_dt(const trl_simulation *sim)
-{
-    return sim->solving && sim->solving->changing;
-}
-
-trl_err trli_solve_present(trl_simulation *sim, double dt)
+static trl_err solve_present(trl_simulation *sim, double dt, int stage)
 {
     struct trli_solving *so = sim->solving;
     trl_err err = TRL_OK;
     if (!so) return TRL_OK;
     if (so->load) TRL_TRY(trli_run_checked(sim, so->load, sim->step_number, sim->time, false));
-    TRL_TRY(solve_all(so, sim->step_number, sim->time));
+    trli_flow_weigh(sim, stage, dt);
+    TRL_TRY(solve_all(so, stage, sim->step_number, sim->time));
     for (int v = 0; v < sim->nequations && so->in_steps; ++v)
-        if (sim->equation[v].solve) trli_frame_swap(sim->frame, so->at[v], sim->equation[v].state);
+        if (sim->equation[v].solve || trli_flow_has(sim, v))
+            trli_frame_swap(sim->frame, so->at[v], sim->equation[v].state);
     so->dt = dt;
     so->step = sim->step_number;
 done:
@@ -410,10 +434,42 @@ void trli_solving_resume(trl_simulation *sim, trl_gidx step, double dt)
     sim->solving->dt = dt;
 }
 
-static void swap_stage(const struct trli_solving *so, int stage)
+void trli_solving_swap(const struct trli_solving *so, int stage)
 {
     const int n = so->sim->nequations;
     for (int v = 0; v < n; ++v) trli_frame_swap(so->sim->frame, so->at[v], so->stage[stage * n + v]);
+}
+
+/* Of a flow, the pressure that belongs to the initial velocities: a stage is tried for it. */
+static trl_err solve_first_pressure(trl_simulation *sim)
+{
+    struct trli_solving *so = sim->solving;
+    const int p = trli_flow_pressure(sim);
+    trl_err err = TRL_OK;
+    if (p < 0 || !(sim->dt > 0)) return TRL_OK; /* there is no step */
+    trli_set_times(sim, &(trli_next_step){.number = 1, .from = sim->time, .dt = sim->dt, .time = sim->time + sim->dt});
+    TRL_TRY(trli_run_checked(sim, so->guess, 0, sim->time, false));
+    TRL_TRY(trli_run_checked(sim, sim->part[0], 0, sim->time, false));
+    trli_solving_swap(so, 0);
+    trli_flow_weigh(sim, 0, sim->dt);
+    so->sim->frame->scalar[so->time_scalar] = sim->frame->scalar[sim->stage_time[1]];
+    err = trli_solver_run(so->solver[so->flow_solver], 0, sim->time);
+    trli_solving_swap(so, 0);
+    trli_frame_swap(sim->frame, sim->equation[p].state, so->stage[p]);
+    trli_set_present(sim);
+done:
+    return err;
+}
+
+trl_err trli_solve_initial(trl_simulation *sim, bool dt_known)
+{
+    const struct trli_solving *so = sim->solving;
+    trl_err err = TRL_OK;
+    if (!so) return TRL_OK;
+    if (so->changing == dt_known) TRL_TRY(solve_present(sim, sim->dt, TRLI_FLOW_START));
+    if (dt_known) TRL_TRY(solve_first_pressure(sim));
+done:
+    return err;
 }
 
 trl_err trli_solve_step(trl_simulation *sim, const trli_next_step *next)
@@ -422,14 +478,15 @@ trl_err trli_solve_step(trl_simulation *sim, const trli_next_step *next)
     const double *scalar = sim->frame->scalar;
     trl_err err = TRL_OK;
     if (so->changing && !(so->dt == next->dt && so->step == sim->step_number))
-        TRL_TRY(trli_solve_present(sim, next->dt));
+        TRL_TRY(solve_present(sim, next->dt, TRLI_FLOW_DONE));
     TRL_TRY(trli_run_checked(sim, so->guess, next->number, next->time, false));
     for (int s = 0; s < sim->integrator->stages; ++s) {
         const bool last = s + 1 == sim->integrator->stages;
         TRL_TRY(trli_run_checked(sim, sim->part[s], next->number, next->time, last && sim->problem->nan_check));
-        swap_stage(so, s);
-        err = solve_all(so, next->number, scalar[sim->stage_time[s + 1]]);
-        swap_stage(so, s);
+        trli_solving_swap(so, s);
+        trli_flow_weigh(sim, s, next->dt);
+        err = solve_all(so, s, next->number, scalar[sim->stage_time[s + 1]]);
+        trli_solving_swap(so, s);
         TRL_TRY(err);
     }
     so->dt = next->dt;

@@ -25,6 +25,10 @@ typedef struct trli_solve_request {
     trl_err (*instance)(void *data, trli_program *program, trli_instance **in, trli_instance **old);
     /* The value of F for unknown i in it. */
     trl_err (*residual)(void *data, trli_instance *in, int i, trli_ir_value *value);
+    /* OPTIONAL, of one unknown: how large the numbers are whose differences both sides of the equation are. What is
+     * lost of them by rounding counts as no residual. */
+    trl_err (*size)(void *data, trli_instance *in, trli_ir_value *value);
+    const char *unbalanced; /* OPTIONAL: what is wrong if both sides do not have the same mean, and the remedy */
     void *data;
     bool on_grid; /* residual is one of formulas alone, and can be had in the model of another grid: multigrid may be */
 } trli_solve_request;
@@ -38,6 +42,8 @@ void trli_solver_equalise(trli_solver *solver);
 void trli_solver_clear(trli_solver *solver);
 /* Whether F depends on dt or on the number of the step. */
 bool trli_solver_reads_steps(const trli_solver *solver);
+/* Whether the derivative of F is computed with the values of an equation. */
+bool trli_solver_reads(const trli_solver *solver, int equation);
 /* Solve from what the fields hold; the host has set the instance's time. step and time: for messages. Fails with
  * NUMERICS: no convergence, an inconsistent or singular system, values that are not finite. Collective: yes. */
 TRL_NODISCARD trl_err trli_solver_run(trli_solver *solver, trl_gidx step, double time);

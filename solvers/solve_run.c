@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Solving: what the operator is like, Newton's method, and what is said when there is no solution. */
+#include <float.h>
 #include <inttypes.h>
 #include <math.h>
 
@@ -124,6 +125,10 @@ done:
 static trl_err inconsistent(const trli_solver *s, int i, double mean, double reference)
 {
     const char *name = s->sim->model->variable[s->ask.variable[i]].name;
+    if (s->ask.unbalanced)
+        return trl_fail(s->sim->ctx, TRL_ERR_NUMERICS, &s->ask.place,
+                        "no '%s' solves its equation at step %" PRId64 ", t = %.10g: %s", name, s->step, s->time,
+                        s->ask.unbalanced);
     return trl_fail(s->sim->ctx, TRL_ERR_NUMERICS, &s->ask.place,
                     "no '%s' solves its equation at step %" PRId64 ", t = %.10g: the conditions on its sides leave it "
                     "free up to a constant, and then both sides of the equation need the same mean; they differ by "
@@ -140,7 +145,7 @@ static trl_err balance(trli_solver *s, double tolerance, double reference)
     for (int i = 0; i < s->ask.n; ++i) {
         const double mean = trli_solver_scalar(s, s->r_sum[i]) / s->points[i];
         const bool free_mean = s->singular[i] && s->balanced[i];
-        if (free_mean && fabs(mean) > tolerance * reference) return inconsistent(s, i, mean, reference);
+        if (free_mean && fabs(mean) > fmax(tolerance * reference, s->lost)) return inconsistent(s, i, mean, reference);
         trli_solver_set(s, s->r_offset[i], free_mean ? -mean : 0);
         any |= free_mean;
     }
@@ -158,6 +163,12 @@ static trl_err find_residual(trli_solver *s, double *norm)
     const trl_err err = trli_solver_program(s, s->residual);
     *norm = trli_solver_norm(s, trli_solver_scalar(s, s->rr));
     return err;
+}
+
+/* The residual that is left where nothing but rounding errors is. */
+static double lost_to_rounding(const trli_solver *s)
+{
+    return s->size < 0 ? 0 : 2 * DBL_EPSILON * trli_solver_norm(s, trli_solver_scalar(s, s->size));
 }
 
 /* norm(F(0)), or where that says nothing of the guess. */
@@ -368,7 +379,8 @@ static trl_err solve(trli_solver *s, double *mean, double *scratch)
     TRL_TRY(find_reference(s, norm, &reference));
     TRL_TRY(find_residual(s, &norm));
     const double tolerance = s->linear ? s->settings.tolerance : s->settings.newton_tolerance;
-    const double target = fmax(tolerance * reference, s->settings.absolute);
+    s->lost = lost_to_rounding(s);
+    const double target = fmax(fmax(tolerance * reference, s->settings.absolute), s->lost);
     if (s->stats.singular) TRL_TRY(measure_means(s, mean));
     TRL_TRY(s->linear ? linear(s, target, &norm, reference) : newton(s, target, &norm, reference));
     if (s->stats.singular) TRL_TRY(restore_means(s, mean, scratch));

@@ -172,6 +172,11 @@ bool trli_solver_reads_fields(const trli_solver *s)
     return s->opaque;
 }
 
+bool trli_solver_reads(const trli_solver *solver, int equation)
+{
+    return solver->reads[equation];
+}
+
 void trli_solver_clear(trli_solver *solver)
 {
     const trl_simulation *sim = solver->sim;

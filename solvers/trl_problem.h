@@ -83,6 +83,17 @@ typedef struct trl_time_entry {
     trl_place place, dt_place;
 } trl_time_entry;
 
+/* A flow whose velocity has no divergence. */
+typedef struct trl_incompressible_entry {
+    int n;                       /* of components, the grid's axes; 0: there is none */
+    const char *const *velocity; /* [n] equations at xface, yface, zface, whose ddt has no gradient of the pressure */
+    const trl_place *velocity_place;
+    const char *pressure; /* an equation at cells: solve is div(grad(p)/density), equals div(velocity) */
+    trl_text density;
+    const trl_text *gradient; /* [n] what the velocity changes by: the pressure's derivatives over the density */
+    trl_place place, pressure_place;
+} trl_incompressible_entry;
+
 typedef struct trl_problem {
     trl_grid grid;
     bool patches_auto;
@@ -97,6 +108,7 @@ typedef struct trl_problem {
     const trl_stencil_entry *stencil;
     int nsensitivities;
     const trl_sensitivity_entry *sensitivity;
+    trl_incompressible_entry incompressible;
     trl_time_entry time;
     int noutputs;
     const char *const *output; /* names of fields wanted in the output; vectors by their plain name */

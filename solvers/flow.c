@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+#include <string.h>
+
+#include "lifecycle_impl.h"
+#include "lower_impl.h"
+#include "memory_impl.h"
+#include "sides_impl.h"
+#include "solving_impl.h"
+
+struct trli_flow {
+    int n, velocity[3], pressure; /* equations */
+    trl_formula *gradient[3];     /* of the pressure, over the density */
+    trl_formula *density;
+    int weight, inverse; /* scalars: w, 1/w */
+    int moved[3];        /* fields that velocities move to */
+    /* The pressure after a step is that of the stage at its end, or where there is none what the first and the last
+     * stage's ones extrapolate to: of_held times the one of stage `held`, plus of_last times that of the last. */
+    int held; /* -1: that of the last stage alone */
+    double of_held, of_last;
+    int held_field, pressure_field; /* what is kept of it, and the field of the sum; or -1 */
+    trli_program *start, *move[TRL_STAGES_MAX];
+};
+
+/* ---- what is asked for ---- */
+
+static int find_equation(const trl_simulation *sim, const char *name)
+{
+    for (int v = 0; v < sim->nequations; ++v)
+        if (strcmp(sim->equation[v].deck->name, name) == 0) return v;
+    return -1;
+}
+
+static trl_err check(const trl_simulation *sim)
+{
+    const trl_problem *p = sim->problem;
+    const trl_place *place = &p->incompressible.place;
+    if (p->time.none)
+        return trl_fail(sim->ctx, TRL_ERR_INPUT, place, "an incompressible flow advances in time: add 'time'");
+    if (p->nsensitivities > 0)
+        return trl_fail(sim->ctx, TRL_ERR_INPUT, place, "there are no sensitivities of an incompressible flow yet");
+    return TRL_OK;
+}
+
+/* Which stages' pressures that after a step is made of. */
+static void choose_pressure(struct trli_flow *flow, const trl_integrator *m)
+{
+    const int last = m->stages - 1;
+    flow->held = -1;
+    for (int s = 0; s < last; ++s)
+        if (m->c[s] == 1) flow->held = s;
+    flow->of_held = 1;
+    if (m->c[last] == 1) flow->held = -1;
+    if (flow->held >= 0 || m->c[last] == 1 || last == 0) return;
+    flow->held = 0;
+    flow->of_last = 1 / m->c[last];
+    flow->of_held = 1 - flow->of_last;
+}
+
+trl_err trli_flow_prepare(trl_simulation *sim)
+{
+    const trl_incompressible_entry *deck = &sim->problem->incompressible;
+    trl_err err = TRL_OK;
+    if (deck->n == 0) return TRL_OK;
+    TRL_TRY(check(sim));
+    struct trli_flow *flow = sim->flow = trli_new(sim->ctx, 1, sizeof *flow);
+    if (!flow) return trli_no_memory(sim->ctx, NULL, "for a flow");
+    flow->n = deck->n;
+    flow->pressure = find_equation(sim, deck->pressure);
+    for (int a = 0; a < deck->n; ++a) {
+        flow->velocity[a] = find_equation(sim, deck->velocity[a]);
+        TRL_TRY(trli_formula_of(sim, &deck->gradient[a], &flow->gradient[a]));
+    }
+    TRL_TRY(trli_formula_of(sim, &deck->density, &flow->density));
+    flow->weight = trli_model_add_scalar(sim->model, 1);
+    flow->inverse = trli_model_add_scalar(sim->model, 1);
+    flow->held_field = flow->pressure_field = -1;
+    choose_pressure(flow, sim->integrator);
+    err = sim->model->ir.err;
+done:
+    return err;
+}
+
+void trli_flow_destroy(trl_simulation *sim)
+{
+    struct trli_flow *flow = sim->flow;
+    sim->flow = NULL;
+    for (int a = 0; flow && a < flow->n; ++a) trl_formula_destroy(&flow->gradient[a]);
+    if (flow) trl_formula_destroy(&flow->density);
+    trli_free(flow);
+}
+
+bool trli_flow_has(const trl_simulation *sim, int v)
+{
+    bool has = false;
+    for (int a = 0; sim->flow && a < sim->flow->n; ++a) has |= sim->flow->velocity[a] == v;
+    return has;
+}
+
+int trli_flow_pressure(const trl_simulation *sim)
+{
+    return sim->flow ? sim->flow->pressure : -1;
+}
+
+int trli_flow_moved(const trl_simulation *sim, int v)
+{
+    const struct trli_flow *flow = sim->flow;
+    for (int a = 0; flow && a < flow->n; ++a)
+        if (flow->velocity[a] == v) return flow->moved[a];
+    return flow && flow->pressure == v ? flow->pressure_field : -1;
+}
+
+/* ---- the pressure's equation ---- */
+
+trli_ir_value trli_flow_scaled(trli_instance *in, const trl_simulation *sim, trli_ir_value divergence)
+{
+    trli_ir *ir = &in->model->ir;
+    if (in->model != sim->model) return divergence; /* of a coarser grid only derivatives by the pressure matter */
+    return trli_ir_binary(ir, TRLI_OP_MUL, trli_ir_scalar(ir, sim->flow->inverse), divergence);
+}
+
+static trli_ir_value scaled_size(trli_ir *ir, double factor, trli_ir_value value)
+{
+    return trli_ir_binary(ir, TRLI_OP_MUL, trli_ir_constant(ir, factor), trli_ir_unary(ir, TRLI_OP_ABS, value));
+}
+
+/* How large the numbers are whose differences are both sides of that equation. */
+static trl_err find_size(void *data, trli_instance *in, trli_ir_value *size)
+{
+    const trl_simulation *sim = ((const trli_system *)data)->solving->sim;
+    const struct trli_flow *flow = sim->flow;
+    const double *spacing = sim->layout->grid.spacing;
+    trli_ir *ir = &in->model->ir;
+    trli_ir_value sum = trli_ir_constant(ir, 0), density;
+    double diagonal = 0;
+    trl_err err = TRL_OK;
+    for (int a = 0; a < flow->n; ++a) {
+        const trli_ir_value u = trli_ir_field(ir, in->variable[flow->velocity[a]]);
+        sum = trli_ir_binary(ir, TRLI_OP_ADD, sum, scaled_size(ir, 2 / spacing[a], u));
+        diagonal += 4 / (spacing[a] * spacing[a]);
+    }
+    TRL_TRY(trli_lower_at(in, flow->density, sim->problem->parameters, TRL_CELL, &density));
+    sum = trli_ir_binary(ir, TRLI_OP_MUL, trli_ir_scalar(ir, flow->inverse), sum);
+    const trli_ir_value p = trli_ir_field(ir, in->variable[flow->pressure]);
+    const trli_ir_value of_p = trli_ir_binary(ir, TRLI_OP_DIV, scaled_size(ir, diagonal, p), density);
+    *size = trli_ir_binary(ir, TRLI_OP_ADD, sum, of_p);
+    err = ir->err;
+done:
+    return err;
+}
+
+trl_err trli_flow_request(const struct trli_solving *so, int n, trli_solve_request *request)
+{
+    const trl_simulation *sim = so->sim;
+    const trl_incompressible_entry *deck = &sim->problem->incompressible;
+    if (n > 1)
+        return trl_fail(sim->ctx, TRL_ERR_INPUT, &deck->place,
+                        "the pressure '%s' would have to be solved for together with others (%s), because its density "
+                        "or its conditions need them, and they need the velocity",
+                        deck->pressure, request->names);
+    request->place = deck->place;
+    request->size = find_size;
+    request->unbalanced = "more flows in through the sides than out of them, or less, where the velocity is given on "
+                          "all of them. Balance the velocities, or let a side be outflow";
+    return TRL_OK;
+}
+
+/* ---- what follows it ---- */
+
+static trl_err add_field(trl_simulation *sim, int v, const char *what, int *field)
+{
+    const char *name = trli_model_name(sim->model, "%s:%s", sim->equation[v].deck->name, what);
+    *field = trli_model_add_field(sim->model, name, sim->model->variable[v].location);
+    if (*field >= 0) sim->model->field[*field].persistent = true;
+    return sim->model->ir.err;
+}
+
+static trl_err store(trl_simulation *sim, trli_program *program, int v, int field, trli_ir_value value)
+{
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_program_add_kernel(program, sim->equation[v].deck->name, 1, &field, &value, NULL));
+    TRL_TRY(trli_program_add_root(program, field));
+done:
+    return err;
+}
+
+/* The new velocity along an axis, and a slope that later stages read. Where the velocity through a side is given the
+ * gradient there is zero, so points on sides move like others. */
+static trl_err move_component(trl_simulation *sim, trli_instance *in, int a, trli_ir_value *slope)
+{
+    struct trli_flow *flow = sim->flow;
+    trli_ir *ir = &sim->model->ir;
+    const int v = flow->velocity[a];
+    trli_ir_value gradient;
+    int corrected;
+    trl_err err = TRL_OK;
+    TRL_TRY(
+        trli_lower_at(in, flow->gradient[a], sim->problem->parameters, sim->model->variable[v].location, &gradient));
+    const trli_ir_value change = trli_ir_binary(ir, TRLI_OP_MUL, trli_ir_scalar(ir, flow->weight), gradient);
+    TRL_TRY(store(sim, in->program, v, flow->moved[a],
+                  trli_ir_binary(ir, TRLI_OP_SUB, trli_ir_field(ir, in->variable[v]), change)));
+    if (!slope || trli_ir_node(ir, slope[v])->op != TRLI_OP_FIELD) goto done;
+    TRL_TRY(add_field(sim, v, trli_model_name(sim->model, "slope%d", in->stage + 1), &corrected));
+    TRL_TRY(store(sim, in->program, v, corrected, trli_ir_binary(ir, TRLI_OP_SUB, slope[v], gradient)));
+    slope[v] = trli_ir_field(ir, corrected);
+done:
+    return err;
+}
+
+/* What is kept of a stage's pressure, and after the last stage the step's. */
+static trl_err keep_pressure(trl_simulation *sim, trli_instance *in, int stage)
+{
+    struct trli_flow *flow = sim->flow;
+    trli_ir *ir = &sim->model->ir;
+    const trli_ir_value p = trli_ir_field(ir, in->variable[flow->pressure]);
+    trl_err err = TRL_OK;
+    if (flow->held < 0) return TRL_OK;
+    if (stage == flow->held) TRL_TRY(store(sim, in->program, flow->pressure, flow->held_field, p));
+    if (stage + 1 < sim->integrator->stages) goto done;
+    const trli_ir_value held = trli_ir_field(ir, flow->held_field);
+    const trli_ir_value sum =
+        trli_ir_binary(ir, TRLI_OP_ADD, trli_ir_binary(ir, TRLI_OP_MUL, trli_ir_constant(ir, flow->of_held), held),
+                       trli_ir_binary(ir, TRLI_OP_MUL, trli_ir_constant(ir, flow->of_last), p));
+    TRL_TRY(store(sim, in->program, flow->pressure, flow->pressure_field, sum));
+done:
+    return err;
+}
+
+static trl_err compile_move(trl_simulation *sim, const char *name, int stage, trli_ir_value *slope,
+                            trli_program **program)
+{
+    trli_instance *in = NULL, *old = NULL;
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_program_create(sim->model, name, program));
+    (*program)->place = sim->problem->incompressible.place;
+    TRL_TRY(trli_solving_instance(sim->solving, *program, &in, &old));
+    in->stage = stage < 0 ? 0 : stage;
+    TRL_TRY(trli_instance_fill(in));
+    TRL_TRY(trli_instance_prepare(in));
+    for (int a = 0; a < sim->flow->n; ++a) TRL_TRY(move_component(sim, in, a, slope));
+    if (stage >= 0) TRL_TRY(keep_pressure(sim, in, stage));
+done:
+    trli_instance_destroy(&in);
+    trli_instance_destroy(&old);
+    return err;
+}
+
+trl_err trli_flow_compile(trl_simulation *sim)
+{
+    struct trli_flow *flow = sim->flow;
+    trl_err err = TRL_OK;
+    if (!flow) return TRL_OK;
+    for (int a = 0; a < flow->n; ++a) TRL_TRY(add_field(sim, flow->velocity[a], "moved", &flow->moved[a]));
+    if (flow->held >= 0) {
+        TRL_TRY(add_field(sim, flow->pressure, "held", &flow->held_field));
+        TRL_TRY(add_field(sim, flow->pressure, "sum", &flow->pressure_field));
+    }
+    TRL_TRY(compile_move(sim, "initial velocity", -1, NULL, &flow->start));
+done:
+    return err;
+}
+
+trl_err trli_flow_compile_stage(trl_simulation *sim, int stage, trli_ir_value *slope)
+{
+    if (!sim->flow) return TRL_OK;
+    return compile_move(sim, trli_model_name(sim->model, "velocity, stage %d", stage + 1), stage, slope,
+                        &sim->flow->move[stage]);
+}
+
+void trli_flow_mark_fields(const trl_simulation *sim, bool *needed)
+{
+    const struct trli_flow *flow = sim->flow;
+    if (!flow) return;
+    for (int a = 0; a < flow->n; ++a) needed[flow->moved[a]] = true;
+    if (flow->held < 0) return;
+    needed[flow->held_field] = needed[flow->pressure_field] = true;
+}
+
+/* ---- a stage ---- */
+
+void trli_flow_weigh(const trl_simulation *sim, int stage, double dt)
+{
+    const trl_integrator *m = sim->integrator;
+    if (!sim->flow) return;
+    const double factor = stage < 0 ? 1 : dt * (m->shu_osher ? 1 - m->alpha[stage] : m->a[stage][stage]);
+    sim->frame->scalar[sim->flow->weight] = factor;
+    sim->frame->scalar[sim->flow->inverse] = 1 / factor;
+}
+
+/* Put what the operator is computed with as it was at the start of the stage where equations are solved; then back:
+ * slopes of the velocities were computed with that, too. */
+static void exchange_coefficients(const struct trli_solving *so, int stage, bool back)
+{
+    const trl_simulation *sim = so->sim;
+    const int n = sim->nequations;
+    for (int v = 0; v < n && stage >= 0; ++v) {
+        if (!trli_solver_reads(so->solver[so->flow_solver], v) || sim->equation[v].solve || trli_flow_has(sim, v))
+            continue;
+        const int made = so->stage[stage * n + v];
+        const int start = stage > 0 ? so->stage[(stage - 1) * n + v] : sim->equation[v].state;
+        trli_frame_swap(sim->frame, so->at[v], back ? start : made);
+        trli_frame_swap(sim->frame, so->at[v], back ? made : start);
+    }
+}
+
+/* The new velocities, and after the last stage the step's pressure. */
+static trl_err move(const struct trli_solving *so, int stage, trl_gidx step, double time)
+{
+    trl_simulation *sim = so->sim;
+    const struct trli_flow *flow = sim->flow;
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_run_checked(sim, stage < 0 ? flow->start : flow->move[stage], step, time, false));
+    for (int a = 0; a < flow->n; ++a) trli_frame_swap(sim->frame, so->at[flow->velocity[a]], flow->moved[a]);
+    if (flow->held >= 0 && stage + 1 == sim->integrator->stages)
+        trli_frame_swap(sim->frame, so->at[flow->pressure], flow->pressure_field);
+done:
+    return err;
+}
+
+trl_err trli_flow_project(const struct trli_solving *so, int stage, trl_gidx step, double time)
+{
+    trl_err err;
+    exchange_coefficients(so, stage, false);
+    err = trli_solver_run(so->solver[so->flow_solver], step, time);
+    if (err == TRL_OK) err = move(so, stage, step, time);
+    exchange_coefficients(so, stage, true);
+    return err;
+}

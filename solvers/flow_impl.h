@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Incompressible flow: velocities u' = f(u) - grad(p)/rho with div(u) = 0. A stage first makes u*, without the pressure
+ * of its own slope, w being the factor of that slope times dt; then p solves div(grad(p)/rho) = div(u*)/w, and
+ * u = u* - w grad(p)/rho. With p, slopes of later stages are f(u) - grad(p)/rho: this is the method applied to the
+ * flow's equations, of its own order in time for the velocity (Hairer, Lubich & Roche 1989; Sanderse & Koren 2012). */
+#ifndef TRLI_FLOW_IMPL_H
+#define TRLI_FLOW_IMPL_H
+
+#include "simulation_impl.h"
+
+struct trli_solving;
+struct trli_solve_request;
+
+/* Instead of the number of a stage: initial velocities; velocities that have no divergence. */
+enum { TRLI_FLOW_START = -1, TRLI_FLOW_DONE = -2 };
+
+/* Find the flow's equations, before others are compiled that solve. INPUT if something does not go with it. */
+TRL_NODISCARD trl_err trli_flow_prepare(trl_simulation *sim);
+/* Fields that velocities move to, and the program that makes the initial ones free of divergence. */
+TRL_NODISCARD trl_err trli_flow_compile(trl_simulation *sim);
+/* What follows a stage's pressure. slope: [equations] of the stage; those that later stages read get the pressure's
+ * gradient. */
+TRL_NODISCARD trl_err trli_flow_compile_stage(trl_simulation *sim, int stage, trli_ir_value *slope);
+void trli_flow_destroy(trl_simulation *sim);
+/* Mark the fields of whose values a run of a program may make use. */
+void trli_flow_mark_fields(const trl_simulation *sim, bool *needed);
+/* The field that equation v moves to, whose memory it changes with; or -1. */
+int trli_flow_moved(const trl_simulation *sim, int v);
+/* Whether variable v is a component of the velocity. */
+bool trli_flow_has(const trl_simulation *sim, int v);
+/* The equation of the pressure, or -1. */
+int trli_flow_pressure(const trl_simulation *sim);
+/* The divergence as the right-hand side of the pressure's equation, in an instance of any grid. */
+trli_ir_value trli_flow_scaled(trli_instance *in, const trl_simulation *sim, trli_ir_value divergence);
+/* What a solver for the pressure is asked besides. n: unknowns of its system. INPUT if there are others. */
+TRL_NODISCARD trl_err trli_flow_request(const struct trli_solving *so, int n, struct trli_solve_request *request);
+/* Set the factor w before the pressure of a stage is solved for. */
+void trli_flow_weigh(const trl_simulation *sim, int stage, double dt);
+/* Solve for the pressure of a stage, or TRLI_FLOW_START, and make the velocities free of divergence, where equations
+ * are solved. Coefficients are those of the stage's start. Collective: yes. */
+TRL_NODISCARD trl_err trli_flow_project(const struct trli_solving *so, int stage, trl_gidx step, double time);
+
+#endif

@@ -1,0 +1,116 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# Part of Trellis, an expression-graph PDE solver framework.
+# ctest: timeout=300
+"""Incompressible flow: orders in space and time of velocity and pressure, what is conserved, and published values."""
+import json
+import math
+import os
+import pathlib
+import subprocess
+import sys
+
+TRELLIS = os.environ.get("TRELLIS", "trellis")
+DECKS = pathlib.Path(os.environ.get("TRELLIS_SOURCE", pathlib.Path(__file__).parents[2])) / "inputs/decks"
+
+
+def run(deck, *settings):
+    """The report of a deck, and the last row of its series by name."""
+    command = [TRELLIS, "run", str(deck), "--quiet", "--report", "report.json"]
+    for setting in ("output.directory=out", "run.threads=1", "run.compile=never", *settings):
+        command += ["--set", setting]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        sys.exit(f"{' '.join(command)}\n{done.stderr}")
+    rows = pathlib.Path("out/series.csv").read_text(encoding="utf-8").splitlines()
+    series = dict(zip(rows[0].split(","), map(float, rows[-1].split(","))))
+    return json.loads(pathlib.Path("report.json").read_text(encoding="utf-8")), series
+
+
+def check(what, holds, seen):
+    """Leave with what was seen unless it holds."""
+    if not holds:
+        sys.exit(f"{what}: {seen}")
+
+
+PLACES = ("[0.21, 0.33]", "[0.65, 0.11]", "[0.46, 0.83]")
+# Waves in a periodic box, or between walls; smooth, and no exact solution.
+WAVES = """trellis: 1
+grid: {{cells: [12, 10], periodic: [true, {periodic}]}}
+parameters: {{nu: {nu}}}
+expressions: {{kx: "2*pi*x", ky: "2*pi*y"}}
+incompressible: {{velocity: [u, v], pressure: p, solver: exact}}
+solvers: {{exact: {{tolerance: 1e-12}}}}
+equations:
+  u: {{location: xface, initial: "sin(ky) + 0.3*cos(kx + 2*ky)",
+      ddt: "-div(advective_flux(u, [u, at(v, zedge)])) + nu*laplacian(u)" {walls}}}
+  v: {{location: yface, initial: "0.5*cos(2*kx) - 0.2*sin(kx - ky) + 0.1",
+      ddt: "-div(advective_flux(v, [at(u, zedge), v])) + nu*laplacian(v)" {walls}}}
+time: {{method: {method}, dt: {dt}, end: {end}}}
+output:
+  series:
+    every: {{steps: 1}}
+    values: {{{values}, x: "integral(u)", y: "integral(v)", leak: "norm(div([u, v]))",
+             energy: "integral(at(u^2, cell) + at(v^2, cell))/2"}}
+"""
+WALLS = ", boundary: {y-: {dirichlet: 0}, y+: {dirichlet: 0}}"
+
+
+def waves(method, dt, end=0.16, nu=0.01, walls=False):
+    """The last row of the series of the waves."""
+    values = ", ".join(f'{k}{i}: "probe({k}, {place})"' for k in "uvp" for i, place in enumerate(PLACES))
+    text = WAVES.format(periodic="false" if walls else "true", walls=WALLS if walls else "", method=method, dt=dt,
+                        end=end, nu=nu, values=values)
+    pathlib.Path("deck.yaml").write_text(text, encoding="utf-8")
+    return run("deck.yaml")[1]
+
+
+def distance(a, b, name):
+    """How far two rows are apart in what was probed of a field."""
+    return math.sqrt(sum((a[f"{name}{i}"] - b[f"{name}{i}"])**2 for i in range(len(PLACES))))
+
+
+def order_in_space():
+    """Halving the cells divides the errors of velocity and pressure by four."""
+    errors = [run(DECKS / "taylor_green.yaml", f"grid.cells=[{n},{n}]", "time.dt=0.05", "time.end=0.2",
+                  "time.method=rk4")[0]["errors"] for n in (12, 24)]
+    for name in "uvp":
+        ratio = errors[0][name]["l2"] / errors[1][name]["l2"]
+        check(f"order 2 in space of {name}", 3.7 < ratio < 4.3, ratio)
+
+
+def order_in_time():
+    """The velocity has the order of the method, the pressure that or 2."""
+    for method, orders, walls in (("euler", (1, 1), False), ("ssprk2", (2, 2), False), ("ssprk3", (3, 2), False),
+                                  ("rk4", (4, 2.9), False), ("ssprk3", (3, 2), True)):
+        dt = 0.02 if method == "rk4" else 0.01
+        rows = [waves(method, dt / n, walls=walls) for n in (1, 2, 8)]
+        for name, order in zip("uvp", (orders[0], orders[0], orders[1])):
+            seen = math.log2(distance(rows[0], rows[2], name) / distance(rows[1], rows[2], name))
+            check(f"order {order} of {name} by {method}", order - 0.25 < seen < order + 0.75, seen)
+        check(f"no divergence by {method}", rows[0]["leak"] < 1e-9, rows[0]["leak"])
+
+
+def conserved():
+    """Without viscosity momentum stays as it is, and energy to the error in time, which is of order 5."""
+    start, rows = waves("rk4", 0.002, end=0.002, nu=0), [waves("rk4", dt, nu=0) for dt in (0.01, 0.005)]
+    for name in "xy":
+        check(f"momentum along {name}", abs(rows[0][name] - start[name]) < 1e-12, (rows[0], start))
+    lost = [abs(row["energy"] - start["energy"]) for row in rows]
+    check("energy", lost[0] < 1e-4 * start["energy"] and lost[1] < lost[0] / 8, lost)
+
+
+# Ghia, Ghia & Shin (1982), tables I and II, Re = 100: u on the line x = 0.5, v on the line y = 0.5.
+GHIA = {"u1": -0.10150, "u2": -0.20581, "u3": 0.23151, "v1": 0.17527, "v2": -0.24533}
+
+
+def cavity():
+    """The lid-driven cavity on 32 x 32 cells comes within 0.01 of the published values, in units of the lid."""
+    series = run(DECKS / "cavity.yaml", "grid.cells=[32, 32]", "time.dt=0.025", "time.end=10",
+                 "output.every={time: 10}")[1]
+    for name, value in GHIA.items():
+        check(f"{name} of the cavity, {value}", abs(series[name] - value) < 0.01, series[name])
+
+
+for test in (order_in_space, order_in_time, conserved, cavity):
+    test()
