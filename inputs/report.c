@@ -304,6 +304,8 @@ static void put_machine(const trli_session *run, const report_totals *totals, tr
     put_integer(json, "bytes", totals->comm_bytes);
     put_integer(json, "messages", totals->comm_messages);
     put_number(json, "overlap", totals->overlap);
+    put_integer(json, "waits", run->agreements[0]);
+    put_integer(json, "agreements_beside_steps", run->agreements[1]);
     trli_json_end_object(json);
     trli_json_key(json, "graph");
     trli_json_begin_object(json);

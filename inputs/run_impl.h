@@ -70,7 +70,8 @@ typedef struct trli_session {
     bool traced;     /* a trace is being recorded */
     trli_progress progress;
     double wall[TRLI_WALL_COUNT];
-    double last_output; /* s, for fields or a checkpoint */
+    double last_output;    /* s, for fields or a checkpoint */
+    int64_t agreements[2]; /* of the ranks, in the loop: which they waited for; which went on beside a step */
 } trli_session;
 
 /* Whether something scheduled by `every` is due after a step that ended at time and was dt long: each multiple of

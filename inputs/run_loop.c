@@ -6,6 +6,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "context_impl.h"
+
 /* Times are met up to rounding: 3*0.1 > 30*0.01, and the user means step 30. */
 static const double slack = 1e-9;
 
@@ -51,36 +53,6 @@ bool trli_every_between(const trl_every *every, double begin, double after, doub
     return *time / every->time < end / every->time - slack;
 }
 
-/* When the ranks ask each other next whether one of them got a signal. */
-typedef struct stop_watch {
-    trl_gidx next_step, interval;
-    double asked;
-} stop_watch;
-
-/* The signal that any rank got, or 0. One rank looks after every step; several agree about 20 times a second, at
-   steps that rank 0's clock sets for all. */
-static trl_err agree_on_signal(trli_session *run, stop_watch *watch, int *signal)
-{
-    const double pause = 0.05;
-    const trl_gidx longest = 100000;
-    trl_gidx step = trl_simulation_step_number(run->sim);
-    *signal = trli_signals_received();
-    if (trl_context_ranks(run->ctx) == 1) return TRL_OK;
-    if (step < watch->next_step) {
-        *signal = 0;
-        return TRL_OK;
-    }
-    double now = trli_clock(), elapsed = fmax(now - watch->asked, 1e-9);
-    trl_gidx wanted = (trl_gidx)fmin((double)watch->interval * pause / elapsed, 2.0 * (double)watch->interval);
-    if (wanted < 1) wanted = 1;
-    if (wanted > longest) wanted = longest;
-    int64_t values[2] = {*signal, trl_context_rank(run->ctx) == 0 ? wanted : 0};
-    trl_err err = trli_agree_max(run->ctx, TRL_OK, 2, values);
-    *signal = (int)values[0];
-    *watch = (stop_watch){.next_step = step + values[1], .interval = values[1], .asked = now};
-    return err;
-}
-
 static void note_output(trli_session *run, double seconds, bool written)
 {
     run->wall[TRLI_WALL_OUTPUT] += seconds;
@@ -124,6 +96,7 @@ static trl_err stop(trli_session *run, int signal)
 {
     int64_t late;
     trl_err err = TRL_OK;
+    TRL_TRY(trl_simulation_settle(run->sim));
     TRL_TRY(is_too_late(run, &late));
     if (late)
         TRL_TRY(
@@ -179,18 +152,22 @@ static trl_err advance(trli_session *run)
     return kept != TRL_OK ? kept : err;
 }
 
+/* A signal that any rank got is carried by the agreements of steps: all ranks stop after the same one. */
 trl_err trli_session_loop(trli_session *run)
 {
     trl_simulation *sim = run->sim;
     double started = trli_clock(), output = run->wall[TRLI_WALL_OUTPUT];
-    stop_watch watch = {.interval = 1, .asked = started};
+    const trli_agreement *agreement = &run->ctx->agreement;
+    int64_t at_once = 0;
     int signal = 0;
     trl_err err = TRL_OK;
+    trli_agree_carry(run->ctx, trli_signals_received);
     TRL_TRY(write_output(run, run->first_step == 0));
     TRL_TRY(trli_watch_start(run));
     TRL_TRY(look_at_stop(run));
+    at_once = agreement->at_once;
     while (!run->stopped && !trl_simulation_done(sim)) {
-        TRL_TRY(agree_on_signal(run, &watch, &signal));
+        signal = trli_agree_carried(run->ctx);
         if (signal) TRL_TRY(stop(run, signal));
         TRL_TRY(advance(run));
         TRL_TRY(trli_watch_check(run));
@@ -199,9 +176,12 @@ trl_err trli_session_loop(trli_session *run)
         TRL_TRY(write_output(run, false));
         TRL_TRY(write_checkpoint(run, false));
     }
+    run->agreements[0] = agreement->at_once - at_once;
+    run->agreements[1] = agreement->later;
     TRL_TRY(write_output(run, true));
     TRL_TRY(write_checkpoint(run, run->options->has_checkpoint));
 done:
+    trli_agree_carry(run->ctx, NULL);
     run->wall[TRLI_WALL_LOOP] = trli_clock() - started - (run->wall[TRLI_WALL_OUTPUT] - output);
     return err;
 }

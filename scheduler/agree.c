@@ -19,6 +19,7 @@ enum { FAILED_WAIT_S = 10 /* that a rank which failed waits for the others */ };
 enum {
     KEY,        /* error codes of the ranks */
     SHALLOWEST, /* minus the phases that the rank is in */
+    CARRIED,    /* of trli_agree_carry */
     CALLERS     /* those of trli_agree_max */
 };
 
@@ -71,31 +72,151 @@ static trl_err wait_impatiently(trl_context *ctx, trl_err local, MPI_Request req
 /* Every rank learns the maxima. After round k a rank knows the maxima of 2^k ranks, of which it is the last; a
  * maximum may count a rank twice, so any number of ranks will do. MPI's own collective calls are not used: a
  * blocking one cannot be left, and the others are slow. */
-static trl_err share_largest(trl_context *ctx, trl_err local, int64_t values[TRLI_AGREED])
+static trl_err begin_round(trl_context *ctx)
 {
-    const double deadline = local == TRL_OK ? 0 : trli_clock() + FAILED_WAIT_S;
     trli_agreement *a = &ctx->agreement;
-    trl_err err = TRL_OK;
-    a->under_way = true;
-    for (int round = 0, distance = 1; distance < ctx->ranks; ++round, distance *= 2) {
-        int to = (ctx->rank + distance) % ctx->ranks, from = (ctx->rank - distance + ctx->ranks) % ctx->ranks;
-        MPI_Request request[2];
-        memcpy(a->sent, values, sizeof a->sent);
-        TRL_TRY(trli_mpi_check(ctx, MPI_Irecv(a->received, TRLI_AGREED, MPI_INT64_T, from, round, a->comm, &request[0]),
-                               "MPI_Irecv"));
-        TRL_TRY(trli_mpi_check(ctx, MPI_Isend(a->sent, TRLI_AGREED, MPI_INT64_T, to, round, a->comm, &request[1]),
-                               "MPI_Isend"));
-        if (local == TRL_OK)
-            TRL_TRY(trli_mpi_check(ctx, MPI_Waitall(2, request, MPI_STATUSES_IGNORE), "MPI_Waitall"));
-        else
-            TRL_TRY(wait_impatiently(ctx, local, request, deadline));
-        for (int i = 0; i < TRLI_AGREED; ++i)
-            if (a->received[i] > values[i]) values[i] = a->received[i];
-    }
-    a->under_way = false;
+    const int to = (ctx->rank + a->distance) % ctx->ranks, from = (ctx->rank - a->distance + ctx->ranks) % ctx->ranks;
+    trl_err err;
+    memcpy(a->sent, a->value, sizeof a->sent);
+    TRL_TRY(trli_mpi_check(
+        ctx, MPI_Irecv(a->received, TRLI_AGREED, MPI_INT64_T, from, a->round, a->comm, &a->request[0]), "MPI_Irecv"));
+    TRL_TRY(trli_mpi_check(ctx, MPI_Isend(a->sent, TRLI_AGREED, MPI_INT64_T, to, a->round, a->comm, &a->request[1]),
+                           "MPI_Isend"));
 done:
     return err;
 }
+
+/* After the messages of a round: begin the next one, unless that was the last. */
+static trl_err end_round(trl_context *ctx)
+{
+    trli_agreement *a = &ctx->agreement;
+    for (int i = 0; i < TRLI_AGREED; ++i)
+        if (a->received[i] > a->value[i]) a->value[i] = a->received[i];
+    ++a->round;
+    a->distance *= 2;
+    a->under_way = a->distance < ctx->ranks;
+    return a->under_way ? begin_round(ctx) : TRL_OK;
+}
+
+static trl_err begin(trl_context *ctx, trl_err local, int n, const int64_t *values)
+{
+    trli_agreement *a = &ctx->agreement;
+    a->local = local;
+    a->value[KEY] = key_of(local, ctx->rank);
+    a->value[SHALLOWEST] = -a->depth;
+    a->value[CARRIED] = a->number ? a->number() : 0;
+    for (int i = 0; i < TRLI_AGREED - CALLERS; ++i) a->value[CALLERS + i] = i < n ? values[i] : INT64_MIN;
+    a->round = 0;
+    a->distance = 1;
+    a->under_way = true;
+    return begin_round(ctx);
+}
+
+/* Wait for all rounds. */
+static trl_err complete(trl_context *ctx)
+{
+    trli_agreement *a = &ctx->agreement;
+    const double deadline = a->local == TRL_OK ? 0 : trli_clock() + FAILED_WAIT_S;
+    trl_err err = TRL_OK;
+    while (a->under_way) {
+        if (a->local == TRL_OK)
+            TRL_TRY(trli_mpi_check(ctx, MPI_Waitall(2, a->request, MPI_STATUSES_IGNORE), "MPI_Waitall"));
+        else
+            TRL_TRY(wait_impatiently(ctx, a->local, a->request, deadline));
+        TRL_TRY(end_round(ctx));
+    }
+done:
+    return err;
+}
+
+/* What follows from the numbers of all ranks: they all return the same error, and the messages of one of them. */
+static trl_err conclude(trl_context *ctx)
+{
+    trli_agreement *a = &ctx->agreement;
+    trl_err err = (trl_err)(a->value[KEY] >> 32);
+    a->carried = a->value[CARRIED];
+    if (err == TRL_OK) return TRL_OK;
+    a->failed_depth = (int)-a->value[SHALLOWEST];
+    if (a->failed_depth > 0) a->failed = err;
+    trl_err shared = trli_diagnostics_share(ctx, INT32_MAX - (int)(a->value[KEY] & INT32_MAX));
+    return shared != TRL_OK ? shared : err;
+}
+
+/* ---- agreements that are late ---- */
+
+trl_err trli_agree_later(trl_context *ctx, trl_err local, int n, const int64_t *values)
+{
+    trli_agreement *a = &ctx->agreement;
+    const trl_diagnostic *list;
+    trl_err err;
+    if (a->failed != TRL_OK) return a->failed;
+    if (trl_context_lost(ctx)) return local != TRL_OK ? local : TRL_ERR_MPI;
+    if (local != TRL_OK) trli_diagnostics_unique(&ctx->diagnostics);
+    a->said = trl_context_diagnostics(ctx, &list);
+    ++a->later;
+    TRL_TRY(begin(ctx, local, n, values));
+    atomic_store_explicit(&a->late, TRLI_LATE_BEGUN, memory_order_relaxed); /* no worker is inside of a run */
+done:
+    return err;
+}
+
+bool trli_agree_goes_on(const trl_context *ctx)
+{
+    return atomic_load_explicit(&ctx->agreement.late, memory_order_relaxed) == TRLI_LATE_BEGUN;
+}
+
+/* The lock guards all that a round changes. */
+void trli_agree_go_on(trl_context *ctx)
+{
+    trli_agreement *a = &ctx->agreement;
+    int all = 0;
+    if (!trli_agree_goes_on(ctx) || trl_context_lost(ctx) || !trl_context_mpi_try_lock(ctx)) return;
+    trl_err err = TRL_OK;
+    if (a->under_way) err = trli_mpi_check(ctx, MPI_Testall(2, a->request, &all, MPI_STATUSES_IGNORE), "MPI_Testall");
+    if (err == TRL_OK && all) err = end_round(ctx);
+    if (err == TRL_OK && !a->under_way) atomic_store_explicit(&a->late, TRLI_LATE_KNOWN, memory_order_relaxed);
+    trl_context_mpi_unlock(ctx);
+}
+
+/* Complete a late agreement; its result is kept for trli_agree_at_last. What was said since it began follows from
+ * the failure. */
+static trl_err end_late(trl_context *ctx)
+{
+    trli_agreement *a = &ctx->agreement;
+    const trli_late late = atomic_load_explicit(&a->late, memory_order_relaxed);
+    if (late != TRLI_LATE_BEGUN && late != TRLI_LATE_KNOWN) return TRL_OK;
+    a->late_err = trl_context_lost(ctx) ? TRL_ERR_MPI : complete(ctx);
+    if (a->late_err == TRL_OK) {
+        if (a->value[KEY] >> 32 != TRL_OK) trli_diagnostics_drop(ctx, a->said);
+        a->late_err = conclude(ctx);
+    }
+    memcpy(a->late_value, a->value + CALLERS, sizeof a->late_value);
+    atomic_store_explicit(&a->late, TRLI_LATE_ENDED, memory_order_relaxed);
+    return a->late_err;
+}
+
+trl_err trli_agree_at_last(trl_context *ctx, int n, int64_t *values)
+{
+    trli_agreement *a = &ctx->agreement;
+    (void)!end_late(ctx);
+    atomic_store_explicit(&a->late, TRLI_LATE_NONE, memory_order_relaxed);
+    for (int i = 0; i < n; ++i) values[i] = a->late_value[i];
+    return a->late_err;
+}
+
+void trli_agree_carry(trl_context *ctx, int (*number)(void))
+{
+    ctx->agreement.number = number;
+    ctx->agreement.carried = 0;
+}
+
+int trli_agree_carried(const trl_context *ctx)
+{
+    const trli_agreement *a = &ctx->agreement;
+    return ctx->ranks == 1 && a->number ? a->number() : (int)a->carried;
+}
+
+/* ---- agreements at once ---- */
 
 trl_err trli_context_stopped(trl_context *ctx)
 {
@@ -106,24 +227,18 @@ trl_err trli_context_stopped(trl_context *ctx)
 trl_err trli_agree_max(trl_context *ctx, trl_err local, int n, int64_t *values)
 {
     trli_agreement *a = &ctx->agreement;
-    int64_t all[TRLI_AGREED];
     trl_err err = local;
     if (a->failed != TRL_OK) return a->failed;
     if (trl_context_lost(ctx)) return local != TRL_OK ? local : TRL_ERR_MPI;
-    if (local == TRL_OK) err = local = trli_context_stopped(ctx);
+    TRL_TRY(end_late(ctx));
+    if (local == TRL_OK) local = trli_context_stopped(ctx);
     if (local != TRL_OK) trli_diagnostics_unique(&ctx->diagnostics);
-    if (ctx->ranks == 1) goto done;
-    all[KEY] = key_of(local, ctx->rank);
-    all[SHALLOWEST] = -a->depth;
-    for (int i = 0; i < TRLI_AGREED - CALLERS; ++i) all[CALLERS + i] = i < n ? values[i] : INT64_MIN;
-    TRL_TRY(share_largest(ctx, local, all));
-    for (int i = 0; i < n; ++i) values[i] = all[CALLERS + i];
-    err = (trl_err)(all[KEY] >> 32);
-    if (err == TRL_OK) goto done;
-    a->failed_depth = (int)-all[SHALLOWEST];
-    if (a->failed_depth > 0) a->failed = err;
-    trl_err shared = trli_diagnostics_share(ctx, INT32_MAX - (int)(all[KEY] & INT32_MAX));
-    if (shared != TRL_OK) err = shared;
+    if (ctx->ranks == 1) return local;
+    ++a->at_once;
+    TRL_TRY(begin(ctx, local, n, values));
+    TRL_TRY(complete(ctx));
+    for (int i = 0; i < n; ++i) values[i] = a->value[CALLERS + i];
+    err = conclude(ctx);
 done:
     return err;
 }

@@ -40,16 +40,38 @@ typedef struct trli_diagnostics {
     bool spare_used;
 } trli_diagnostics;
 
-enum { TRLI_AGREED = 5 /* numbers of an agreement */ };
+enum {
+    TRLI_AGREED = 6,       /* numbers of an agreement */
+    TRLI_AGREED_CALLER = 3 /* of them, the caller's */
+};
 
-/* How the ranks agree; see agree.c. Main thread only. */
+/* Agreements whose result is asked for later: at most one at a time. */
+typedef enum trli_late {
+    TRLI_LATE_NONE,
+    TRLI_LATE_BEGUN,
+    TRLI_LATE_KNOWN, /* all messages are there */
+    TRLI_LATE_ENDED  /* the ranks have one result, and nobody has asked for it */
+} trli_late;
+
+/* How the ranks agree; see agree.c. Main thread only, but for trli_agree_go_on. */
 typedef struct trli_agreement {
     MPI_Comm comm;
-    bool under_way;
     int depth;        /* phases begun and not ended */
     trl_err failed;   /* the error on which the ranks agreed, until they meet again */
     int failed_depth; /* they meet at the end of the phase of this depth */
-    int64_t sent[TRLI_AGREED], received[TRLI_AGREED];
+    /* That under way, or the last one. */
+    bool under_way;
+    trl_err local; /* this rank's own error */
+    int round, distance;
+    MPI_Request request[2];
+    int64_t value[TRLI_AGREED], sent[TRLI_AGREED], received[TRLI_AGREED];
+    _Atomic trli_late late;
+    trl_err late_err;
+    int64_t late_value[TRLI_AGREED_CALLER];
+    int said;               /* messages when it was begun */
+    int (*number)(void);    /* of this rank, that agreements carry, or NULL */
+    int64_t carried;        /* the largest of all ranks in the last one */
+    int64_t at_once, later; /* how many there were of each kind, between several ranks */
 } trli_agreement;
 
 struct trl_context {
@@ -97,6 +119,8 @@ void trli_diagnostics_work_for(uint32_t asker);
  * failed work is done in another way. Those of runs that other threads asked for stay. */
 void trli_diagnostics_forgive(trl_context *ctx, int first);
 
+/* Drop the errors recorded from the message `first` on. */
+void trli_diagnostics_drop(trl_context *ctx, int first);
 /* Keep the first of several messages with the same text and place. */
 void trli_diagnostics_unique(trli_diagnostics *diagnostics);
 /* Replace the messages of all ranks by those of root. Collective: yes. */
@@ -112,9 +136,22 @@ trl_err trli_context_lose(trl_context *ctx, trl_err err);
 /* INTERRUPTED, with a message, if the option `stop` says so. */
 TRL_NODISCARD trl_err trli_context_stopped(trl_context *ctx);
 
-/* trl_context_agree; in addition each of n <= TRLI_AGREED - 2 values becomes its maximum over all ranks. After an
+/* trl_context_agree; in addition each of n <= TRLI_AGREED_CALLER values becomes its maximum over all ranks. After an
  * error the values mean nothing. */
 TRL_NODISCARD trl_err trli_agree_max(trl_context *ctx, trl_err local, int n, int64_t *values);
+/* The same, but without waiting: the result is that of trli_agree_at_last, before which no other agreement may be
+ * begun later. One at once completes this one before, and fails where it failed. After an error the messages that this
+ * rank recorded meanwhile are dropped. On several ranks. */
+TRL_NODISCARD trl_err trli_agree_later(trl_context *ctx, trl_err local, int n, const int64_t *values);
+TRL_NODISCARD trl_err trli_agree_at_last(trl_context *ctx, int n, int64_t *values);
+/* Whether an agreement begun later waits for messages. Thread: any. */
+bool trli_agree_goes_on(const trl_context *ctx);
+/* Let it make progress, if there is one. Thread: any. */
+void trli_agree_go_on(trl_context *ctx);
+/* From now on agreements carry a number of each rank, asked for when they begin; NULL: none. The largest in the last
+ * one is the same on all ranks that ask between the same agreements; one rank asks at once. */
+void trli_agree_carry(trl_context *ctx, int (*number)(void));
+int trli_agree_carried(const trl_context *ctx);
 /* Collective calls of MPI, each behind an agreement, so that no rank waits for one that failed before. In place.
  * Thread: main. */
 TRL_NODISCARD trl_err trli_allreduce(trl_context *ctx, void *values, int n, MPI_Datatype type, MPI_Op op);

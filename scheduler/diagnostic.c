@@ -179,6 +179,23 @@ void trli_diagnostics_forgive(trl_context *ctx, int first)
     pthread_mutex_unlock(&ctx->diagnostics.lock);
 }
 
+void trli_diagnostics_drop(trl_context *ctx, int first)
+{
+    trli_diagnostics *d = &ctx->diagnostics;
+    pthread_mutex_lock(&d->lock);
+    int kept = first < d->count ? first : d->count;
+    for (int i = kept; i < d->count; ++i) {
+        if (d->list[i].severity == TRL_ERROR) {
+            free_members(d, &d->list[i]);
+        } else {
+            d->asker[kept] = d->asker[i];
+            d->list[kept++] = d->list[i];
+        }
+    }
+    d->count = kept;
+    pthread_mutex_unlock(&d->lock);
+}
+
 int trl_context_diagnostics(const trl_context *ctx, const trl_diagnostic **list)
 {
     pthread_mutex_t *lock = (pthread_mutex_t *)&ctx->diagnostics.lock;

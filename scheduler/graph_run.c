@@ -135,7 +135,8 @@ static trl_err end_run(trli_run_state *run, trl_workers *w, int64_t ns)
     return err;
 }
 
-static trl_err run_once(trli_run_state *run, trl_workers *w)
+/* failed: an error that the run begins with. */
+static trl_err run_once(trli_run_state *run, trl_workers *w, trl_err failed)
 {
     run->by_caller = is_left_to_devices(run->graph);
     run->alone = w->count == 1 || run->by_caller || (w->adapts && run->active == 1);
@@ -148,6 +149,9 @@ static trl_err run_once(trli_run_state *run, trl_workers *w)
                         run->graph->name, TRLI_JOBS);
     }
     trli_run_start(run, w->trace != NULL);
+    /* Relaxed: no worker is inside. */
+    if (failed != TRL_OK) atomic_store_explicit(&run->error, (int)failed, memory_order_relaxed);
+    run->explained = failed != TRL_OK;
     if (run->by_caller)
         trli_workers_do_alone(w, at, &run->job);
     else
@@ -187,7 +191,7 @@ static trl_err run_placed(trl_graph *graph, trl_workers *w, void *frame)
     }
     if (err != TRL_OK) return err;
     if (failed == TRL_ERR_DEVICE && !devices->required) trli_diagnostics_forgive(w->ctx, said);
-    err = run_once(run, w);
+    err = run_once(run, w, TRL_OK);
     if (err == TRL_OK) err = trli_placed_leave(placed);
     trli_placement_end(graph, err, trli_now_ns() - start);
     return err == TRL_OK && (devices->required || failed == TRL_ERR_PLUGIN) ? failed : err;
@@ -231,7 +235,7 @@ done:
     return err;
 }
 
-trl_err trl_graph_run(trl_graph *graph, trl_workers *w, void *frame)
+static trl_err run_graph(trl_graph *graph, trl_workers *w, void *frame, trl_err failed)
 {
     trl_err err;
     trli_run_state *run;
@@ -239,11 +243,22 @@ trl_err trl_graph_run(trl_graph *graph, trl_workers *w, void *frame)
     if (trli_is_inside())
         return trl_fail(w->ctx, TRL_ERR_USAGE, NULL, "graph '%s' cannot run inside a task: spawn tasks instead",
                         graph->name);
-    if (is_placed(graph, w)) return run_placed(graph, w, frame);
+    if (failed == TRL_OK && is_placed(graph, w)) return run_placed(graph, w, frame);
     TRL_TRY(trli_run_take(graph, w, w->policy, w->serial, frame, &run));
-    err = run_once(run, w);
+    err = run_once(run, w, failed);
 done:
     return err;
+}
+
+trl_err trl_graph_run(trl_graph *graph, trl_workers *w, void *frame)
+{
+    return run_graph(graph, w, frame, TRL_OK);
+}
+
+trl_err trl_graph_drain(trl_graph *graph, trl_workers *w, void *frame)
+{
+    trl_err err = run_graph(graph, w, frame, TRL_ERR_INTERRUPTED);
+    return err == TRL_ERR_INTERRUPTED ? TRL_OK : err;
 }
 
 /* ---- placements as text ---- */

@@ -2,6 +2,7 @@
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Poll tasks that asked to be called again. Their owner tests all of them in turns: an idle worker for as long as it
  * is idle, else a busy worker at intervals between two tasks, so that other idle workers can sleep. */
+#include "context_impl.h"
 #include "engine_impl.h"
 
 enum { INTERVAL_NS = 20000 };
@@ -86,6 +87,7 @@ void trli_polls_round(trli_run_state *run, trli_worker *worker)
         task = next;
     }
     polls->waiting = kept;
+    trli_agree_go_on(run->graph->ctx);
     /* After the successors were released: a run with open poll tasks is not quiet. */
     if (done > 0 && atomic_fetch_sub_explicit(&polls->open, done, memory_order_seq_cst) == done)
         add_outstanding(run, trli_now_ns());
@@ -94,9 +96,17 @@ void trli_polls_round(trli_run_state *run, trli_worker *worker)
 
 void trli_polls_if_due(trli_run_state *run, trli_worker *worker)
 {
-    if (atomic_load_explicit(&run->polls.open, memory_order_relaxed) == 0) return;
-    if (trli_now_ns() - atomic_load_explicit(&run->polls.tested_ns, memory_order_relaxed) < INTERVAL_NS) return;
-    if (!trli_polls_own(run)) return;
-    trli_polls_round(run, worker);
-    trli_polls_disown(run);
+    trli_polls *polls = &run->polls;
+    trl_context *ctx = run->graph->ctx;
+    const bool open = atomic_load_explicit(&polls->open, memory_order_relaxed) > 0;
+    if (!open && !trli_agree_goes_on(ctx)) return;
+    const int64_t now = trli_now_ns();
+    if (now - atomic_load_explicit(&polls->tested_ns, memory_order_relaxed) < INTERVAL_NS) return;
+    if (!open) {
+        atomic_store_explicit(&polls->tested_ns, now, memory_order_relaxed);
+        trli_agree_go_on(ctx);
+    } else if (trli_polls_own(run)) {
+        trli_polls_round(run, worker);
+        trli_polls_disown(run);
+    }
 }

@@ -237,6 +237,9 @@ TRL_API TRL_NODISCARD trl_err trl_graph_prepare(trl_graph *graph, trl_workers *w
  * INTERRUPTED if cancelled; USAGE if the graph is already running in this frame, or if nothing can run while tasks
  * are left, with a list of what waits for what. */
 TRL_API TRL_NODISCARD trl_err trl_graph_run(trl_graph *graph, trl_workers *workers, void *frame);
+/* Run it as after an error: only TRL_TASK_ALWAYS tasks are called, so that other ranks, which run it, get their
+ * messages. */
+TRL_API TRL_NODISCARD trl_err trl_graph_drain(trl_graph *graph, trl_workers *workers, void *frame);
 /* Cancel the runs in progress, if any: only TRL_TASK_ALWAYS tasks still start. Thread: any, also a task. */
 TRL_API void trl_graph_cancel(trl_graph *graph);
 /* Name of the task whose error ended the last run; NULL: no task failed. Valid until the next run. */

@@ -9,6 +9,7 @@
 #include "executor_impl.h"
 #include "implicit_impl.h"
 #include "kernels_impl.h"
+#include "late_impl.h"
 #include "lifecycle_impl.h"
 #include "memory_impl.h"
 #include "model_run_impl.h"
@@ -189,20 +190,39 @@ done:
     return err;
 }
 
-trl_err trli_run_checked(trl_simulation *sim, trli_program *program, trl_gidx step, double time, bool check)
+static void count_traffic(trl_simulation *sim, const trli_program *program)
 {
     int64_t bytes, messages;
+    trli_frame_traffic(sim->frame, program, &bytes, &messages);
+    sim->comm_bytes += bytes;
+    sim->comm_messages += messages;
+}
+
+/* Run what bounds the next dt while steps are pending, and settle them: their messages took no longer than its
+ * reductions, which also tell of a rank that failed before them. */
+static trl_err run_beside_pending(trl_simulation *sim, const trli_program *program)
+{
+    const bool drains = trli_late_is_failed(sim);
+    trl_err err = drains ? trli_program_drain(program, sim->frame) : trli_program_run(program, sim->frame);
+    count_traffic(sim, program);
+    const trl_err settled = trl_simulation_settle(sim);
+    if (settled != TRL_OK) return settled;
+    return err == TRL_OK && !trli_reductions_failed(sim->frame, program) ? TRL_OK : trl_context_agree(sim->ctx, err);
+}
+
+trl_err trli_run_checked(trl_simulation *sim, trli_program *program, trl_gidx step, double time, bool check)
+{
     const trl_diagnostic *list;
     int found;
     bool again;
     trl_err err = TRL_OK;
+    if (program == sim->limit && trli_late_is_pending(sim)) return run_beside_pending(sim, program);
+    TRL_TRY(trl_simulation_settle(sim));
     if (!check && sim->problem->nan_check && sim->devices) TRL_TRY(check_last_step(sim, false));
     do {
         const int said = trl_context_diagnostics(sim->ctx, &list);
         err = run_and_look(sim, program, check, &found);
-        trli_frame_traffic(sim->frame, program, &bytes, &messages);
-        sim->comm_bytes += bytes;
-        sim->comm_messages += messages;
+        count_traffic(sim, program);
         TRL_TRY(agree_on_run(sim, program, step, err, said, &found, &again));
         if (again && sim->problem->nan_check) TRL_TRY(check_last_step(sim, true));
     } while (again);
@@ -210,6 +230,17 @@ trl_err trli_run_checked(trl_simulation *sim, trli_program *program, trl_gidx st
     if (found == 2) err = trli_report_nonfinite(sim, sim->step_number, sim->time);
 done:
     return err;
+}
+
+trl_err trli_run_later(trl_simulation *sim, trli_program *program, const trli_next_step *next)
+{
+    const bool drains = trli_late_is_failed(sim);
+    int found = 0;
+    trl_err err =
+        drains ? trli_program_drain(program, sim->frame) : run_and_look(sim, program, sim->problem->nan_check, &found);
+    count_traffic(sim, program);
+    const trl_err settled = trl_simulation_settle(sim);
+    return settled != TRL_OK ? settled : trli_late_pend(sim, err, next, 1, found ? 0 : -1);
 }
 
 trl_err trli_program_run_agreed(trl_simulation *sim, trli_program *program)

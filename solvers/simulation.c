@@ -11,15 +11,13 @@
 #include "execution_impl.h"
 #include "implicit_impl.h"
 #include "kernels_impl.h"
+#include "late_impl.h"
 #include "lifecycle_impl.h"
 #include "model_run_impl.h"
 #include "pipeline_impl.h"
 #include "simulation_impl.h"
 #include "slot_plan_impl.h"
 #include "tree_impl.h"
-
-/* Steps whose tasks are timed, after the first: enough for the means that the report shows. */
-#define TIMED_STEPS 20
 
 trl_err trli_formula_of(trl_simulation *sim, const trl_text *text, trl_formula **formula)
 {
@@ -271,6 +269,7 @@ static trl_err create(trl_simulation *sim)
     TRL_TRY(trli_declare_rates(sim));
     TRL_TRY(mark_used(sim));
     TRL_TRY(trli_compile_programs(sim));
+    TRL_TRY(trli_late_create(sim));
     TRL_TRY(trli_time_blocking_create(sim));
 done:
     return err;
@@ -302,6 +301,7 @@ void trl_simulation_destroy(trl_simulation **sim)
     trl_simulation *s = sim ? *sim : NULL;
     if (!s) return;
     *sim = NULL;
+    trli_late_destroy(s);
     trli_time_blocking_destroy(&s->blocking);
     trli_receivers_destroy(&s->receivers);
     trli_bound_destroy(&s->bound);
@@ -386,45 +386,6 @@ done:
     return err == TRL_ERR_NUMERICS && evaluated ? TRL_ERR_INPUT : err;
 }
 
-void trli_accept_steps(trl_simulation *sim, const trli_next_step *last, int count)
-{
-    for (int v = 0; v < sim->nequations && count % 2; ++v)
-        trli_frame_swap(sim->frame, sim->equation[v].state, sim->equation[v].next);
-    if (count % 2) trli_first_rates_swap(sim);
-    sim->time = last->time;
-    sim->from = last->from;
-    sim->dt = last->dt;
-    sim->step_number = last->number;
-    sim->steps_run += count;
-}
-
-trl_err trl_simulation_step(trl_simulation *sim)
-{
-    trli_next_step next;
-    trl_memory_stats before, after;
-    trl_err err = TRL_OK;
-    if (!sim) return TRL_ERR_USAGE;
-    TRL_TRY(trl_simulation_return(sim));
-    trl_memory_get_stats(sim->ctx, &before);
-    TRL_TRY(trli_next_step_of(sim, &next));
-    trli_set_times(sim, &next);
-    trl_graph_set_timing(sim->step->run->graph, sim->steps_run > 0 && sim->steps_run <= TIMED_STEPS);
-    if (sim->problem->time.adaptive)
-        TRL_TRY(trli_adaptive_step(sim, &next));
-    else if (sim->implicit)
-        TRL_TRY(trli_implicit_step(sim, &next));
-    else if (sim->solving)
-        TRL_TRY(trli_solve_step(sim, &next));
-    else
-        TRL_TRY(trli_run_checked(sim, sim->step, next.number, next.time, sim->problem->nan_check));
-    trl_memory_get_stats(sim->ctx, &after);
-    if (sim->steps_run > 0) sim->allocations += after.allocations - before.allocations;
-    trli_accept_steps(sim, &next, 1);
-    err = trli_evaluate_kept(sim, false);
-done:
-    return err;
-}
-
 bool trl_simulation_done(const trl_simulation *sim)
 {
     return trli_done_at(sim, sim->step_number, sim->time);
@@ -479,6 +440,7 @@ trl_err trl_simulation_observe(trl_simulation *sim)
 {
     trl_err err = TRL_OK;
     if (!sim) return TRL_ERR_USAGE;
+    TRL_TRY(trl_simulation_settle(sim));
     TRL_TRY(trl_context_agree(sim->ctx, trl_simulation_fetched(sim)));
     trli_set_present(sim);
     TRL_TRY(trli_evaluate_kept(sim, true));

@@ -116,7 +116,10 @@ struct trl_simulation {
     trli_rotation rotation;               /* of them */
     struct trli_time_blocking *blocking;  /* NULL: one step at a time */
     const char *not_blocked;              /* NULL, or why */
+    struct trli_late_steps *late;         /* NULL: the ranks agree on each step before the next one */
 };
+
+enum { TRLI_STEPS_MOST = 64 /* of a pass over memory */ };
 
 /* A step to come. */
 typedef struct trli_next_step {
@@ -163,6 +166,8 @@ void trli_set_times(trl_simulation *sim, const trli_next_step *next);
 void trli_set_present(trl_simulation *sim);
 /* The worst of all ranks' errors, which all return, and of *result. Collective: yes. */
 TRL_NODISCARD trl_err trli_agree_on_result(trl_simulation *sim, trl_err err, int *result);
+/* Let the new level be the present one, and the other way round. */
+void trli_swap_levels(trl_simulation *sim);
 /* Take note that steps were taken, the last of them this one. */
 void trli_accept_steps(trl_simulation *sim, const trli_next_step *last, int count);
 /* keep.c */

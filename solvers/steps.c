@@ -1,16 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Which step comes next, and whether it leads anywhere: here, and nowhere else, a dt is accepted. */
+/* Which step comes next, and whether it leads anywhere: here, and nowhere else, a dt is accepted. And one step. */
 #include <float.h>
 #include <inttypes.h>
 #include <math.h>
 
 #include "adaptive_impl.h"
+#include "execution_impl.h"
+#include "frame_impl.h"
+#include "implicit_impl.h"
+#include "late_impl.h"
 #include "limit_impl.h"
+#include "memory_impl.h"
 #include "model_run_impl.h"
 
 /* More steps than this no run takes, and a double does not count them. */
 #define STEPS_MAX 9007199254740992.0
+
+/* Steps whose tasks are timed, after the first: enough for the means that the report shows. */
+#define TIMED_STEPS 20
 
 /* The distance to the next double. */
 static double spacing_at(double t)
@@ -101,9 +109,14 @@ trl_err trli_check_step(trl_simulation *sim, const trli_next_step *next)
 trl_err trli_next_step_of(trl_simulation *sim, trli_next_step *next)
 {
     sim->frame->step_number = sim->step_number; /* for the program that bounds dt */
+    if (sim->late) sim->late->lost = false;
     trl_err err = trli_choose_step(sim, sim->step_number, sim->time, sim->dt, next);
     if (err == TRL_OK) err = trli_check_step(sim, next);
-    sim->stalled = err != TRL_OK;
+    if (err != TRL_OK && trli_late_is_pending(sim)) { /* what failed before comes first */
+        const trl_err settled = trl_simulation_settle(sim);
+        if (settled != TRL_OK) err = settled;
+    }
+    sim->stalled = err != TRL_OK && !(sim->late && sim->late->lost);
     return err;
 }
 
@@ -168,6 +181,57 @@ bool trli_done_at(const trl_simulation *sim, trl_gidx number, double time)
 {
     const trl_time_entry *p = &sim->problem->time;
     return p->none || (sim->steps_wanted >= 0 && number >= sim->steps_wanted) || (p->has_end && time >= p->end);
+}
+
+void trli_swap_levels(trl_simulation *sim)
+{
+    for (int v = 0; v < sim->nequations; ++v)
+        trli_frame_swap(sim->frame, sim->equation[v].state, sim->equation[v].next);
+    trli_first_rates_swap(sim);
+}
+
+void trli_accept_steps(trl_simulation *sim, const trli_next_step *last, int count)
+{
+    if (count % 2) trli_swap_levels(sim);
+    sim->time = last->time;
+    sim->from = last->from;
+    sim->dt = last->dt;
+    sim->step_number = last->number;
+    sim->steps_run += count;
+}
+
+trl_err trl_simulation_step(trl_simulation *sim)
+{
+    trl_err err = sim ? trli_step_later(sim) : TRL_ERR_USAGE;
+    return err == TRL_OK ? trl_simulation_settle(sim) : err;
+}
+
+trl_err trli_step_later(trl_simulation *sim)
+{
+    trli_next_step next;
+    trl_memory_stats before, after;
+    trl_err err = TRL_OK;
+    TRL_TRY(trl_simulation_return(sim));
+    trl_memory_get_stats(sim->ctx, &before);
+    TRL_TRY(trli_next_step_of(sim, &next));
+    trli_set_times(sim, &next);
+    trl_graph_set_timing(sim->step->run->graph, sim->steps_run > 0 && sim->steps_run <= TIMED_STEPS);
+    if (sim->problem->time.adaptive)
+        TRL_TRY(trli_adaptive_step(sim, &next));
+    else if (sim->implicit)
+        TRL_TRY(trli_implicit_step(sim, &next));
+    else if (sim->solving)
+        TRL_TRY(trli_solve_step(sim, &next));
+    else if (sim->late)
+        TRL_TRY(trli_run_later(sim, sim->step, &next));
+    else
+        TRL_TRY(trli_run_checked(sim, sim->step, next.number, next.time, sim->problem->nan_check));
+    trl_memory_get_stats(sim->ctx, &after);
+    if (sim->steps_run > 0) sim->allocations += after.allocations - before.allocations;
+    trli_accept_steps(sim, &next, 1);
+    err = trli_evaluate_kept(sim, false);
+done:
+    return err;
 }
 
 trl_err trl_simulation_resume(trl_simulation *sim, trl_gidx step, double time, double dt)

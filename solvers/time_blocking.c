@@ -9,13 +9,13 @@
 #include "clock_impl.h"
 #include "context_impl.h"
 #include "kernels_impl.h"
+#include "late_impl.h"
 #include "simulation_impl.h"
 #include "tasks_impl.h"
 #include "time_blocks_impl.h"
 
 enum {
     VARIANTS_MOST = 8,
-    STEPS_MOST = 64,   /* of a pass */
     STEPS = 8,         /* of one stage, or */
     STAGES = 12,       /* of several: of the longer passes that are tried */
     SAMPLES = 7,       /* up to TRLI_SAMPLES_MOST */
@@ -66,7 +66,7 @@ done:
 static int most_steps(const trl_simulation *sim)
 {
     const int wanted = sim->problem->time_blocking, stages = sim->integrator->stages;
-    if (wanted > 1) return wanted < STEPS_MOST ? wanted : STEPS_MOST;
+    if (wanted > 1) return wanted < TRLI_STEPS_MOST ? wanted : TRLI_STEPS_MOST;
     if (stages == 1) return STEPS;
     return STAGES / stages > 1 ? STAGES / stages : 2;
 }
@@ -232,8 +232,29 @@ done:
     return err;
 }
 
+/* Agree on a pass at once or, between several ranks, later; found: its first step whose results are not finite. */
+static trl_err end_pass(trl_simulation *sim, trli_time_blocks *blocks, trl_err err, const trli_next_step *next,
+                        int count, int found)
+{
+    if (sim->late) {
+        const trl_err settled = trl_simulation_settle(sim);
+        if (settled != TRL_OK) return settled;
+        if (found >= 0) trli_time_blocks_show_nonfinite(blocks, found);
+        return trli_late_pend(sim, err, next, count, found);
+    }
+    int first = found < 0 ? 0 : count - found; /* the first of all ranks' is the largest */
+    TRL_TRY(trli_agree_on_result(sim, err, &first));
+    if (first == 0) return TRL_OK;
+    const int bad = count - first;
+    trli_time_blocks_show_nonfinite(blocks, bad);
+    err = trli_report_nonfinite(sim, next[bad].number, next[bad].time);
+done:
+    return err;
+}
+
 static trl_err run_pass(trl_simulation *sim, trli_time_blocks *blocks, const trli_next_step *next, int count)
 {
+    const bool drains = trli_late_is_failed(sim);
     trl_memory_stats before, after;
     trl_err err = TRL_OK;
     trl_memory_get_stats(sim->ctx, &before);
@@ -242,15 +263,9 @@ static trl_err run_pass(trl_simulation *sim, trli_time_blocks *blocks, const trl
         trli_time_blocks_set_scalars(blocks, i);
     }
     trli_kernels_poll(sim->model);
-    err = trli_time_blocks_run(blocks, count);
-    const int found = sim->problem->nan_check ? trli_time_blocks_nonfinite(blocks) : -1;
-    int first = found < 0 ? 0 : count - found; /* the first of all ranks' is the largest */
-    TRL_TRY(trli_agree_on_result(sim, err, &first));
-    if (first > 0) {
-        const int bad = count - first;
-        trli_time_blocks_show_nonfinite(blocks, bad);
-        TRL_TRY(trli_report_nonfinite(sim, next[bad].number, next[bad].time));
-    }
+    err = drains ? trli_time_blocks_drain(blocks) : trli_time_blocks_run(blocks, count);
+    const int found = sim->problem->nan_check && !drains ? trli_time_blocks_nonfinite(blocks) : -1;
+    TRL_TRY(end_pass(sim, blocks, err, next, count, found));
     trl_memory_get_stats(sim->ctx, &after);
     if (sim->steps_run > 0) sim->allocations += after.allocations - before.allocations;
     trli_time_sizes sizes;
@@ -304,14 +319,20 @@ static trl_err share(trl_simulation *sim, double *ns)
     return err;
 }
 
-trl_err trl_simulation_advance(trl_simulation *sim, trl_stop stop, void *data)
+/* Whether somebody looks at the present state, as far as is known: the ranks then agree on it before. */
+static bool is_looked_at(const trl_simulation *sim, trl_stop stop, void *data)
 {
-    if (!sim) return TRL_ERR_USAGE;
+    return !stop || trl_simulation_done(sim) || stop(data, sim->step_number, sim->time, sim->dt);
+}
+
+/* One step, or a pass over several. */
+static trl_err advance_some(trl_simulation *sim, trl_stop stop, void *data)
+{
     trli_time_blocking *b = sim->blocking;
-    trli_next_step next[STEPS_MOST];
+    trli_next_step next[TRLI_STEPS_MOST];
     int count;
     trl_err err = TRL_OK;
-    if (!b) return trl_simulation_step(sim);
+    if (!b) return trli_step_later(sim);
     const bool seeking = b->nvariants > 1 && (b->settled < SETTLING || b->sample < SAMPLES);
     const bool trying = seeking && !b->compiling && b->settled >= SETTLING;
     const int variant = trying ? b->tried : seeking ? 0 : b->best;
@@ -320,11 +341,19 @@ trl_err trl_simulation_advance(trl_simulation *sim, trl_stop stop, void *data)
     if (count > 1)
         TRL_TRY(run_pass(sim, b->variant[variant], next, count));
     else
-        TRL_TRY(trl_simulation_step(sim));
+        TRL_TRY(trli_step_later(sim));
     double ns = (double)(trli_now_ns() - start);
     if (seeking) TRL_TRY(share(sim, &ns));
     if (trying && (count > 1 || variant == 0)) note(b, ns, count);
     if (seeking && !b->compiling && b->settled < SETTLING) ++b->settled;
 done:
+    return err;
+}
+
+trl_err trl_simulation_advance(trl_simulation *sim, trl_stop stop, void *data)
+{
+    if (!sim) return TRL_ERR_USAGE;
+    trl_err err = advance_some(sim, stop, data);
+    if (err == TRL_OK && is_looked_at(sim, stop, data)) err = trl_simulation_settle(sim);
     return err;
 }

@@ -30,9 +30,12 @@ TRL_API TRL_NODISCARD trl_err trl_simulation_step(trl_simulation *sim);
 /* Advance by one step or, where that is possible and pays (time blocking), by some more, up to the first one after
  * which `stop` says so (NULL: none); it may be asked about later steps than are taken. As so many calls of
  * trl_simulation_step, to the bit; but after a NUMERICS error, which is about the first bad step, the state is lost.
- * Collective: yes. */
+ * Between several ranks steps after which `stop` says no are pending: the next call may fail for them, and whoever
+ * looks at the state all the same calls trl_simulation_settle before. Collective: yes. */
 typedef bool (*trl_stop)(void *data, trl_gidx step, double time, double dt);
 TRL_API TRL_NODISCARD trl_err trl_simulation_advance(trl_simulation *sim, trl_stop stop, void *data);
+/* Wait until all ranks know how pending steps ended. Fails as trl_simulation_advance. Collective: yes. */
+TRL_API TRL_NODISCARD trl_err trl_simulation_settle(trl_simulation *sim);
 /* Whether the last step failed before it began, since dt could not be chosen or no longer changes t: the state is then
  * that of before it, however many steps a call takes. */
 TRL_API bool trl_simulation_stalled(const trl_simulation *sim);

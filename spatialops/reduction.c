@@ -113,6 +113,31 @@ double trli_partial_unpack_extreme(trli_merge merge, const double pair[TRLI_PART
     return pair[1] != 0 ? NAN : (merge == TRLI_MERGE_MIN ? -pair[0] : pair[0]) + 0.0;
 }
 
+/* More NaNs than there are points. */
+static const int64_t spoilt_nans = (int64_t)1 << 48;
+static const double spoilt_pair = 2;
+enum { NANS = TRLI_PARTIAL_WORDS - 1 };
+
+void trli_partial_spoil_sum(int64_t words[TRLI_PARTIAL_WORDS])
+{
+    words[NANS] += spoilt_nans;
+}
+
+void trli_partial_spoil_extreme(double pair[TRLI_PARTIAL_PAIR])
+{
+    pair[1] = spoilt_pair;
+}
+
+bool trli_partial_spoilt_sum(const int64_t words[TRLI_PARTIAL_WORDS])
+{
+    return words[NANS] >= spoilt_nans;
+}
+
+bool trli_partial_spoilt_extreme(const double pair[TRLI_PARTIAL_PAIR])
+{
+    return pair[1] >= spoilt_pair;
+}
+
 /* ---- weights ---- */
 
 static double side_weight(const trl_layout *layout, trl_location location, int axis, trl_gidx i)

@@ -39,6 +39,12 @@ void trli_partial_pack_sum(trli_partial *p, int64_t words[TRLI_PARTIAL_WORDS]);
 double trli_partial_unpack_sum(const int64_t words[TRLI_PARTIAL_WORDS]);
 void trli_partial_pack_extreme(const trli_partial *p, trli_merge merge, double pair[TRLI_PARTIAL_PAIR]);
 double trli_partial_unpack_extreme(trli_merge merge, const double pair[TRLI_PARTIAL_PAIR]);
+/* What is packed also says, of the rank and then of any rank, that its part is not whole because it failed: the result
+ * is NaN. */
+void trli_partial_spoil_sum(int64_t words[TRLI_PARTIAL_WORDS]);
+void trli_partial_spoil_extreme(double pair[TRLI_PARTIAL_PAIR]);
+bool trli_partial_spoilt_sum(const int64_t words[TRLI_PARTIAL_WORDS]);
+bool trli_partial_spoilt_extreme(const double pair[TRLI_PARTIAL_PAIR]);
 
 /* Multiply n values along x, from local point (i, j, k) of a patch on, by what is inside of the domain of their cells:
  * a half per axis on a side of it. */

@@ -266,7 +266,7 @@ trl_err trli_task_reduce(void *data, const trl_task_args *args, bool *done)
 }
 
 /* Merge into the message what workers and devices have added to a batch, and reset their parts for the next run. */
-static void merge_workers(const trli_step_task *t, const trli_frame *frame, trli_batch_run *message)
+static void merge_workers(const trli_step_task *t, const trli_frame *frame, bool failed, trli_batch_run *message)
 {
     const trli_reductions *all = &t->program->run->reductions;
     message->nsums = message->nextremes = 0;
@@ -283,17 +283,24 @@ static void merge_workers(const trli_step_task *t, const trli_frame *frame, trli
             trli_partial_merge(&total, merge, share);
             trli_partial_clear(share, merge);
         }
-        if (merge == TRLI_MERGE_SUM)
-            trli_partial_pack_sum(&total, message->sum[message->nsums++]);
-        else
-            trli_partial_pack_extreme(&total, merge, message->extreme[message->nextremes++]);
+        if (merge == TRLI_MERGE_SUM) {
+            int64_t *words = message->sum[message->nsums++];
+            trli_partial_pack_sum(&total, words);
+            if (failed) trli_partial_spoil_sum(words);
+        } else {
+            double *pair = message->extreme[message->nextremes++];
+            trli_partial_pack_extreme(&total, merge, pair);
+            if (failed) trli_partial_spoil_extreme(pair);
+        }
     }
 }
 
-static void set_results(const trli_step_task *t, const trli_frame *frame, const trli_batch_run *message)
+static void set_results(const trli_step_task *t, const trli_frame *frame, trli_batch_run *message)
 {
     const trli_reductions *all = &t->program->run->reductions;
     int sums = 0, extremes = 0;
+    message->failed = message->nsums > 0 ? trli_partial_spoilt_sum(message->sum[0])
+                                         : trli_partial_spoilt_extreme(message->extreme[0]);
     for (int r = t->batch->first; r < t->batch->first + t->batch->n; ++r) {
         const trli_reduced_step *reduction = &all->reduction[r];
         frame->scalar[reduction->step->scalar] =
@@ -328,6 +335,14 @@ void trli_reductions_clear(trli_frame *frame, const trli_program *program)
                                all->reduction[r].merge);
 }
 
+bool trli_reductions_failed(const trli_frame *frame, const trli_program *program)
+{
+    const trli_reductions *all = &program->run->reductions;
+    bool failed = false;
+    for (int b = 0; b < all->nbatches; ++b) failed |= frame->batch[all->first_batch + b].failed;
+    return failed;
+}
+
 trl_err trli_task_reduce_finish(void *data, const trl_task_args *args, bool *done)
 {
     const trli_step_task *t = data;
@@ -338,7 +353,7 @@ trl_err trli_task_reduce_finish(void *data, const trl_task_args *args, bool *don
     int finished = 1, status = MPI_SUCCESS;
     if (trl_context_lost(model->ctx)) return TRL_ERR_MPI; /* other ranks may never join the operation */
     if (!m->started) {
-        merge_workers(t, frame, m);
+        merge_workers(t, frame, args->failed, m);
         m->started = true;
     }
     if (trl_context_ranks(model->ctx) > 1) {

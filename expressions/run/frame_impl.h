@@ -35,6 +35,7 @@ typedef struct trli_reduction_run {
 /* A batch of reductions in flight: what the ranks bring together. */
 typedef struct trli_batch_run {
     bool started, posted;
+    bool failed; /* a rank had failed when it sent its part */
     int nsums, nextremes;
     int64_t (*sum)[TRLI_PARTIAL_WORDS];   /* [nsums] */
     double (*extreme)[TRLI_PARTIAL_PAIR]; /* [nextremes] */

@@ -238,3 +238,8 @@ trl_err trli_program_run(const trli_program *program, trli_frame *frame)
 {
     return trl_graph_run(program->run->graph, program->model->run->workers, frame);
 }
+
+trl_err trli_program_drain(const trli_program *program, trli_frame *frame)
+{
+    return trl_graph_drain(program->run->graph, program->model->run->workers, frame);
+}

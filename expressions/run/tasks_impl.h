@@ -56,6 +56,8 @@ trl_err trli_task_poison(void *data, const trl_task_args *args, bool *done);
 trli_partial *trli_reduction_part(const trli_step_task *task, const trl_task_args *args, int reduction);
 /* Empty the workers' shares of a program's reductions. */
 void trli_reductions_clear(trli_frame *frame, const trli_program *program);
+/* Whether a rank had failed in the last run of a program before its reductions: the same on all ranks. */
+bool trli_reductions_failed(const trli_frame *frame, const trli_program *program);
 /* By input of a step's kernel on a patch: all of the array but the ghosts that the kernel computes itself. */
 void trli_native_set_inside(const trli_program *program, const trli_step *step, const trl_patch *patch,
                             const trl_array *input, trl_kernel_inside *inside);

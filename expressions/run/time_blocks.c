@@ -230,6 +230,11 @@ trl_err trli_time_blocks_run(trli_time_blocks *t, int executions)
     return trl_graph_run(t->graph, t->model->run->workers, t->frame);
 }
 
+trl_err trli_time_blocks_drain(trli_time_blocks *t)
+{
+    return trl_graph_drain(t->graph, t->model->run->workers, t->frame);
+}
+
 int trli_time_blocks_nonfinite(const trli_time_blocks *t)
 {
     for (int e = 0; e < t->executions; ++e)

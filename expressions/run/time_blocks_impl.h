@@ -28,6 +28,8 @@ void trli_time_blocks_set_scalars(trli_time_blocks *blocks, int execution);
 /* Run the first `executions` of a pass. The memory of the rotating fields is as after as many executions, but not
  * exchanged. */
 TRL_NODISCARD trl_err trli_time_blocks_run(trli_time_blocks *blocks, int executions);
+/* Take part in the messages of a pass of the other ranks, and compute nothing. */
+TRL_NODISCARD trl_err trli_time_blocks_drain(trli_time_blocks *blocks);
 /* The first execution of the last pass that checked a result on this rank and found one not finite, or -1. */
 int trli_time_blocks_nonfinite(const trli_time_blocks *blocks);
 /* Let the frame's `nonfinite` be what an execution of the last pass found. */

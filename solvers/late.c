@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Steps that go on while the ranks agree on the one before. A rank that failed in a step says so, and takes part in
+ * the messages of the next one without computing anything; then all ranks know, and stop at the same step with the
+ * same message. What is not finite in a step is noted, since the next one looks at its own results. */
+#include <string.h>
+
+#include "adaptive_impl.h"
+#include "context_impl.h"
+#include "frame_impl.h"
+#include "late_impl.h"
+#include "memory_impl.h"
+#include "model_run_impl.h"
+
+trl_err trli_late_create(trl_simulation *sim)
+{
+    const int lanes = sim->model->run->lanes;
+    int64_t devices = sim->devices && trl_devices_opened(sim->devices) > 0;
+    trl_err err = TRL_OK;
+    if (trl_context_ranks(sim->ctx) == 1) return TRL_OK;
+    trli_late_steps *l = trli_new(sim->ctx, 1, sizeof *l);
+    trli_nonfinite *nonfinite = trli_new(sim->ctx, (size_t)lanes, sizeof *nonfinite);
+    if (!l || !nonfinite) err = trli_no_memory(sim->ctx, NULL, "for the results of steps");
+    TRL_TRY(trli_agree_max(sim->ctx, err, 1, &devices));
+    if (devices) goto done;
+    *l = (trli_late_steps){.nonfinite = nonfinite};
+    sim->late = l;
+    return TRL_OK;
+done:
+    trli_free(nonfinite);
+    trli_free(l);
+    return err;
+}
+
+void trli_late_destroy(trl_simulation *sim)
+{
+    int64_t first;
+    if (!sim->late) return;
+    if (sim->late->pending) (void)!trli_agree_at_last(sim->ctx, 1, &first);
+    trli_free(sim->late->nonfinite);
+    trli_free(sim->late);
+    sim->late = NULL;
+}
+
+bool trli_late_is_pending(const trl_simulation *sim)
+{
+    return sim->late && sim->late->pending;
+}
+
+bool trli_late_is_failed(const trl_simulation *sim)
+{
+    return trli_late_is_pending(sim) && sim->late->failed;
+}
+
+/* Whether the run was made, and took part in all messages. */
+static bool was_made(trl_err err)
+{
+    return err == TRL_OK || err == TRL_ERR_NUMERICS || err == TRL_ERR_PLUGIN;
+}
+
+trl_err trli_late_pend(trl_simulation *sim, trl_err err, const trli_next_step *next, int count, int bad)
+{
+    trli_late_steps *l = sim->late;
+    const int64_t first = bad < 0 ? 0 : count - bad; /* the first of all ranks' is the largest */
+    const bool failed = err != TRL_OK;
+    if (!was_made(err)) return trl_context_agree(sim->ctx, err);
+    TRL_TRY(trli_agree_later(sim->ctx, err, 1, &first));
+    l->reached = (trli_reached){sim->step_number, sim->steps_run, sim->time, sim->dt, sim->from};
+    l->count = count;
+    l->bad = bad;
+    l->failed = failed;
+    l->number = next[0].number;
+    for (int i = 0; i < count; ++i) l->time[i] = next[i].time;
+    if (bad >= 0) memcpy(l->nonfinite, sim->frame->nonfinite, (size_t)sim->model->run->lanes * sizeof *l->nonfinite);
+    l->pending = true;
+done:
+    return err;
+}
+
+/* The steps that some rank did not take count as not taken. */
+static void go_back(trl_simulation *sim)
+{
+    const trli_reached *r = &sim->late->reached;
+    if (sim->late->count % 2) trli_swap_levels(sim);
+    sim->step_number = r->number;
+    sim->steps_run = r->run;
+    sim->time = r->time;
+    sim->dt = r->dt;
+    sim->from = r->from;
+}
+
+/* Of this rank, in the first bad step of all ranks. */
+static void show_nonfinite(trl_simulation *sim, int bad)
+{
+    trli_frame_forget_nonfinite(sim->frame);
+    if (bad == sim->late->bad)
+        memcpy(sim->frame->nonfinite, sim->late->nonfinite,
+               (size_t)sim->model->run->lanes * sizeof *sim->frame->nonfinite);
+}
+
+trl_err trl_simulation_settle(trl_simulation *sim)
+{
+    int64_t first = 0;
+    if (!sim) return TRL_ERR_USAGE;
+    trli_late_steps *l = sim->late;
+    if (!trli_late_is_pending(sim)) return TRL_OK;
+    l->pending = false;
+    const trl_err err = trli_agree_at_last(sim->ctx, 1, &first);
+    l->lost = err != TRL_OK || first > 0;
+    if (!l->lost) return TRL_OK;
+    go_back(sim);
+    if (err != TRL_OK) return err;
+    const int bad = l->count - (int)first;
+    trli_diagnostics_drop(sim->ctx, sim->ctx->agreement.said);
+    show_nonfinite(sim, bad);
+    return trli_report_nonfinite(sim, l->number + bad, l->time[bad]);
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Steps that go on while the ranks agree on the one before. */
+#ifndef TRLI_LATE_IMPL_H
+#define TRLI_LATE_IMPL_H
+
+#include "simulation_impl.h"
+
+/* Where a simulation is in time. */
+typedef struct trli_reached {
+    trl_gidx number, run; /* steps in all, and by this program */
+    double time, dt, from;
+} trli_reached;
+
+/* The last steps, while the ranks agree on them. */
+typedef struct trli_late_steps {
+    bool pending;
+    bool failed;     /* this rank, in them */
+    bool lost;       /* trl_simulation_settle failed after the next step was asked for */
+    int count, bad;  /* the first of them whose results are not finite on this rank, or -1 */
+    trl_gidx number; /* after the first */
+    double time[TRLI_STEPS_MOST];
+    trli_nonfinite *nonfinite; /* [lanes] of step `bad` */
+    trli_reached reached;      /* before them */
+} trli_late_steps;
+
+/* Once there is a frame: on several ranks, steps may go on while the ranks agree on the last ones. Collective: yes. */
+TRL_NODISCARD trl_err trli_late_create(trl_simulation *sim);
+/* Collective: yes, if steps are pending. */
+void trli_late_destroy(trl_simulation *sim);
+/* Whether steps wait for trl_simulation_settle: the same on all ranks. */
+bool trli_late_is_pending(const trl_simulation *sim);
+/* Whether this rank failed in them: it computes no more, but takes part in messages. */
+bool trli_late_is_failed(const trl_simulation *sim);
+/* Steps from the present time ended so: err of this rank, and the first whose results are not finite, or -1; the frame
+ * says what is not. None is pending. */
+TRL_NODISCARD trl_err trli_late_pend(trl_simulation *sim, trl_err err, const trli_next_step *next, int count, int bad);
+/* A step, which may be pending after it. Collective: yes. */
+TRL_NODISCARD trl_err trli_step_later(trl_simulation *sim);
+/* Run a program for a step, which is pending after it; those before it are settled. Collective: yes. */
+TRL_NODISCARD trl_err trli_run_later(trl_simulation *sim, trli_program *program, const trli_next_step *next);
+
+#endif

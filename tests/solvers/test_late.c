@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Ranks agree on a step while they are at the next one: they wait for nobody, and end at the same step with the same
+ * message as if they had agreed at once. */
+// ctest: np=2,3
+#include <limits.h>
+#include <stdatomic.h>
+
+#include "../expressions/problem_fixture.h"
+
+#include "context_impl.h"
+#include "late_impl.h"
+
+/* ---- an expression that is 0, but for what it does at some step on some rank ---- */
+
+typedef enum deed { NOTHING, FAIL, NOT_FINITE, WAIT } deed;
+
+static struct {
+    deed deed;
+    trl_gidx step;
+    int rank;
+    bool waited_in_vain;
+    _Atomic bool told; /* rank 0 is at the step after */
+} plan;
+static MPI_Comm messages;
+
+/* Rank 0, at the next step, lets the late rank go on. */
+static void tell(void)
+{
+    if (atomic_exchange(&plan.told, true)) return;
+    trl_context_mpi_lock(test_ctx);
+    for (int r = 1; r < trl_context_ranks(test_ctx); ++r) {
+        MPI_Request request;
+        static char nothing;
+        MPI_Isend(&nothing, 1, MPI_BYTE, r, 0, messages, &request);
+        MPI_Request_free(&request);
+    }
+    trl_context_mpi_unlock(test_ctx);
+}
+
+static void wait_for_rank_0(void)
+{
+    const double started = MPI_Wtime();
+    int there = 0;
+    while (!there && MPI_Wtime() < started + 20) {
+        trl_context_mpi_lock(test_ctx);
+        MPI_Iprobe(0, 0, messages, &there, MPI_STATUS_IGNORE);
+        trl_context_mpi_unlock(test_ctx);
+        trli_agree_go_on(test_ctx); /* as workers do between tasks */
+    }
+    plan.waited_in_vain = !there;
+}
+
+static trl_err odd_advertise(const void *data, trl_deps *deps)
+{
+    (void)data;
+    return trl_deps_compute(deps, "odd", TRL_CELL);
+}
+
+static trl_err odd_evaluate(const void *data, const trl_eval_args *args, const trl_box *box)
+{
+    const trl_array *to = &args->computed[0];
+    const bool here = trl_context_rank(test_ctx) == plan.rank && args->step == plan.step;
+    (void)data;
+    for (trl_lidx j = box->lo[1]; j < box->hi[1]; ++j)
+        for (trl_lidx i = box->lo[0]; i < box->hi[0]; ++i)
+            ((double *)to->at)[trl_array_offset(to, i, j, 0)] = here && plan.deed == NOT_FINITE && i == 1 ? NAN : 0;
+    if (plan.deed == WAIT && trl_context_rank(test_ctx) == 0 && args->step == plan.step + 1) tell();
+    if (here && plan.deed == WAIT) wait_for_rank_0();
+    return here && plan.deed == FAIL ? trl_fail(test_ctx, TRL_ERR_PLUGIN, NULL, "odd on rank %d", plan.rank) : TRL_OK;
+}
+
+static const trl_expr_type odd = {.abi = TRL_PLUGIN_ABI,
+                                  .size = sizeof odd,
+                                  .name = "odd",
+                                  .doc = "0, with exceptions",
+                                  .flags = TRL_EXPR_POINTWISE,
+                                  .advertise_dependents = odd_advertise,
+                                  .evaluate = odd_evaluate};
+static const trl_expr_type *const types[] = {&odd, NULL};
+
+/* ---- problems ---- */
+
+/* Without neighbours nothing but agreements could make a rank wait. */
+static void open_odd(const char *slope, const char *dt, int blocking)
+{
+    test_types = types;
+    new_deck();
+    say("grid: {cells: [6, 24], periodic: [true, true]}\n"
+        "expressions: {o: {type: odd}}\n"
+        "equations: {T: {initial: \"sin(2*pi*y)\", ddt: \"%s\"}}\n"
+        "time: {method: euler, dt: %s, steps: 12}\nrun: {time_blocking: %d}\n",
+        slope, dt, blocking);
+    ck_ok(open_problem());
+    ck_ok(trl_simulation_initialise(sim));
+}
+
+static bool every_fifth(void *data, trl_gidx step, double time, double dt)
+{
+    (void)data, (void)time, (void)dt;
+    return step % 5 == 0;
+}
+
+/* Run until something fails; nothing may fail at an event. */
+static trl_err run_pending(void)
+{
+    trl_err err = TRL_OK;
+    while (err == TRL_OK && !trl_simulation_done(sim)) {
+        err = trl_simulation_advance(sim, every_fifth, NULL);
+        if (err == TRL_OK && trl_simulation_step_number(sim) % 5 == 0) ck_assert(!trli_late_is_pending(sim));
+    }
+    if (err == TRL_OK) ck_assert(!trli_late_is_pending(sim));
+    return err;
+}
+
+static trl_err run_at_once(void)
+{
+    trl_err err = TRL_OK;
+    while (err == TRL_OK && !trl_simulation_done(sim)) err = trl_simulation_step(sim);
+    return err;
+}
+
+/* ---- tests ---- */
+
+START_TEST(a_rank_goes_on_while_another_one_is_late)
+{
+    plan.deed = WAIT;
+    plan.step = 6;
+    plan.rank = 1;
+    plan.told = false;
+    open_odd("odd - 0.1*T", "0.01", 1);
+    const int64_t before = test_ctx->agreement.at_once;
+    ck_ok(run_pending());
+    const int64_t waits = test_ctx->agreement.at_once - before;
+    ck_assert_int_eq(waits, 0);
+    ck_assert_int_eq(trl_simulation_step_number(sim), 12);
+    ck_assert(!plan.waited_in_vain);
+    if (trl_context_rank(test_ctx) > 0) {
+        char nothing;
+        MPI_Recv(&nothing, 1, MPI_BYTE, 0, 0, messages, MPI_STATUS_IGNORE);
+    }
+    close_problem();
+}
+END_TEST
+
+/* Of T and of what bounds dt, with messages between neighbours. */
+static const char *const ways[][2] = {{"odd - 0.1*T", "0.01"},
+                                      {"odd + 0.001*laplacian(T)", "0.01"},
+                                      {"odd + 0.001*laplacian(T)", "{cfl: 0.5}"},
+                                      {"div(0.001*at(1 + 0.1*T + odd, faces)*grad(T))", "{cfl: 0.5}"}};
+enum { WAYS = sizeof ways / sizeof *ways };
+
+static void compare_ends(int way, trl_err expected)
+{
+    char message[2][4096];
+    trl_gidx step[2];
+    double time[2];
+    bool stalled[2];
+    for (int late = 0; late < 2; ++late) {
+        test_clear();
+        open_odd(ways[way][0], ways[way][1], 1);
+        const trl_err err = late ? run_pending() : run_at_once();
+        ck_assert_msg(err == expected, "%s, %s, step %d, rank %d, late %d: %s, not %s, after step %d: %s", ways[way][0],
+                      ways[way][1], (int)plan.step, plan.rank, late, trl_err_name(err), trl_err_name(expected),
+                      (int)trl_simulation_step_number(sim), test_messages());
+        snprintf(message[late], sizeof message[late], "%s", test_messages());
+        step[late] = trl_simulation_step_number(sim);
+        time[late] = trl_simulation_time(sim);
+        stalled[late] = trl_simulation_stalled(sim);
+        close_problem();
+    }
+    ck_assert_str_eq(message[0], message[1]);
+    ck_assert_int_eq(step[0], step[1]);
+    ck_assert(time[0] == time[1]);
+    ck_assert_int_eq(stalled[0], stalled[1]);
+}
+
+START_TEST(a_rank_that_fails_ends_all_at_the_same_step)
+{
+    plan.deed = FAIL;
+    for (plan.rank = 0; plan.rank < trl_context_ranks(test_ctx); ++plan.rank)
+        for (plan.step = 4; plan.step < 7; plan.step += 2)
+            for (int way = 0; way < WAYS; ++way) compare_ends(way, TRL_ERR_PLUGIN);
+}
+END_TEST
+
+START_TEST(what_is_not_finite_on_a_rank_ends_all_at_the_same_step)
+{
+    plan.deed = NOT_FINITE;
+    for (plan.rank = 0; plan.rank < trl_context_ranks(test_ctx); ++plan.rank)
+        for (plan.step = 4; plan.step < 7; plan.step += 2)
+            for (int way = 0; way < WAYS; ++way) compare_ends(way, TRL_ERR_NUMERICS);
+}
+END_TEST
+
+START_TEST(what_overflows_in_a_pass_over_several_steps_ends_it_there)
+{
+    char message[4096];
+    plan.deed = NOTHING;
+    for (int blocking = 1; blocking <= 3; blocking += 2) {
+        test_clear();
+        open_odd("1e40*T*T*T*T*T*y^8 + 0.001*laplacian(T)", "0.01", blocking);
+        const trl_err err = blocking > 1 ? run_pending() : run_at_once();
+        ck_assert_int_eq(err, TRL_ERR_NUMERICS);
+        if (blocking > 1) ck_assert_str_eq(message, test_messages());
+        snprintf(message, sizeof message, "%s", test_messages());
+        close_problem();
+    }
+}
+END_TEST
+
+START_TEST(pending_steps_have_the_bits_of_others)
+{
+    plan.deed = NOTHING;
+    for (int way = 0; way < WAYS; ++way) {
+        double *expected = NULL;
+        trl_gidx n[3];
+        for (int late = 0; late < 2; ++late) {
+            open_odd(ways[way][0], ways[way][1], 1);
+            ck_ok(late ? run_pending() : run_at_once());
+            const double *values = values_of("T", n);
+            const size_t bytes = (size_t)(n[0] * n[1]) * sizeof *values;
+            if (late) {
+                ck_assert(memcmp(expected, values, bytes) == 0);
+                free(expected);
+            } else {
+                expected = malloc(bytes);
+                ck_assert_ptr_nonnull(expected);
+                memcpy(expected, values, bytes);
+            }
+        }
+        close_problem();
+    }
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+    MPI_Comm_dup(MPI_COMM_WORLD, &messages);
+    tcase_add_test(tc, a_rank_goes_on_while_another_one_is_late);
+    tcase_add_test(tc, a_rank_that_fails_ends_all_at_the_same_step);
+    tcase_add_test(tc, what_is_not_finite_on_a_rank_ends_all_at_the_same_step);
+    tcase_add_test(tc, what_overflows_in_a_pass_over_several_steps_ends_it_there);
+    tcase_add_test(tc, pending_steps_have_the_bits_of_others);
+}
+
+TRL_TEST_MAIN("late", add_tests)
