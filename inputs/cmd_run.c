@@ -142,9 +142,9 @@ static trl_err summarise(trli_session *run)
         print_errors(run, info, &stats);
     }
     if (run->progress.shown)
-        printf("output is in %s: fields/%s%s, report.json\nplot it with: trellis plot %s\n", directory,
-               run->problem->nseries ? ", series.csv" : "", run->problem->receivers.nvalues ? ", receivers.nc" : "",
-               directory);
+        printf("output is in %s: %s%s%sreport.json\n", directory, run->problem->writes_nothing ? "" : "fields/, ",
+               run->problem->nseries ? "series.csv, " : "", run->problem->receivers.nvalues ? "receivers.nc, " : "");
+    if (run->progress.shown && !run->problem->writes_nothing) printf("plot it with: trellis plot %s\n", directory);
     if (run->progress.shown && trace) printf("a trace is in %s: open it in https://ui.perfetto.dev\n", trace);
 done:
     return trl_context_end_phase(run->ctx, err);

@@ -121,6 +121,7 @@ static trl_err read_fields(trli_deck *deck, trli_yaml *output)
         err = trli_worse(err, check_name(deck, problem->equation[i].name, &problem->equation[i].place));
     for (int i = 0; i < words.n; ++i) err = trli_worse(err, check_name(deck, words.word[i], &words.place[i]));
     problem->noutputs = words.n;
+    problem->writes_nothing = words.n == 0;
     problem->output = words.word;
     problem->output_place = words.place;
     problem->nkept = kept.n;

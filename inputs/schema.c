@@ -212,7 +212,7 @@ static const trli_key keys[] = {
 
     {"output", MAPPING, 0, "{}", .doc = "what is written; always at the start and the end"},
     {"output.directory", TEXT, 0, "out", .doc = "folder, relative to the working directory"},
-    {"output.fields", LIST_OF(TEXT), ONLY_LIST, .doc = "names of fields; default: the equations"},
+    {"output.fields", LIST_OF(TEXT), ONLY_LIST, .doc = "names of fields; [] for none; default: the equations"},
     {"output.every", MAPPING, TRLI_WHOLE, .doc = "when fields are written too"},
     {"output.every.steps", INTEGER, TRLI_CHOICE, COUNT(1), .doc = "every so many steps"},
     {"output.every.time", NUMBER, TRLI_CHOICE | TRLI_ABOVE, POSITIVE,

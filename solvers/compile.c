@@ -300,7 +300,8 @@ static trl_err compile_observe(trl_simulation *sim)
         const trl_field_info info = {.name = name,
                                      .location = sim->model->variable[v].location,
                                      .equation = true,
-                                     .output = sim->problem->noutputs == 0 && !sim->equation[v].is_rate,
+                                     .output = sim->problem->noutputs == 0 && !sim->problem->writes_nothing &&
+                                               !sim->equation[v].is_rate,
                                      .exact = -1};
         TRL_TRY(trli_show_field(sim, &info, sim->equation[v].state, v));
     }

@@ -113,6 +113,7 @@ typedef struct trl_problem {
     int noutputs;
     const char *const *output; /* names of fields wanted in the output; vectors by their plain name */
     const trl_place *output_place;
+    bool writes_nothing; /* of fields, not even of equations, which are the default where noutputs is 0 */
     int nkept;
     const char *const *keep; /* names of fields that are evaluated after each step, written or not */
     const trl_place *keep_place;

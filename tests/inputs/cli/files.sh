@@ -104,3 +104,11 @@ done
 $TRELLIS run deck.yaml >/dev/full 2>stderr.txt || fail "a run whose messages are lost failed"
 says stderr.txt "trellis run: what it prints cannot be written: No space left on device"
 $TRELLIS types | true
+
+# No fields are written with an empty list of them; the report has their statistics all the same.
+rm -rf out
+expect 0 "$TRELLIS" run deck.yaml --set output.fields=[]
+grep -q '^output is in out: .*report.json$' stdout.txt && ! grep -q 'fields/\|plot' stdout.txt ||
+    fail "the summary names fields that are not there"
+[ -z "$(ls out/fields)" ] || fail "fields were written"
+[ "$(value out/report.json "list(r['fields'])")" = "['T']" ] || fail "the report has no fields"

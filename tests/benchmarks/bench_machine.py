@@ -1,0 +1,197 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# Part of Trellis, an expression-graph PDE solver framework.
+"""Decks on 1, 2, 4, ... GPUs of this machine, by one process and by a rank for each GPU, with and without a share for its
+cores, and on its cores by ranks of 12: steps' times, efficiencies and hashes, as tables of Markdown.
+
+A step's time is the difference of a long and a short run by the difference of their steps, so that what a run does
+once does not count. A problem whose hashes differ ends the script with status 1."""
+import argparse
+import dataclasses
+import json
+import math
+import os
+import pathlib
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(os.environ.get("TRELLIS_SOURCE", pathlib.Path(__file__).parents[2]))
+TRELLIS = os.environ.get("TRELLIS", str(ROOT / "build/release/trellis"))
+NODE = 12  # cores of a rank, as in the study that the last table repeats
+HEAT = """equations:
+  T: {initial: "sin(2*pi*x)*sin(2*pi*y)*cos(2*pi*z)", ddt: "laplacian(T)"}
+time: {method: euler, dt: 1.0e-9, end: 1.0}
+"""
+TRANSPORT = """expressions: {velocity: [1, 0.5, 0.25]}
+equations:
+  "phi{i}":
+    for: {i: 1..16}
+    initial: "i*sin(2*pi*x) + cos(2*pi*y)*cos(2*pi*z)"
+    ddt: "div(0.001*i*grad(phi{i}) - advective_flux(phi{i}, velocity))"
+time: {method: euler, dt: 1.0e-7, end: 1.0}
+"""
+
+
+@dataclasses.dataclass
+class Problem:
+    """A deck on a cube, which grows with the GPUs (weak) or does not."""
+    name: str
+    text: str
+    cells: int
+    weak: bool
+    rate: float  # equation updates a second that a GPU may be expected to make, which chooses the steps
+    equations: int
+    bar: float  # of ideal
+
+
+GPUS = (Problem("heat, 512^3 for each GPU", HEAT, 512, True, 150e9, 1, 0.97),
+        Problem("heat, 768^3", HEAT, 768, False, 150e9, 1, 0.92),
+        Problem("transport of 16, 256^3", TRANSPORT, 256, False, 130e9, 16, 0.92))
+CORES = Problem("transport of 16, 256^3", TRANSPORT, 256, False, 5e9, 16, 0.9)
+
+
+def grid(problem, boxes, options):
+    """Cells along each axis; each doubling of weak scaling doubles one, z first."""
+    cells = [max(8, int(problem.cells * options.scale))] * 3
+    if problem.weak:
+        for turn in range(int(math.log2(boxes))):
+            cells[(2, 1, 0)[turn % 3]] *= 2
+    return cells
+
+
+def choose_steps(problem, most, options):
+    """As many for all counts up to the most, so that hashes are those of the same time."""
+    cells = max(8, int(problem.cells * options.scale)) ** 3
+    seconds = options.seconds * (1 if problem.weak else math.sqrt(most))
+    return max(20, int(seconds * problem.rate / (cells * problem.equations)))
+
+
+def run(deck, steps, ranks, threads, settings, environment):
+    """The report of a run."""
+    with tempfile.TemporaryDirectory() as folder:
+        report = pathlib.Path(folder) / "report.json"
+        line = [TRELLIS, "run", str(deck), "--quiet", "--steps", str(steps), "--report", str(report)]
+        for setting in (f"output.directory={folder}/out", f"run.threads={threads}", *settings):
+            line += ["--set", setting]
+        if ranks > 1:
+            line = ["mpirun", "-n", str(ranks), "--bind-to", "none", *line]
+        done = subprocess.run(line, env={**os.environ, **environment}, capture_output=True, text=True, check=False,
+                              timeout=600)
+        if done.returncode:
+            sys.exit(f"{' '.join(line)}: {done.stderr}")
+        return json.loads(report.read_text(encoding="utf-8"))
+
+
+def measure(problem, cells, steps, ranks, threads, settings, environment, options):
+    """Median of a step's seconds, its spread, the hashes of the fields, and which executors have tasks of a step."""
+    with tempfile.TemporaryDirectory() as folder:
+        deck = pathlib.Path(folder) / "deck.yaml"
+        deck.write_text(f"trellis: 1\ngrid: {{cells: {cells}, periodic: [true, true, true]}}\n{problem.text}",
+                        encoding="utf-8")
+        found, hashes, tasks = [], set(), None
+        for _ in range(options.runs):
+            short, long = (run(deck, n, ranks, threads, settings, environment) for n in (20, 20 + steps))
+            found.append((long["wall"]["loop"] - short["wall"]["loop"]) / steps)
+            hashes.add(tuple(field["hash"] for field in long["fields"].values()))
+            tasks = long.get("placement", {}).get("tasks")
+        return statistics.median(found), min(found), max(found), hashes, tasks
+
+
+def table(title, columns):
+    print(f"\n{title}\n\n| {' | '.join(columns)} |\n|{'---|' * len(columns)}", flush=True)
+
+
+def same(problem, hashes):
+    """Ends the script where fields differ. Runs of a problem that grows are held against those of its size."""
+    if any(len(found) > 1 for found in hashes.values()):
+        sys.exit(f"{problem.name}: hashes differ: {hashes}")
+
+
+def on_gpus(counts, options, results):
+    """A table for each problem."""
+    ways = (("process", False), ("process, cores too", True), ("ranks", False))
+    for problem in GPUS:
+        if options.only and options.only not in problem.name:
+            continue
+        table(f"{problem.name}: at least {problem.bar} of ideal",
+              ["GPUs", "by", "a step, ms", "10^9 updates/s", "of ideal", "tasks of cores and GPUs"])
+        first, hashes, steps = None, {}, choose_steps(problem, counts[-1], options)
+        for count in counts:
+            for way, cores in ways:
+                if way == "ranks" and count == 1:
+                    continue
+                cells = grid(problem, count, options)
+                ranks = count if way == "ranks" else 1
+                environment = {} if cores else {"TRL_PLACEMENT": "devices"}
+                settings = [f"run.devices={list(range(count))}"]
+                if count > 1 and ranks == 1:
+                    settings.append(f"grid.patches=[1,1,{count}]")
+                median, least, most, found, tasks = measure(
+                    problem, cells, steps, ranks, max(1, options.cores // ranks), settings, environment, options)
+                first = first or median
+                ideal = (first if problem.weak else first / count) / median
+                hashes.setdefault(tuple(cells), set()).update(found)
+                updates = math.prod(cells) * problem.equations
+                print(f"| {count} | {way} | {1e3 * median:.3f} ({1e3 * least:.3f} to {1e3 * most:.3f}) | "
+                      f"{1e-9 * updates / median:.0f} | {ideal:.2f} | {tasks} |", flush=True)
+                results.append({"problem": problem.name, "gpus": count, "by": way, "cells": cells, "steps": steps,
+                                "step_s": [least, median, most], "of_ideal": ideal, "tasks": tasks})
+                same(problem, hashes)
+
+
+def on_cores(options, results):
+    """A rank for each 12 cores, whose tasks are 1 to 12 at once; the rest of its threads work in loops of tasks."""
+    node = min(NODE, options.cores)
+    ranks = [n for n in (1, 2, 4, 8, 10) if n * node <= options.cores]
+    table(f"{CORES.name} on cores: a rank for each {node}",
+          ["cores", *(f"{t} task threads, ms" for t in (1, 2, 4, 8, 12) if t <= node), "of ideal"])
+    hashes, first, steps = {}, {}, choose_steps(CORES, ranks[-1], options)
+    for n in ranks:
+        row, cells = [], grid(CORES, 1, options)
+        for tasks in (t for t in (1, 2, 4, 8, 12) if t <= node):
+            threads = f"{{tasks: {tasks}, operators: {node // tasks}}}"
+            median, least, most, found, _ = measure(CORES, cells, steps, n, threads, ["run.devices=cpu"], {}, options)
+            first.setdefault(tasks, median)
+            hashes.setdefault(tuple(cells), set()).update(found)
+            row.append((median, first[tasks] / (n * median)))
+            results.append({"problem": CORES.name, "cores": n * node, "ranks": n, "task_threads": tasks, "steps": steps,
+                            "step_s": [least, median, most], "of_ideal": row[-1][1]})
+            same(CORES, hashes)
+        print(f"| {n * node} | {' | '.join(f'{1e3 * m:.2f}' for m, _ in row)} | "
+              f"{', '.join(f'{e:.2f}' for _, e in row)} |", flush=True)
+
+
+def gpus():
+    """How many there are, by what the command says."""
+    info = subprocess.run([TRELLIS, "info"], capture_output=True, text=True, check=False).stdout
+    return len(re.findall(r"^\s*(?:emulated )?GPU \d+", info, re.MULTILINE | re.IGNORECASE))
+
+
+def main():
+    """Print all tables."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=3, help="of which medians are shown")
+    parser.add_argument("--seconds", type=float, default=1.0, help="of a run's steps, about")
+    parser.add_argument("--scale", type=float, default=1.0, help="of the cells along each axis")
+    parser.add_argument("--only", help="problems with this in their name")
+    parser.add_argument("--part", choices=("gpus", "cores"), help="one of both")
+    parser.add_argument("--json", type=pathlib.Path, help="a file for all numbers")
+    options = parser.parse_args()
+    options.cores = len(os.sched_getaffinity(0))
+    if not shutil.which("mpirun"):
+        sys.exit("mpirun is not in PATH: ranks need it")
+    results, there = [], gpus()
+    print(f"{there} GPUs, {options.cores} cores; {options.runs} runs of about {options.seconds} s", flush=True)
+    if options.part != "cores" and there:
+        on_gpus([n for n in (1, 2, 4, 8) if n <= there], options, results)
+    if options.part != "gpus":
+        on_cores(options, results)
+    if options.json:
+        options.json.write_text(json.dumps(results, indent=1), encoding="utf-8")
+
+
+main()
