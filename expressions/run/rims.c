@@ -62,7 +62,7 @@ int trli_rims_cut(const trli_program *program, const trli_step *step, int patch,
     trl_box rest = box[0], inner = box[0];
     int n = 1;
     if (step->kind != TRLI_STEP_KERNEL || model->settings.disabled_passes & TRL_PASS_OVERLAP) return 1;
-    if (model->run->lanes > model->run->nworkers || !slabs_allow(p)) return 1; /* devices copy what is in one piece */
+    if (!slabs_allow(p)) return 1;
     if (!find_inner(model, p, patch, &inner)) return 1;
     if ((trl_box_points(&rest) - trl_box_points(&inner)) * RIMS_MOST > trl_box_points(&rest)) return 1;
     for (int a = 2; a > 0; --a) {

@@ -32,7 +32,7 @@ typedef struct builder {
     trli_model *model;
     struct trli_task_data *data;
     trli_task_builder tasks;
-    bool *awaits; /* [local patches] messages of other ranks, in some exchange so far */
+    bool *awaits; /* [local patches] points of other ranks, or of other devices perhaps, in some exchange so far */
 } builder;
 
 /* Tasks are pointed to by the graph: the room for all of them is reserved before the first is added. */
@@ -264,7 +264,8 @@ static trl_err count_exchange(builder *b, const trli_exchanged *exchanged, trli_
     return trli_exchange_plan_of(b->model, exchanged, &(*added)->plan);
 }
 
-/* What a patch copies from others of this rank: consecutive pieces of the plan. */
+/* What a patch copies from others of this rank: consecutive pieces of the plan. With several devices the others may be
+ * on another one. */
 static trl_err add_halo(builder *b, const trli_step *s, const trli_exchanged *exchanged, const trl_exchange *plan,
                         int patch)
 {
@@ -280,6 +281,7 @@ static trl_err add_halo(builder *b, const trli_step *s, const trli_exchanged *ex
         points += (int64_t)extent[0] * extent[1] * extent[2];
     }
     if (first == end) return TRL_OK;
+    b->awaits[patch] |= b->model->run->lanes > b->model->run->nworkers + 1;
     trli_step_task *t = next_task(b, s, patch);
     t->exchanged = exchanged;
     t->piece = copies->transfer + first;
