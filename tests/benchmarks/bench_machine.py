@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # Part of Trellis, an expression-graph PDE solver framework.
-"""Decks on 1, 2, 4, ... GPUs of this machine, by one process and by a rank for each GPU, with and without a share for its
-cores, and on its cores by ranks of 12: steps' times, efficiencies and hashes, as tables of Markdown.
+"""Decks on 1, 2, 4, ... GPUs of this machine, by one process and by a rank for each GPU, with and without a share for
+its cores, and on its cores by ranks of 12: steps' times, efficiencies and hashes, as tables of Markdown.
 
 A step's time is the difference of a long and a short run by the difference of their steps, so that what a run does
 once does not count. A problem whose hashes differ ends the script with status 1."""
@@ -25,6 +25,7 @@ NODE = 12  # cores of a rank, as in the study that the last table repeats
 HEAT = """equations:
   T: {initial: "sin(2*pi*x)*sin(2*pi*y)*cos(2*pi*z)", ddt: "laplacian(T)"}
 time: {method: euler, dt: 1.0e-9, end: 1.0}
+output: {fields: []}
 """
 TRANSPORT = """expressions: {velocity: [1, 0.5, 0.25]}
 equations:
@@ -33,6 +34,7 @@ equations:
     initial: "i*sin(2*pi*x) + cos(2*pi*y)*cos(2*pi*z)"
     ddt: "div(0.001*i*grad(phi{i}) - advective_flux(phi{i}, velocity))"
 time: {method: euler, dt: 1.0e-7, end: 1.0}
+output: {fields: []}
 """
 
 

@@ -5,6 +5,7 @@
 """Every deck gives the same bits on GPUs as on the CPU, with all that GPUs may do on them, with tasks dealt at random,
 and cut into patches, which several GPUs share."""
 import argparse
+import concurrent.futures
 import os
 import pathlib
 import sys
@@ -12,6 +13,8 @@ import sys
 import all_decks
 
 SKIPPED = 77
+CORES = len(os.sched_getaffinity(0))
+JOBS = max(1, min(8, CORES // 2))  # decks at once
 PATCHES = {  # of decks whose stencils fit into them
     "heat_3d": "[2,1,2]",
     "gray_scott": "[2,2]",
@@ -53,14 +56,15 @@ def compare(deck, arguments, outputs):
     """What differs, as lines of text, and the tasks of a step by executor."""
     folder = outputs / deck.stem
     folder.mkdir(parents=True, exist_ok=True)
-    wanted, failed = all_decks.run(deck, arguments, folder / "cpu", settings=["run.devices=cpu"])
+    threads = f"run.threads={max(1, CORES // JOBS)}"
+    wanted, failed = all_decks.run(deck, arguments, folder / "cpu", settings=["run.devices=cpu", threads])
     if failed:
         return [failed], None
     if not wanted["printed"]:
         return ["no extremes were printed"], None
     differing, tasks = [], None
     for way in ways_of(deck, list(wanted["fields"])):
-        found, failed = all_decks.run(deck, arguments, folder / "gpu", settings=["run.devices=gpu", *way])
+        found, failed = all_decks.run(deck, arguments, folder / "gpu", settings=["run.devices=gpu", threads, *way])
         if failed:
             differing.append(failed)
             continue
@@ -79,12 +83,14 @@ def main():
         print("there is no GPU")
         sys.exit(1 if os.environ.get("TRL_REQUIRE_GPU") == "1" else SKIPPED)
     outputs, bad = pathlib.Path(options.output).absolute(), 0
-    for deck, arguments in all_decks.decks(outputs, options.deck):
-        differing, tasks = compare(deck, arguments, outputs)
-        bad += bool(differing)
-        print(f"{deck.stem:22} tasks of a step, by executor: {tasks}", "DIFFERS" if differing else "", flush=True)
-        for text in differing:
-            print("   ", text, flush=True)
+    with concurrent.futures.ThreadPoolExecutor(JOBS) as pool:
+        decks = list(all_decks.decks(outputs, options.deck))
+        for (deck, _), found in zip(decks, pool.map(lambda each: compare(*each, outputs), decks)):
+            differing, tasks = found
+            bad += bool(differing)
+            print(f"{deck.stem:22} tasks of a step, by executor: {tasks}", "DIFFERS" if differing else "", flush=True)
+            for text in differing:
+                print("   ", text, flush=True)
     print(f"{bad} decks differ")
     sys.exit(bad > 0)
 
