@@ -31,6 +31,19 @@ if(NOT TRL_HDF5_IS_PARALLEL)
                         "Install the parallel one: libhdf5-openmpi-dev on Debian.")
 endif()
 
+set(TRL_FFTW "AUTO" CACHE STRING "Use FFTW, which is under the GPL: AUTO (when it is found), ON, OFF")
+set_property(CACHE TRL_FFTW PROPERTY STRINGS AUTO ON OFF)
+set(TRL_HAVE_FFTW OFF)
+if(NOT TRL_FFTW STREQUAL "OFF")
+    pkg_check_modules(FFTW IMPORTED_TARGET fftw3)
+    if(FFTW_FOUND)
+        set(TRL_HAVE_FFTW ON)
+    elseif(TRL_FFTW STREQUAL "ON")
+        message(FATAL_ERROR "TRL_FFTW=ON, but pkg-config knows no fftw3. Install libfftw3-dev on Debian, or configure "
+                            "with TRL_FFTW=AUTO or OFF.")
+    endif()
+endif()
+
 if(BUILD_TESTING)
     pkg_check_modules(CHECK REQUIRED IMPORTED_TARGET check)
     pkg_check_modules(LAPACKE IMPORTED_TARGET lapacke) # for one test: tiled QR
@@ -64,6 +77,9 @@ target_link_libraries(
     trellis_dependencies
     INTERFACE MPI::MPI_C PkgConfig::HWLOC PkgConfig::YAML ${TRL_HDF5_HL} PkgConfig::HDF5 PkgConfig::CAIRO ZLIB::ZLIB Threads::Threads ${CMAKE_DL_LIBS} m
 )
+if(TRL_HAVE_FFTW)
+    target_link_libraries(trellis_dependencies INTERFACE PkgConfig::FFTW)
+endif()
 if(TRL_HAVE_CUDA)
     target_link_libraries(trellis_dependencies INTERFACE $<LINK_ONLY:CUDA::cudart_static>) # headers: for .cu only
 endif()

@@ -23,12 +23,22 @@ static void describe_levels(const trli_listing *l, int solver)
                      n > 1 && trl_context_ranks(l->sim->ctx) > 1 ? "; each rank has all but the first" : "");
 }
 
+static void describe_direct(const trli_listing *l, const trl_solve_stats *s)
+{
+    trli_listing_say(l, "  solved directly by %s: about %.0f operations a point, by other methods %.0f", s->direct,
+                     s->operations, s->other_operations);
+}
+
 /* Of a system that is solved in steps. */
 static void describe_prospect(const trli_listing *l, const trl_solve_stats *s)
 {
     char bound[64] = "is not bounded";
     if (!s->preconditioner) {
         trli_listing_say(l, "  what solves it is chosen in each stage");
+        return;
+    }
+    if (s->direct) {
+        describe_direct(l, s);
         return;
     }
     if (isfinite(s->condition)) snprintf(bound, sizeof bound, "is at most %.4g", s->condition);
@@ -49,9 +59,16 @@ void trli_describe_solvers(const trli_listing *l)
                                        : ", whose matrix is applied, not stored");
         if (s->singular) trli_listing_say(l, "  constants are in its null space: the mean of the first guess is kept");
         if (s->levels > 0) describe_levels(l, i);
+        if (s->no_direct) trli_listing_say(l, "  not solved directly, because %s", s->no_direct);
         if (s->no_multigrid) trli_listing_say(l, "  no multigrid, because %s", s->no_multigrid);
         if (s->solves == 0) {
             describe_prospect(l, s);
+            continue;
+        }
+        if (s->direct) {
+            describe_direct(l, s);
+            trli_listing_say(l, "  %d solutions, residual %.3g of %.3g", s->last_iterations, s->last_residual,
+                             s->last_reference);
             continue;
         }
         trli_listing_say(l, "  %s with preconditioner %s%s: %d iterations, residual %.3g of %.3g", s->method,

@@ -3,6 +3,7 @@
 /* The diagonal of a system's Jacobian, and by Gershgorin's theorem a bound of the eigenvalues of its inverse times the
  * Jacobian. */
 #include <math.h>
+#include <stdlib.h>
 
 #include "krylov_impl.h"
 #include "lifecycle_impl.h"
@@ -14,6 +15,8 @@
 static void note_strength(trli_solver *s, const trli_partial_derivative *e)
 {
     const trli_node *n = e->value < 0 ? NULL : trli_ir_node(&s->sim->model->ir, e->value);
+    const int far = abs(e->offset[0]) + abs(e->offset[1]) + abs(e->offset[2]);
+    s->plain &= n && n->op == TRLI_OP_CONSTANT && e->bound < 0 && !e->everywhere && far <= 1;
     for (int a = 0; a < 3; ++a) {
         const bool along = e->offset[a] && !e->offset[(a + 1) % 3] && !e->offset[(a + 2) % 3];
         if (along && n && n->op == TRLI_OP_CONSTANT) s->strength[a] = fmax(s->strength[a], fabs(n->number));
@@ -55,7 +58,7 @@ static trl_err find_row(trli_solver *s, trli_instance *in, trli_partials *partia
         const trli_partial_derivative *e = &list[k];
         const bool here = !e->everywhere && !e->offset[0] && !e->offset[1] && !e->offset[2];
         if (e->variable == s->ask.variable[i] && here) r->diagonal = e->value;
-        if (e->variable == s->ask.variable[i] && !here && !e->everywhere) note_strength(s, e);
+        if (e->variable == s->ask.variable[i]) note_strength(s, e);
         if (!is_unknown(s, e->variable)) continue;
         s->coupled |= e->variable != s->ask.variable[i];
         complete &= !e->everywhere;
@@ -100,7 +103,7 @@ static trl_err find_rows(trli_solver *s, trli_instance *in, trli_instance *marke
     bool known = true;
     row r;
     trl_err err = TRL_OK;
-    s->bounded = true;
+    s->bounded = s->plain = true;
     for (int i = 0; i < s->ask.n && known; ++i) {
         TRL_TRY(find_row(s, marked, partials, i, &r));
         known = r.diagonal >= 0;
@@ -111,6 +114,7 @@ static trl_err find_rows(trli_solver *s, trli_instance *in, trli_instance *marke
         TRL_TRY(add_bound(s, i, r.magnitudes));
     }
     s->bounded &= known;
+    s->plain &= known;
     for (int i = 0; i < s->ask.n && !known; ++i) s->inverse_value[i] = TRLI_NO_VALUE;
 done:
     return err;

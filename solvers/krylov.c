@@ -7,7 +7,8 @@
 #include "krylov_impl.h"
 #include "memory_impl.h"
 
-static const trli_krylov_type *const types[TRL_SOLVE_METHODS] = {[TRL_SOLVE_MULTIGRID] = &trli_krylov_cycles,
+static const trli_krylov_type *const types[TRL_SOLVE_METHODS] = {[TRL_SOLVE_DIRECT] = &trli_krylov_direct,
+                                                                 [TRL_SOLVE_MULTIGRID] = &trli_krylov_cycles,
                                                                  [TRL_SOLVE_CG] = &trli_krylov_cg,
                                                                  [TRL_SOLVE_BICGSTAB] = &trli_krylov_bicgstab,
                                                                  [TRL_SOLVE_GMRES] = &trli_krylov_gmres};
@@ -23,7 +24,8 @@ trl_err trli_krylov_compile(trli_solver *s)
     trl_err err = TRL_OK;
     for (int m = 0; m < TRL_SOLVE_METHODS; ++m) {
         const bool automatic = wanted == TRL_SOLVE_AUTO && (m == TRL_SOLVE_CG || m == TRL_SOLVE_BICGSTAB);
-        if (types[m] && (automatic || m == (int)wanted)) TRL_TRY(types[m]->compile(s, &s->made[m]));
+        if (types[m] && types[m]->compile && (automatic || m == (int)wanted))
+            TRL_TRY(types[m]->compile(s, &s->made[m]));
     }
     if (!s->multigrid) goto done;
     TRL_TRY(trli_krylov_compile_cycle(s));

@@ -11,6 +11,7 @@ typedef struct trli_vector {
     int *now, *next; /* [n] fields; next NULL: written as a whole, from other vectors */
 } trli_vector;
 
+typedef struct trli_direct trli_direct;
 typedef struct trli_krylov trli_krylov; /* a method's own programs and scalars */
 
 struct trli_solver {
@@ -26,6 +27,7 @@ struct trli_solver {
     bool coupled;                     /* an unknown is in another one's equation */
     const trli_solver *finest;        /* of a coarser grid: that of the first grid; else NULL */
     struct trli_multigrid *multigrid; /* NULL: none */
+    trli_direct *direct;              /* NULL: none */
     bool linear;                      /* the Jacobian does not depend on the unknowns */
     trli_vector x;                    /* the unknowns */
     trli_vector c;                    /* the correction of a step of Newton's method; of a linear system x itself */
@@ -34,6 +36,7 @@ struct trli_solver {
     trli_vector q;                    /* and the product */
     trli_vector inverse;              /* of the diagonal, where it varies; now NULL: nowhere */
     trli_ir_value *inverse_value;     /* [n] what jacobi multiplies a residual with; TRLI_NO_VALUE: nothing */
+    bool plain;                       /* rows have numbers alone, for the nearest points along axes */
     bool bounded;                     /* of each row the sum of magnitudes over the diagonal is known: */
     double *bound_number;             /* [n] the largest, or */
     int *bound_scalar;                /* [n] -1, or the scalar that has it once the diagonal is found */
@@ -46,8 +49,10 @@ struct trli_solver {
     int *r_sum, *x_sum;          /* [n] scalars: sums of r and x */
     int *r_offset, *x_offset;    /* [n] scalars: what is added to them */
     int length;                  /* scalar: of the step along c */
-    trl_solve_method method;     /* that is used, once the system was looked at */
+    trl_solve_method method;     /* that is used, once the system was looked at, and */
+    trl_solve_method krylov;     /* where auto solves, and not directly */
     bool cycles, cycles_failed;  /* cycles of multigrid are the preconditioner; they were, and were no good */
+    bool direct_failed;          /* likewise: the direct solution was no good */
     trli_program *take_cycle;    /* d = the solution of a cycle */
     bool looked;
     bool *singular, *balanced; /* [n] constants of an unknown are in the null space; and in the adjoint's */
@@ -65,14 +70,14 @@ struct trli_solver {
 /* A Krylov method: how it is compiled for a solver, and what it does. */
 typedef struct trli_krylov_type {
     const char *words;
-    trl_err (*compile)(trli_solver *s, trli_krylov **method); /* *method is kept by the model */
+    trl_err (*compile)(trli_solver *s, trli_krylov **method); /* *method is kept by the model; OPTIONAL */
     /* Reduce norm(r) to the target by changing c, in `most` iterations at most. *broken: it cannot go on. */
     trl_err (*run)(trli_solver *s, trli_krylov *m, double target, int most, int *iterations, double *norm,
                    bool *broken);
 } trli_krylov_type;
 
 extern const trli_krylov_type trli_krylov_cg, trli_krylov_bicgstab, trli_krylov_gmres, trli_krylov_cg_cycles,
-    trli_krylov_cycles;
+    trli_krylov_cycles, trli_krylov_direct;
 
 /* ---- solve.c, solve_vectors.c ---- */
 
@@ -137,6 +142,27 @@ TRL_NODISCARD trl_err trli_multigrid_cycle(struct trli_multigrid *m, const int *
 const int *trli_multigrid_solution(const struct trli_multigrid *m);
 int trli_multigrid_levels(const struct trli_multigrid *m);
 const trl_grid *trli_multigrid_grid(const struct trli_multigrid *m, int level);
+
+/* ---- direct.c ---- */
+
+/* Why a system cannot be solved directly; NULL: its operator may be separable. */
+const char *trli_direct_missing(const trli_solver *s);
+/* The error that says so. */
+TRL_NODISCARD trl_err trli_direct_impossible(const trli_solver *s, const char *why);
+/* For a system that may be: once it is compiled. */
+TRL_NODISCARD trl_err trli_direct_create(trli_solver *s);
+void trli_direct_destroy(trli_direct **direct);
+/* Look at the operator, if it is another than last time. *why: it is not separable; or NULL. Uses the vectors d and q.
+ * Collective: yes. */
+TRL_NODISCARD trl_err trli_direct_prepare(trli_direct *direct, const char **why);
+/* Once it is prepared: the operations for each point, and what is done, in words. */
+double trli_direct_cost(const trli_direct *direct);
+const char *trli_direct_words(const trli_direct *direct);
+
+/* ---- solve_run.c ---- */
+
+/* d = 1 of an unknown, or one of two random vectors; -1: none of these. q = J d. Collective: yes. */
+TRL_NODISCARD trl_err trli_solver_try(trli_solver *s, int one, int noise);
 
 /* ---- krylov.c ---- */
 

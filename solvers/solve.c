@@ -393,6 +393,18 @@ done:
     return err;
 }
 
+/* A direct solution where it is asked for, or possible and nothing else is. */
+static trl_err choose_direct(trli_solver *s)
+{
+    const trl_solver_entry *e = &s->settings;
+    const bool asked = e->method == TRL_SOLVE_DIRECT;
+    const char *missing = trli_direct_missing(s);
+    if (!asked && !(e->method == TRL_SOLVE_AUTO && e->preconditioner == TRL_PRECONDITIONER_AUTO)) return TRL_OK;
+    if (asked && missing) return trli_direct_impossible(s, missing);
+    s->stats.no_direct = missing;
+    return missing ? TRL_OK : trli_direct_create(s);
+}
+
 /* Multigrid where it is asked for, or possible and nothing else is; else what is known of the diagonal. */
 static trl_err choose_preconditioner(trli_solver *s)
 {
@@ -400,7 +412,6 @@ static trl_err choose_preconditioner(trli_solver *s)
     const char *missing = trli_multigrid_missing(s);
     const bool asked = e->preconditioner == TRL_PRECONDITIONER_MULTIGRID || e->method == TRL_SOLVE_MULTIGRID;
     trl_err err = TRL_OK;
-    s->stats = (trl_solve_stats){.unknowns = s->ask.names, .linear = s->linear};
     if (asked && missing)
         return trl_fail(s->sim->ctx, TRL_ERR_INPUT, &e->place,
                         "there is no multigrid for '%s', because %s: use method auto and preconditioner jacobi",
@@ -410,6 +421,7 @@ static trl_err choose_preconditioner(trli_solver *s)
                         "the operator's diagonal for '%s' is not known as a formula: use preconditioner none",
                         s->ask.names);
     if (!missing && !asked) missing = trli_multigrid_unasked(s);
+    if (!missing && s->direct && s->plain) missing = "the system is solved directly";
     s->stats.no_multigrid = e->preconditioner == TRL_PRECONDITIONER_AUTO ? missing : NULL;
     if (asked || (!missing && e->preconditioner == TRL_PRECONDITIONER_AUTO)) {
         TRL_TRY(trli_multigrid_compile(s));
@@ -432,7 +444,9 @@ static trl_err compile(trli_solver *s)
         TRL_TRY(trli_solver_compile_diagonal(s));
     TRL_TRY(compile_trials(s));
     TRL_TRY(compile_moves(s));
-    TRL_TRY(choose_preconditioner(s));
+    s->stats = (trl_solve_stats){.unknowns = s->ask.names, .linear = s->linear};
+    TRL_TRY(choose_direct(s));
+    if (s->settings.method != TRL_SOLVE_DIRECT) TRL_TRY(choose_preconditioner(s));
     TRL_TRY(trli_krylov_compile(s));
 done:
     return err;
@@ -475,6 +489,7 @@ done:
 void trli_solver_destroy(trli_solver **solver)
 {
     if (*solver) trli_multigrid_destroy(&(*solver)->multigrid);
+    if (*solver) trli_direct_destroy(&(*solver)->direct);
     trli_free(*solver);
     *solver = NULL;
 }

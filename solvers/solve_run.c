@@ -20,8 +20,7 @@ static void set_trial(const trli_solver *s, const int *one, const int noise[2], 
     for (int k = 0; k < 2; ++k) trli_solver_set(s, noise[k], k == which_noise);
 }
 
-/* d = 1 of an unknown, or a random vector; q = J d. */
-static trl_err try_operator(trli_solver *s, int one, int noise)
+trl_err trli_solver_try(trli_solver *s, int one, int noise)
 {
     trl_err err = TRL_OK;
     set_trial(s, s->one, s->noise, one, noise);
@@ -46,7 +45,7 @@ static trl_err find_symmetry(trli_solver *s, double *scale, bool *symmetric)
     double product[2], size[2], length[2];
     trl_err err = TRL_OK;
     for (int k = 0; k < 2; ++k) {
-        TRL_TRY(try_operator(s, -1, k));
+        TRL_TRY(trli_solver_try(s, -1, k));
         TRL_TRY(compare(s, -1, 1 - k, &product[k]));
         size[k] = sqrt(trli_solver_scalar(s, s->qq));
         length[k] = sqrt(trli_solver_scalar(s, s->dd));
@@ -71,7 +70,7 @@ static trl_err look(trli_solver *s)
     trl_err err = TRL_OK;
     s->all_points = 0;
     for (int i = 0; i < s->ask.n; ++i) {
-        TRL_TRY(try_operator(s, i, -1));
+        TRL_TRY(trli_solver_try(s, i, -1));
         TRL_TRY(compare(s, i, -1, &product));
         s->points[i] = trli_solver_scalar(s, s->dd);
         s->all_points += s->points[i];
@@ -82,14 +81,13 @@ static trl_err look(trli_solver *s)
                          "the equation of '%s' is singular: nothing in it changes with its unknown%s", s->ask.names,
                          isnan(scale) ? ", or its coefficients are not finite" : ""));
     for (int i = 0; i < s->ask.n; ++i) {
-        TRL_TRY(try_operator(s, i, -1));
+        TRL_TRY(trli_solver_try(s, i, -1));
         TRL_TRY(compare(s, i, -1, &product));
         s->singular[i] = sqrt(trli_solver_scalar(s, s->qq)) <= rounding * scale * sqrt(s->points[i]);
         s->stats.singular |= s->singular[i];
     }
-    s->method = s->settings.method != TRL_SOLVE_AUTO ? s->settings.method
-                : symmetric                          ? TRL_SOLVE_CG
-                                                     : TRL_SOLVE_BICGSTAB;
+    s->krylov = symmetric ? TRL_SOLVE_CG : TRL_SOLVE_BICGSTAB;
+    s->method = s->settings.method != TRL_SOLVE_AUTO ? s->settings.method : s->krylov;
     if (s->settings.method == TRL_SOLVE_AUTO)
         s->stats.why = symmetric ? ", because the operator is symmetric" : ", because the operator is not symmetric";
     if (s->method == TRL_SOLVE_CG && !symmetric)
@@ -230,6 +228,38 @@ static bool doubtful(const trli_solver *s)
     return v->location != TRL_CELL || v->mask;
 }
 
+/* Of jacobi's iterations, or where the condition is not known of cycles, the operations for each point. */
+static double expected_operations(const trli_solver *s)
+{
+    const double iteration = 35, cycles = 8 * 220;
+    const double row = s->bounded ? trli_solver_largest_row(s) : 2;
+    if (!(row < 2)) return cycles;
+    const double root = sqrt(row / (2 - row)), rate = log((root + 1) / fmax(root - 1, 1e-8));
+    return fmin(cycles, iteration * ceil(log(2 / s->settings.tolerance) / rate));
+}
+
+/* *does: the system is solved directly. */
+static trl_err prepare_direct(trli_solver *s, bool *does)
+{
+    const char *why = NULL;
+    trl_err err = TRL_OK;
+    *does = false;
+    s->stats.direct = NULL;
+    if (!s->direct || s->direct_failed) return TRL_OK;
+    TRL_TRY(trli_direct_prepare(s->direct, &why));
+    const bool asked = s->settings.method == TRL_SOLVE_DIRECT;
+    if (why && asked) return trli_direct_impossible(s, why);
+    s->stats.operations = trli_direct_cost(s->direct);
+    s->stats.other_operations = expected_operations(s);
+    if (!why && !asked && s->stats.operations > s->stats.other_operations) why = "other methods cost less";
+    s->stats.no_direct = why;
+    if (why) goto done;
+    s->stats.direct = trli_direct_words(s->direct);
+    *does = true;
+done:
+    return err;
+}
+
 /* Find the diagonal, and whether cycles of multigrid pay: with jacobi, conjugate gradients take a number of iterations
  * that grows with the root of the condition, which Gershgorin's theorem bounds where rows are dominated by it. For
  * implicit diffusion the bound is 1 + 4 gamma dt times the sum of D/h^2 over the axes. */
@@ -250,16 +280,21 @@ done:
 
 static trl_err prepare(trli_solver *s)
 {
-    trl_err err = find_diagonal(s);
+    bool directly;
+    trl_err err = TRL_OK;
+    TRL_TRY(find_diagonal(s));
+    TRL_TRY(prepare_direct(s, &directly));
+    if (s->settings.method == TRL_SOLVE_AUTO && s->linear) s->method = directly ? TRL_SOLVE_DIRECT : s->krylov;
     if (s->settings.preconditioner == TRL_PRECONDITIONER_AUTO && s->settings.method == TRL_SOLVE_AUTO)
         s->cycles &= s->method == TRL_SOLVE_CG;
-    if (err == TRL_OK && s->cycles) err = trli_multigrid_prepare(s->multigrid, s->time);
+    if (s->cycles) err = trli_multigrid_prepare(s->multigrid, s->time);
+done:
     return err;
 }
 
 static const char *preconditioner_of(const trli_solver *s)
 {
-    if (s->method == TRL_SOLVE_MULTIGRID) return "none";
+    if (s->method == TRL_SOLVE_MULTIGRID || s->method == TRL_SOLVE_DIRECT) return "none";
     return s->cycles ? "multigrid" : s->inverse_value[0] < 0 ? "none" : "jacobi";
 }
 
@@ -267,8 +302,8 @@ static const char *preconditioner_of(const trli_solver *s)
 static trl_err solve_linear(trli_solver *s, double target, double *norm)
 {
     const trli_krylov_type *type = trli_krylov_of(s, s->method);
-    const bool may_give_up =
-        s->cycles && s->method != TRL_SOLVE_MULTIGRID && s->settings.preconditioner == TRL_PRECONDITIONER_AUTO;
+    const bool may_give_up = s->cycles && s->method != TRL_SOLVE_MULTIGRID && s->method != TRL_SOLVE_DIRECT &&
+                             s->settings.preconditioner == TRL_PRECONDITIONER_AUTO;
     int iterations = 0;
     bool broken = false;
     trl_err err = TRL_OK;
@@ -360,7 +395,12 @@ static trl_err linear(trli_solver *s, double target, double *norm, double refere
         TRL_TRY(solve_linear(s, 0.9 * target, &inner));
         TRL_TRY(find_residual(s, norm));
         if (*norm <= target) break;
-        if (k == LINEAR_ROUNDS || !(*norm < 0.5 * before)) return no_progress(s, *norm, target);
+        if (k < LINEAR_ROUNDS && *norm < 0.5 * before) continue;
+        if (s->method != TRL_SOLVE_DIRECT || s->settings.method != TRL_SOLVE_AUTO) return no_progress(s, *norm, target);
+        s->direct_failed = true; /* from where it came to, others go on */
+        s->stats.no_direct = "rounding errors are too large for it";
+        TRL_TRY(prepare(s));
+        k = 0;
     }
 done:
     return err;
@@ -371,8 +411,8 @@ static trl_err solve(trli_solver *s, double *mean, double *scratch)
     double norm, reference;
     trl_err err = TRL_OK;
     s->stats.last_iterations = s->stats.last_newton = 0;
-    s->cycles_failed = false;         /* anew in each solve, so that a restart takes the same way */
-    TRL_TRY(find_residual(s, &norm)); /* sets points on sides, which products may read */
+    s->cycles_failed = s->direct_failed = false; /* anew in each solve, so that a restart takes the same way */
+    TRL_TRY(find_residual(s, &norm));            /* sets points on sides, which products may read */
     if (!s->looked) TRL_TRY(look(s));
     norm = trli_solver_norm(s, trli_solver_scalar(s, s->rr));
     if (!isfinite(norm)) return not_finite(s, "at the first guess");
@@ -400,11 +440,13 @@ trl_err trli_solver_run(trli_solver *solver, trl_gidx step, double time)
 
 trl_err trli_solver_foresee(trli_solver *solver, trl_gidx step, double time)
 {
+    bool directly;
     trl_err err = TRL_OK;
     if (!solver->linear || trli_solver_reads_fields(solver)) return TRL_OK;
     solver->step = step;
     solver->time = time;
     TRL_TRY(find_diagonal(solver));
+    TRL_TRY(prepare_direct(solver, &directly));
     solver->stats.preconditioner = preconditioner_of(solver);
 done:
     return err;

@@ -14,11 +14,13 @@ extern "C" {
 #endif
 
 /* X(NAME, name, doc) */
-#define TRL_SOLVE_METHOD_LIST(X)                                                               \
-    X(AUTO, auto, "cg for a symmetric operator, else bicgstab")                                \
-    X(MULTIGRID, multigrid, "V cycles on coarser and coarser grids, with Chebyshev smoothing") \
-    X(CG, cg, "conjugate gradients (Hestenes & Stiefel 1952), for symmetric operators")        \
-    X(BICGSTAB, bicgstab, "stabilised biconjugate gradients (van der Vorst 1992)")             \
+#define TRL_SOLVE_METHOD_LIST(X)                                                                                   \
+    X(AUTO, auto, "direct where that is possible and costs less, else cg for a symmetric operator, else bicgstab") \
+    X(DIRECT, direct,                                                                                              \
+      "Fourier, sine and cosine transforms and elimination, where the operator is a sum of one along each axis")   \
+    X(MULTIGRID, multigrid, "V cycles on coarser and coarser grids, with Chebyshev smoothing")                     \
+    X(CG, cg, "conjugate gradients (Hestenes & Stiefel 1952), for symmetric operators")                            \
+    X(BICGSTAB, bicgstab, "stabilised biconjugate gradients (van der Vorst 1992)")                                 \
     X(GMRES, gmres, "generalised minimal residuals, restarted (Saad & Schultz 1986)")
 #define TRL_PRECONDITIONER_LIST(X)                                                                            \
     X(AUTO, auto,                                                                                             \
@@ -59,6 +61,10 @@ typedef struct trl_solve_stats {
     const char *method;         /* that was used last, in words */
     const char *preconditioner; /* likewise */
     const char *why;            /* the method was chosen, in words that go on from them; NULL: the deck says so */
+    const char *direct;         /* what a direct solution is made of, in words; NULL: it was none */
+    double operations;          /* of a direct solution, for each point; and */
+    double other_operations;    /* what auto expects of other methods */
+    const char *no_direct;      /* why it is none, though it might be; or NULL */
     const char *no_multigrid;   /* why the preconditioner is not multigrid, though it might be; or NULL */
     int levels;                 /* of multigrid; 0: none */
     bool linear, singular;      /* singular: constants are in the null space */

@@ -3,6 +3,9 @@
 # Part of Trellis, an expression-graph PDE solver framework.
 # ctest: timeout=300
 """Equations that are solved have the same bits, and take as many iterations, in all ways of running them."""
+import random
+
+import test_direct
 import test_solvers as t
 
 
@@ -54,6 +57,8 @@ def main():
                                               "{preconditioner: multigrid}"),
                        "gmres": t.manufactured(("dirichlet", "robin"), (11, 9), "yface", "{method: gmres}")}.items():
         same_bits(name, text)
+    same_bits("directly", test_direct.random_deck(random.Random(0), 5))
 
 
-main()
+if __name__ == "__main__":
+    main()

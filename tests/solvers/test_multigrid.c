@@ -14,6 +14,8 @@ static const char *const disc = "  p: {initial: 0, solve: \"laplacian(p) = 1\", 
 static const char *const node = "  p: {location: node, initial: 0, solve: \"laplacian(p) = 1\", solver: s, " ZERO "}\n";
 static const char *const face =
     "  p: {location: xface, initial: 0, solve: \"laplacian(p) = 1\", solver: s, " ZERO "}\n";
+static const char *const varying =
+    "  p: {location: node, initial: 0, solve: \"div((1 + x*y)*grad(p)) = 1\", solver: s, " ZERO "}\n";
 static const char *const advection =
     "  p: {initial: 0, solve: \"laplacian(p) - 5*cddx(p) + 3*cddy(p) = 1\", solver: s, " ZERO "}\n";
 static const char *const coupled = "  p: {initial: 0, solve: \"laplacian(p) - q = 1\", solver: s, " ZERO "}\n"
@@ -58,7 +60,7 @@ START_TEST(auto_leaves_hard_equations_to_jacobi)
         const char *const *equations;
         const char *preconditioner;
     } cases[] = {{&field, "jacobi"},     {&coupled, "jacobi"}, {&bratu, "jacobi"},
-                 {&advection, "jacobi"}, {&disc, "multigrid"}, {&node, "multigrid"}};
+                 {&advection, "jacobi"}, {&disc, "multigrid"}, {&varying, "multigrid"}};
     for (size_t k = 0; k < sizeof cases / sizeof *cases; ++k) {
         const trl_solve_stats *s = solve(*cases[k].equations, 24, "{}");
         ck_assert_msg(strcmp(s->preconditioner, cases[k].preconditioner) == 0, "%s has %s", *cases[k].equations,

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Direct solution as a method: for which systems there is one, what it costs, and whether it solves what it should. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "context_impl.h"
+#include "direct_impl.h"
+#include "memory_impl.h"
+
+struct trli_direct {
+    trli_solver *solver;
+    trl_loop *loop;
+    trli_line line[3];
+    trli_direct_plan plan;
+    trli_slabs *slabs;
+    bool found;      /* the plan is that of the scalars in `known` */
+    double *known;   /* [scalars of the model] what the operator was made with */
+    bool varies;     /* rows differ along an axis */
+    const char *why; /* it does not solve the system, or NULL */
+    char words[256]; /* what it does */
+};
+
+/* ---- for which systems ---- */
+
+static int long_axes(const trl_grid *grid)
+{
+    int n = 0;
+    for (int a = 0; a < grid->dim; ++a) n += grid->cells[a] > 1;
+    return n;
+}
+
+const char *trli_direct_missing(const trli_solver *s)
+{
+    const trli_variable *v = &s->sim->model->variable[s->ask.variable[0]];
+    if (s->ask.n > 1) return "several unknowns are solved for together";
+    if (!s->linear) return "the equation is not linear";
+    if (s->opaque) return "coefficients of the operator are no formulas";
+    if (s->reduces) return "the operator contains a sum or an extreme over all points";
+    for (int e = 0; e < s->sim->nequations; ++e)
+        if (s->reads[e] || s->reads_old[e]) return "coefficients of the operator are fields";
+    if (v->mask) return "points are masked";
+    for (int side = 0; side < 6; ++side)
+        if (v->boundary[side].npieces > 1) return "conditions change along a side";
+    if (long_axes(&s->sim->layout->grid) > 1 && !trli_transform_supported()) return "this build has no FFTW";
+    return NULL;
+}
+
+trl_err trli_direct_impossible(const trli_solver *s, const char *why)
+{
+    return trl_fail(s->sim->ctx, TRL_ERR_INPUT, &s->settings.place,
+                    "'%s' cannot be solved directly, because %s: use method auto or multigrid", s->ask.names, why);
+}
+
+/* ---- making ---- */
+
+trl_err trli_direct_create(trli_solver *s)
+{
+    trl_context *ctx = s->sim->ctx;
+    trl_err err = TRL_OK;
+    trli_direct *d = s->direct = trli_new(ctx, 1, sizeof *d);
+    if (!d) return trli_no_memory(ctx, NULL, "for a direct solver");
+    d->solver = s;
+    TRL_TRY(trl_loop_create(ctx, s->sim->workers, &d->loop));
+done:
+    return err;
+}
+
+void trli_direct_destroy(trli_direct **direct)
+{
+    trli_direct *d = *direct;
+    *direct = NULL;
+    if (!d) return;
+    trli_slabs_destroy(&d->slabs);
+    trli_direct_plan_destroy(&d->plan);
+    trli_lines_destroy(d->line);
+    trl_loop_destroy(&d->loop);
+    trli_free(d->known);
+    trli_free(d);
+}
+
+/* ---- what it costs ---- */
+
+/* Operations for each point: transforms there and back, or elimination. */
+double trli_direct_cost(const trli_direct *d)
+{
+    const double elimination = 10, move = 4;
+    double cost = d->plan.swept ? elimination : 2;
+    for (int a = 0; a < 3; ++a)
+        if (d->plan.axis[a].transform)
+            cost += trli_transform_operations(d->plan.axis[a].transform) / d->plan.axis[a].n + move;
+    return cost;
+}
+
+static const char *words_of(trli_transform_kind kind)
+{
+    static const char *const words[TRLI_TRANSFORMS] = {
+#define WORDS(NAME, text, eigenvalue) [TRLI_TRANSFORM_##NAME] = text,
+        TRLI_TRANSFORM_LIST(WORDS)
+#undef WORDS
+    };
+    return words[kind];
+}
+
+static void describe(trli_direct *d)
+{
+    size_t used = 0;
+    d->words[0] = '\0';
+    for (int a = 0; a < 3; ++a) {
+        const bool swept = a == d->plan.last && d->plan.swept;
+        if (d->line[a].n == 1 || used >= sizeof d->words) continue;
+        const int w = snprintf(d->words + used, sizeof d->words - used, "%s%s along %c", used ? ", " : "",
+                               swept ? "elimination" : words_of(d->plan.axis[a].kind), "xyz"[a]);
+        used += (size_t)w;
+    }
+}
+
+const char *trli_direct_words(const trli_direct *d)
+{
+    return d->words;
+}
+
+/* ---- whether it solves ---- */
+
+/* Whether the field `to` has what a product with the operator was made of, up to a constant if constants are in its
+ * null space. */
+static trl_err compare(const trli_direct *d, int from, int to, bool *same)
+{
+    /* Rows that are not looked at may differ a little; what rounding errors leave is found in a few rounds. */
+    const double enough = d->varies ? 1e-3 : 1e-9;
+    const trl_simulation *sim = d->solver->sim;
+    double most[3] = {-INFINITY, -INFINITY, 0}; /* of the difference, of its negative, and of what is wanted */
+    trl_err err = TRL_OK;
+    TRL_TRY(trl_context_agree(sim->ctx, trli_frame_fetch(sim->frame, from)));
+    for (int p = 0; p < sim->layout->nlocal; ++p) {
+        const trl_array a = trli_frame_array(sim->frame, from, p, 0), b = trli_frame_array(sim->frame, to, p, 0);
+        for (trl_lidx k = a.owned.lo[2]; k < a.owned.hi[2]; ++k)
+            for (trl_lidx j = a.owned.lo[1]; j < a.owned.hi[1]; ++j)
+                for (trl_lidx i = a.owned.lo[0]; i < a.owned.hi[0]; ++i) {
+                    const double wanted = ((double *)a.at)[trl_array_offset(&a, i, j, k)];
+                    const double is = ((double *)b.at)[trl_array_offset(&b, i, j, k)];
+                    if (wanted == 0 && is == 0) continue; /* no unknown */
+                    most[0] = isnan(is) ? INFINITY : fmax(most[0], is - wanted);
+                    most[1] = fmax(most[1], wanted - is);
+                    most[2] = fmax(most[2], fabs(wanted));
+                }
+    }
+    TRL_TRY(trli_allreduce(sim->ctx, most, 3, MPI_DOUBLE, MPI_MAX));
+    const double error = d->plan.singular ? (most[0] + most[1]) / 2 : fmax(most[0], most[1]);
+    *same = error <= enough * most[2];
+done:
+    return err;
+}
+
+static trl_err make_plan(trli_direct *d)
+{
+    trli_solver *s = d->solver;
+    trl_context *ctx = s->sim->ctx;
+    bool same = false;
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_lines_find(s, d->varies, d->line));
+    trli_direct_plan_destroy(&d->plan);
+    TRL_TRY(trl_context_agree(ctx, trli_direct_plan_create(ctx, d->line, -1, s->singular[0], &d->plan, &d->why)));
+    if (d->why) goto done;
+    trli_slabs_destroy(&d->slabs);
+    TRL_TRY(trl_context_agree(ctx, trli_slabs_create(s, d->line, d->plan.last, d->loop, &d->slabs)));
+    TRL_TRY(trli_solver_try(s, -1, 0));
+    TRL_TRY(trli_slabs_solve(d->slabs, &d->plan, s->q.now[0], s->d.next[0], false));
+    TRL_TRY(compare(d, s->d.now[0], s->d.next[0], &same));
+    if (!same) d->why = "the operator is not a sum of one along each axis that reads the nearest points alone";
+    describe(d);
+done:
+    return err;
+}
+
+/* Whether a scalar that the product reads is another than last time. */
+static bool changed(trli_direct *d)
+{
+    const trl_simulation *sim = d->solver->sim;
+    const trli_program *apply = d->solver->apply;
+    bool any = !d->found;
+    for (int k = 0; k < apply->nsteps; ++k) {
+        const trli_reads *reads = &apply->plan->step[k].reads;
+        const trli_step_kind kind = apply->step[k].kind;
+        const bool counts = kind == TRLI_STEP_KERNEL || kind == TRLI_STEP_FILL || kind == TRLI_STEP_PLANES;
+        for (int r = 0; apply->plan->step[k].live && counts && r < reads->nscalars; ++r) {
+            const double now = sim->frame->scalar[reads->scalar[r]];
+            any |= d->known[reads->scalar[r]] != now;
+            d->known[reads->scalar[r]] = now;
+        }
+    }
+    return any;
+}
+
+trl_err trli_direct_prepare(trli_direct *d, const char **why)
+{
+    trli_solver *s = d->solver;
+    trl_err err = TRL_OK;
+    if (!d->known) {
+        d->known = trli_new(s->sim->ctx, (size_t)s->sim->model->nscalars + 1, sizeof *d->known);
+        err = d->known ? trli_lines_create(s, d->line) : trli_no_memory(s->sim->ctx, NULL, "for a direct solver");
+        TRL_TRY(trl_context_agree(s->sim->ctx, err));
+    }
+    if (!changed(d)) goto done;
+    d->found = false;
+    TRL_TRY(make_plan(d));
+    if (d->why && !d->varies) {
+        d->varies = true;
+        TRL_TRY(make_plan(d));
+    }
+    d->found = true;
+done:
+    *why = d->why;
+    return err;
+}
+
+/* ---- as a method ---- */
+
+/* The residual is not known afterwards: the caller computes it, and solves again for what is left. */
+static trl_err direct_run(trli_solver *s, trli_krylov *method, double target, int most, int *iterations, double *norm,
+                          bool *broken)
+{
+    (void)method, (void)target, (void)most, (void)broken;
+    *norm = 0;
+    *iterations = 1;
+    return trli_slabs_solve(s->direct->slabs, &s->direct->plan, s->r.now[0], s->c.now[0], true);
+}
+
+const trli_krylov_type trli_krylov_direct = {.words = "direct", .run = direct_run};

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Direct solutions of separable systems: the operator is a sum of tridiagonal ones along the axes. Along all axes but
+ * one its eigenvectors are sines and cosines, and that one has a tridiagonal system for each product of these (Buzbee,
+ * Golub & Nielson 1970), or is transformed too. */
+#ifndef TRLI_DIRECT_IMPL_H
+#define TRLI_DIRECT_IMPL_H
+
+#include <trl_loop.h>
+
+#include "krylov_impl.h"
+#include "transform_impl.h"
+
+/* ---- direct_operator.c ---- */
+
+/* What the operator does along an axis: rows of a tridiagonal matrix, which goes around on a periodic one. Other axes
+ * are at the base point, whose entry on the diagonal is part of that of each axis. */
+typedef struct trli_line {
+    int n, first; /* points that are unknown; index of the first among all */
+    int base;
+    bool periodic;
+    double *lower, *diagonal, *upper; /* [n]; of two points on a periodic axis lower and upper share one entry */
+} trli_line;
+
+TRL_NODISCARD trl_err trli_lines_create(const trli_solver *s, trli_line line[3]);
+void trli_lines_destroy(trli_line line[3]);
+/* Find the rows by products with a few vectors. all: rows may differ inside. Uses the vectors d and q.
+ * Collective: yes. */
+TRL_NODISCARD trl_err trli_lines_find(trli_solver *s, bool all, trli_line line[3]);
+
+/* ---- direct_plan.c ---- */
+
+/* How a separable system is solved. */
+typedef struct trli_direct_plan {
+    struct {
+        int n;
+        trli_transform_kind kind;
+        trli_transform *transform; /* NULL: one point, or swept */
+        double *value;             /* [n] eigenvalues, less what all of them have in common */
+    } axis[3];
+    int last;                       /* the axis that comes last */
+    bool swept;                     /* its systems are solved by elimination; else it is transformed */
+    double *lower, *middle, *upper; /* [n] swept: rows, to which the other axes' eigenvalues are added */
+    double centre;                  /* not swept: what all eigenvalues have in common */
+    bool singular;                  /* the first of all eigenvalues is zero */
+    double scale;                   /* what transforms there and back leave to be done */
+} trli_direct_plan;
+
+/* *why: it cannot be solved so; else NULL. wanted: the axis to be swept, or -1. */
+TRL_NODISCARD trl_err trli_direct_plan_create(trl_context *ctx, const trli_line line[3], int wanted, bool singular,
+                                              trli_direct_plan *plan, const char **why);
+void trli_direct_plan_destroy(trli_direct_plan *plan);
+
+/* ---- shuffle.c ---- */
+
+/* A box of points in an array of a rank; indices of the unknown points of the grid. */
+typedef struct trli_shuffle_part {
+    int rank, array;
+    int lo[3], hi[3];
+} trli_shuffle_part;
+
+/* Where the values of an array are; at: of point (0,0,0). */
+typedef struct trli_view {
+    double *at;
+    ptrdiff_t stride[3];
+} trli_view;
+
+/* Values on their way from one set of boxes over all ranks to another, or back. */
+typedef struct trli_shuffle trli_shuffle;
+TRL_NODISCARD trl_err trli_shuffle_create(trl_context *ctx, int nfrom, const trli_shuffle_part *from, int nto,
+                                          const trli_shuffle_part *to, trli_shuffle **shuffle);
+void trli_shuffle_destroy(trli_shuffle **shuffle);
+/* from, to: by array. back: from `to`. add: to what is there. Collective: yes, on several ranks. */
+TRL_NODISCARD trl_err trli_shuffle_run(trli_shuffle *shuffle, bool back, bool add, const trli_view *from,
+                                       const trli_view *to, trl_loop *loop);
+
+/* ---- slabs.c ---- */
+
+/* The grid in two distributions over the ranks: planes across the last axis, and all of its lines. */
+typedef struct trli_slabs trli_slabs;
+TRL_NODISCARD trl_err trli_slabs_create(const trli_solver *s, const trli_line line[3], int last, trl_loop *loop,
+                                        trli_slabs **slabs);
+void trli_slabs_destroy(trli_slabs **slabs);
+/* Solve for the right-hand side in the field `from`; the solution is written to the field `to`, or added to it.
+ * Collective: yes. */
+TRL_NODISCARD trl_err trli_slabs_solve(trli_slabs *slabs, const trli_direct_plan *plan, int from, int to, bool add);
+
+#endif

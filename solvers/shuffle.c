@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Values move between two sets of boxes that each cover the grid. What two boxes have in common goes from one to the
+ * other: by a copy within a rank, else in one message for each pair of ranks. */
+#include <string.h>
+
+#include "context_impl.h"
+#include "direct_impl.h"
+#include "memory_impl.h"
+
+/* What two boxes have in common. */
+typedef struct common {
+    int array[2]; /* before, after */
+    int lo[3], hi[3];
+    ptrdiff_t at; /* in the buffer of messages */
+} common;
+
+/* Parts to be sent to or received from other ranks, by rank. */
+typedef struct traffic {
+    common *part;
+    int n;
+    int *count, *begin; /* [ranks] values */
+    ptrdiff_t values;
+    double *buffer;
+} traffic;
+
+struct trli_shuffle {
+    trl_context *ctx;
+    common *own; /* parts that stay on this rank */
+    int nown;
+    traffic away[2]; /* to others, from others; the other way around on the way back */
+};
+
+static bool find_common(const trli_shuffle_part *a, const trli_shuffle_part *b, common *c)
+{
+    *c = (common){.array = {a->array, b->array}};
+    for (int k = 0; k < 3; ++k) {
+        c->lo[k] = a->lo[k] > b->lo[k] ? a->lo[k] : b->lo[k];
+        c->hi[k] = a->hi[k] < b->hi[k] ? a->hi[k] : b->hi[k];
+        if (c->lo[k] >= c->hi[k]) return false;
+    }
+    return true;
+}
+
+static ptrdiff_t points_in(const common *c)
+{
+    ptrdiff_t n = 1;
+    for (int k = 0; k < 3; ++k) n *= c->hi[k] - c->lo[k];
+    return n;
+}
+
+/* Add what boxes on this rank have in common with those on another. Both ranks list it in the same order. */
+static trl_err add_parts(trli_shuffle *s, int nfrom, const trli_shuffle_part *from, int nto,
+                         const trli_shuffle_part *to, int source, int target, common **list, int *n, int *capacity,
+                         ptrdiff_t *values)
+{
+    common c;
+    for (int i = 0; i < nfrom; ++i)
+        for (int j = 0; j < nto && from[i].rank == source; ++j) {
+            if (to[j].rank != target || !find_common(&from[i], &to[j], &c)) continue;
+            if (!trli_make_room(s->ctx, list, *n, 1, capacity, sizeof **list))
+                return trli_no_memory(s->ctx, NULL, "for a direct solver");
+            c.at = *values;
+            *values += points_in(&c);
+            (*list)[(*n)++] = c;
+        }
+    return TRL_OK;
+}
+
+static trl_err find_traffic(trli_shuffle *s, int nfrom, const trli_shuffle_part *from, int nto,
+                            const trli_shuffle_part *to, int side)
+{
+    const int me = trl_context_rank(s->ctx), ranks = trl_context_ranks(s->ctx);
+    traffic *t = &s->away[side];
+    int capacity = 0;
+    void *memory = NULL;
+    trl_err err = TRL_OK;
+    t->count = trli_new(s->ctx, 2 * (size_t)ranks, sizeof *t->count);
+    if (!t->count) return trli_no_memory(s->ctx, NULL, "for a direct solver");
+    t->begin = t->count + ranks;
+    for (int other = 0; other < ranks; ++other) {
+        t->begin[other] = (int)t->values;
+        if (other != me)
+            TRL_TRY(add_parts(s, nfrom, from, nto, to, side ? other : me, side ? me : other, &t->part, &t->n, &capacity,
+                              &t->values));
+        if (t->values > INT32_MAX)
+            TRL_TRY(trl_fail(s->ctx, TRL_ERR_INPUT, NULL,
+                             "a direct solver cannot move %td values of one rank: use more ranks", t->values));
+        t->count[other] = (int)t->values - t->begin[other];
+    }
+    TRL_TRY(trl_memory_alloc(s->ctx, (size_t)(t->values + 1) * sizeof(double), "messages of a direct solver", &memory));
+    t->buffer = memory;
+done:
+    return err;
+}
+
+trl_err trli_shuffle_create(trl_context *ctx, int nfrom, const trli_shuffle_part *from, int nto,
+                            const trli_shuffle_part *to, trli_shuffle **shuffle)
+{
+    const int me = trl_context_rank(ctx);
+    int capacity = 0;
+    ptrdiff_t values = 0;
+    trl_err err = TRL_OK;
+    trli_shuffle *s = *shuffle = trli_new(ctx, 1, sizeof *s);
+    if (!s) return trli_no_memory(ctx, NULL, "for a direct solver");
+    s->ctx = ctx;
+    TRL_TRY(add_parts(s, nfrom, from, nto, to, me, me, &s->own, &s->nown, &capacity, &values));
+    for (int side = 0; side < 2 && trl_context_ranks(ctx) > 1; ++side)
+        TRL_TRY(find_traffic(s, nfrom, from, nto, to, side));
+done:
+    return err;
+}
+
+void trli_shuffle_destroy(trli_shuffle **shuffle)
+{
+    trli_shuffle *s = *shuffle;
+    *shuffle = NULL;
+    if (!s) return;
+    for (int side = 0; side < 2; ++side) {
+        void *memory = s->away[side].buffer;
+        trl_memory_free(s->ctx, &memory);
+        trli_free(s->away[side].part);
+        trli_free(s->away[side].count);
+    }
+    trli_free(s->own);
+    trli_free(s);
+}
+
+/* ---- copies ---- */
+
+typedef struct copying {
+    const common *part;
+    trli_view from, to;
+    bool add;
+} copying;
+
+static void move_row(double *restrict to, const double *restrict from, int n, bool add)
+{
+    if (!add)
+        memcpy(to, from, (size_t)n * sizeof *to);
+    else
+        for (int i = 0; i < n; ++i) to[i] += from[i];
+}
+
+static trl_err copy_rows(void *data, int chunk, int chunks, int worker)
+{
+    const copying *c = data;
+    const int *lo = c->part->lo, *hi = c->part->hi, ny = hi[1] - lo[1], n = hi[0] - lo[0];
+    const int64_t rows = (int64_t)ny * (hi[2] - lo[2]);
+    (void)worker;
+    for (int64_t row = rows * chunk / chunks; row < rows * (chunk + 1) / chunks; ++row) {
+        const ptrdiff_t j = lo[1] + row % ny, k = lo[2] + row / ny;
+        move_row(c->to.at + lo[0] + j * c->to.stride[1] + k * c->to.stride[2],
+                 c->from.at + lo[0] + j * c->from.stride[1] + k * c->from.stride[2], n, c->add);
+    }
+    return TRL_OK;
+}
+
+static trl_err copy_part(const common *part, const trli_view *from, const trli_view *to, bool add, trl_loop *loop)
+{
+    copying c = {.part = part, .from = *from, .to = *to, .add = add};
+    const int64_t rows = (int64_t)(part->hi[1] - part->lo[1]) * (part->hi[2] - part->lo[2]);
+    const int most = 4 * trl_loop_workers(loop);
+    return trl_loop_run(loop, rows < most ? (int)rows : most, copy_rows, &c);
+}
+
+/* A part lies in the buffer of messages without gaps. */
+static trli_view in_buffer(const traffic *t, const common *c)
+{
+    trli_view v = {.stride = {1, c->hi[0] - c->lo[0], 0}};
+    v.stride[2] = v.stride[1] * (c->hi[1] - c->lo[1]);
+    v.at = t->buffer + c->at - c->lo[0] - c->lo[1] * v.stride[1] - c->lo[2] * v.stride[2];
+    return v;
+}
+
+trl_err trli_shuffle_run(trli_shuffle *s, bool back, bool add, const trli_view *from, const trli_view *to,
+                         trl_loop *loop)
+{
+    const traffic *out = &s->away[back], *in = &s->away[!back];
+    trl_err err = TRL_OK;
+    for (int i = 0; i < out->n; ++i) {
+        const trli_view buffer = in_buffer(out, &out->part[i]);
+        TRL_TRY(copy_part(&out->part[i], &from[out->part[i].array[back]], &buffer, false, loop));
+    }
+    for (int i = 0; i < s->nown; ++i)
+        TRL_TRY(copy_part(&s->own[i], &from[s->own[i].array[back]], &to[s->own[i].array[!back]], add, loop));
+    if (out->count)
+        TRL_TRY(
+            trli_alltoallv(s->ctx, out->buffer, out->count, out->begin, in->buffer, in->count, in->begin, MPI_DOUBLE));
+    for (int i = 0; i < in->n; ++i) {
+        const trli_view buffer = in_buffer(in, &in->part[i]);
+        TRL_TRY(copy_part(&in->part[i], &buffer, &to[in->part[i].array[!back]], add, loop));
+    }
+done:
+    return err;
+}

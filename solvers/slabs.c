@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Solving in two distributions: a rank has planes across the last axis, whose lines along the other axes it transforms,
+ * and then, after an exchange, whole lines along the last. Each line is worked on as a whole, by one thread. */
+#include <string.h>
+
+#include "context_impl.h"
+#include "direct_impl.h"
+#include "memory_impl.h"
+#include "spatialops_impl.h"
+
+/* A box of values of this rank; rows begin at cache lines and are filled up to whole ones. */
+typedef struct slab {
+    int lo[3], n[3];
+    void *memory;
+    trli_view view;  /* of the grid's indices */
+    trli_view local; /* of the box's own */
+} slab;
+
+struct trli_slabs {
+    trl_context *ctx;
+    const trl_simulation *sim;
+    trl_loop *loop;
+    int last, first[3];
+    bool direct;                    /* the planes are the only patch: residual and solution are moved on the way */
+    slab planes, lines;             /* on one rank lines are in planes, too */
+    trli_shuffle *outside, *inside; /* from patches to planes; from planes to lines; NULL: not needed */
+    trli_view *residual, *solution; /* [local patches] */
+    double **scratch;               /* [workers] */
+    void *scratch_memory;
+    const trli_direct_plan *plan; /* of the present run */
+    bool back, add;
+};
+
+/* ---- who has what ---- */
+
+static void cut(int n, int ranks, int rank, int *lo, int *hi)
+{
+    const int parts = n < ranks ? n : ranks;
+    *lo = *hi = 0;
+    if (rank >= parts) return;
+    *lo = (int)trli_cut_first(n, parts, rank);
+    *hi = (int)trli_cut_first(n, parts, rank + 1);
+}
+
+/* Boxes that are cut along one axis into a part for each rank; axis < 0: the first rank has it all. */
+static void cut_grid(const trli_line line[3], int axis, int ranks, trli_shuffle_part *part)
+{
+    for (int r = 0; r < ranks; ++r) {
+        part[r] = (trli_shuffle_part){.rank = r};
+        for (int a = 0; a < 3; ++a) part[r].hi[a] = axis >= 0 || r == 0 ? line[a].n : 0;
+        if (axis >= 0) cut(line[axis].n, ranks, r, &part[r].lo[axis], &part[r].hi[axis]);
+    }
+}
+
+static void patch_parts(const trl_layout *layout, trl_location location, const trli_line line[3],
+                        trli_shuffle_part *part)
+{
+    for (int p = 0; p < layout->npatches; ++p) {
+        const trl_patch *patch = &layout->patch[p];
+        const trl_box box = trl_patch_owned(layout, patch, location);
+        part[p] = (trli_shuffle_part){.rank = patch->rank};
+        for (int a = 0; a < 3; ++a) {
+            const int shift = (int)patch->first[a] - line[a].first;
+            part[p].lo[a] = box.lo[a] + shift > 0 ? box.lo[a] + shift : 0;
+            part[p].hi[a] = box.hi[a] + shift < line[a].n ? box.hi[a] + shift : line[a].n;
+        }
+    }
+    for (int i = 0; i < layout->nlocal; ++i) part[layout->local[i]].array = i;
+}
+
+/* Rows of an odd number of cache lines: planes and lines do not fall on the same places of the caches. */
+static trl_err make_slab(trl_context *ctx, const trli_shuffle_part *part, slab *s)
+{
+    size_t values;
+    trl_err err = TRL_OK;
+    for (int a = 0; a < 3; ++a) {
+        s->lo[a] = part->lo[a];
+        s->n[a] = part->hi[a] - part->lo[a];
+    }
+    const ptrdiff_t row = ((s->n[0] + TRLI_LANES - 1) / TRLI_LANES) | 1;
+    s->local.stride[0] = 1;
+    s->local.stride[1] = row * TRLI_LANES;
+    s->local.stride[2] = s->local.stride[1] * (s->n[1] | 1);
+    values = (size_t)(s->local.stride[2] * s->n[2]);
+    TRL_TRY(trl_memory_alloc(ctx, (values + TRLI_LANES) * sizeof(double), "a direct solver", &s->memory));
+    memset(s->memory, 0, (values + TRLI_LANES) * sizeof(double));
+    s->local.at = s->memory;
+    s->view = s->local;
+    for (int a = 0; a < 3; ++a) s->view.at -= s->lo[a] * s->view.stride[a];
+done:
+    return err;
+}
+
+/* The slowest axis beside the last one; -1: there is none. */
+static int other_axis(const trli_line line[3], int last)
+{
+    for (int a = 2; a >= 0; --a)
+        if (a != last && line[a].n > 1) return a;
+    return -1;
+}
+
+static trl_err make_distributions(trli_slabs *w, const trli_solver *s, const trli_line line[3])
+{
+    const trl_layout *layout = s->sim->layout;
+    const int ranks = trl_context_ranks(w->ctx), me = trl_context_rank(w->ctx);
+    const trl_location location = s->sim->model->variable[s->ask.variable[0]].location;
+    trli_shuffle_part *patches = trli_new(w->ctx, (size_t)layout->npatches, sizeof *patches);
+    trli_shuffle_part *planes = trli_new(w->ctx, (size_t)ranks, sizeof *planes);
+    trli_shuffle_part *lines = trli_new(w->ctx, (size_t)ranks, sizeof *lines);
+    trl_err err = TRL_OK;
+    if (!patches || !planes || !lines) TRL_TRY(trli_no_memory(w->ctx, NULL, "for a direct solver"));
+    patch_parts(layout, location, line, patches);
+    cut_grid(line, w->last, ranks, planes);
+    cut_grid(line, other_axis(line, w->last), ranks, lines);
+    w->direct = layout->npatches == 1;
+    TRL_TRY(make_slab(w->ctx, &planes[me], &w->planes));
+    if (!w->direct) TRL_TRY(trli_shuffle_create(w->ctx, layout->npatches, patches, ranks, planes, &w->outside));
+    if (ranks == 1) goto done;
+    TRL_TRY(make_slab(w->ctx, &lines[me], &w->lines));
+    TRL_TRY(trli_shuffle_create(w->ctx, ranks, planes, ranks, lines, &w->inside));
+done:
+    trli_free(patches);
+    trli_free(planes);
+    trli_free(lines);
+    return err;
+}
+
+trl_err trli_slabs_create(const trli_solver *s, const trli_line line[3], int last, trl_loop *loop, trli_slabs **slabs)
+{
+    trl_context *ctx = s->sim->ctx;
+    const size_t workers = (size_t)trl_loop_workers(loop), local = (size_t)s->sim->layout->nlocal;
+    size_t longest = 1;
+    trl_err err = TRL_OK;
+    trli_slabs *w = *slabs = trli_new(ctx, 1, sizeof *w);
+    if (!w) return trli_no_memory(ctx, NULL, "for a direct solver");
+    w->ctx = ctx;
+    w->sim = s->sim;
+    w->loop = loop;
+    w->last = last;
+    for (int a = 0; a < 3; ++a) {
+        w->first[a] = line[a].first;
+        if ((size_t)line[a].n > longest) longest = (size_t)line[a].n;
+    }
+    w->residual = trli_new(ctx, local, sizeof *w->residual);
+    w->solution = trli_new(ctx, local, sizeof *w->solution);
+    w->scratch = trli_new(ctx, workers, sizeof *w->scratch);
+    if (!w->residual || !w->solution || !w->scratch) TRL_TRY(trli_no_memory(ctx, NULL, "for a direct solver"));
+    const size_t values = 2 * TRLI_LANES * longest; /* lines, and what elimination keeps of them */
+    TRL_TRY(trl_memory_alloc(ctx, workers * values * sizeof(double), "a direct solver", &w->scratch_memory));
+    for (size_t k = 0; k < workers; ++k) w->scratch[k] = (double *)w->scratch_memory + k * values;
+    TRL_TRY(make_distributions(w, s, line));
+done:
+    return err;
+}
+
+void trli_slabs_destroy(trli_slabs **slabs)
+{
+    trli_slabs *w = *slabs;
+    *slabs = NULL;
+    if (!w) return;
+    trli_shuffle_destroy(&w->outside);
+    trli_shuffle_destroy(&w->inside);
+    trl_memory_free(w->ctx, &w->planes.memory);
+    trl_memory_free(w->ctx, &w->lines.memory);
+    trl_memory_free(w->ctx, &w->scratch_memory);
+    trli_free(w->residual);
+    trli_free(w->solution);
+    trli_free(w->scratch);
+    trli_free(w);
+}
+
+/* ---- lines beside one another ---- */
+
+/* TRLI_LANES lines along an axis other than x, whose points lie in a cache line each. */
+static void gather(const double *from, ptrdiff_t stride, int n, double *to)
+{
+    for (int i = 0; i < n; ++i) memcpy(to + (ptrdiff_t)i * TRLI_LANES, from + i * stride, TRLI_LANES * sizeof *to);
+}
+
+static void scatter(const double *from, ptrdiff_t stride, int n, double *to)
+{
+    for (int i = 0; i < n; ++i) memcpy(to + i * stride, from + (ptrdiff_t)i * TRLI_LANES, TRLI_LANES * sizeof *to);
+}
+
+/* Lines along x, fewer at an end: the others are zero. */
+static void gather_rows(double *const *row, int lanes, int n, double *to)
+{
+    for (int i = 0; i < n; ++i)
+        for (int l = 0; l < TRLI_LANES; ++l) to[(ptrdiff_t)i * TRLI_LANES + l] = l < lanes ? row[l][i] : 0;
+}
+
+static void scatter_rows(const double *from, int lanes, int n, double *const *row)
+{
+    for (int i = 0; i < n; ++i)
+        for (int l = 0; l < lanes; ++l) row[l][i] = from[(ptrdiff_t)i * TRLI_LANES + l];
+}
+
+/* ---- planes ---- */
+
+static int groups_of(int n)
+{
+    return (n + TRLI_LANES - 1) / TRLI_LANES;
+}
+
+/* Transform lines along an axis; box: local, with all of that axis. */
+static void transform_box(const trli_slabs *w, const int lo[3], const int hi[3], int axis, bool back, double *scratch)
+{
+    const trli_transform *t = w->plan->axis[axis].transform;
+    const trli_view *v = &w->planes.local;
+    const int n = w->planes.n[axis], other = axis == 1 ? 2 : 1;
+    if (!t) return;
+    if (axis == 0) {
+        for (int k = lo[2]; k < hi[2]; ++k)
+            for (int j = lo[1]; j < hi[1]; ++j)
+                trli_transform_line(t, back, v->at + j * v->stride[1] + k * v->stride[2]);
+        return;
+    }
+    for (int o = lo[other]; o < hi[other]; ++o)
+        for (int i = lo[0]; i < hi[0]; i += TRLI_LANES) {
+            double *at = v->at + i + o * v->stride[other];
+            gather(at, v->stride[axis], n, scratch);
+            trli_transform_lines(t, back, scratch);
+            scatter(scratch, v->stride[axis], n, at);
+        }
+}
+
+static void move_rows(const trli_slabs *w, const int lo[3], const int hi[3], bool back)
+{
+    const trli_view *v = &w->planes.local, *r = w->residual, *c = w->solution;
+    const int n = hi[0] - lo[0];
+    for (int k = lo[2]; k < hi[2]; ++k)
+        for (int j = lo[1]; j < hi[1]; ++j) {
+            double *restrict row = v->at + lo[0] + j * v->stride[1] + k * v->stride[2];
+            if (!back) {
+                memcpy(row, r->at + lo[0] + j * r->stride[1] + k * r->stride[2], (size_t)n * sizeof *row);
+                continue;
+            }
+            double *restrict to = c->at + lo[0] + j * c->stride[1] + k * c->stride[2];
+            for (int i = 0; i < n; ++i) to[i] = w->add ? to[i] + row[i] : row[i];
+        }
+}
+
+/* Chunks are planes across the last axis; across x as many as fit in a cache line. */
+static trl_err transform_planes(void *data, int chunk, int chunks, int worker)
+{
+    const trli_slabs *w = data;
+    const int step = w->last == 0 ? TRLI_LANES : 1, n = w->planes.n[w->last], count = (n + step - 1) / step;
+    const int begin = (int)((int64_t)count * chunk / chunks) * step;
+    const int end = (int)((int64_t)count * (chunk + 1) / chunks) * step;
+    for (int k = begin; k < end && k < n; k += step) {
+        int lo[3] = {0}, hi[3] = {w->planes.n[0], w->planes.n[1], w->planes.n[2]};
+        lo[w->last] = k;
+        hi[w->last] = k + step < n ? k + step : n;
+        if (w->direct && !w->back) move_rows(w, lo, hi, false);
+        for (int i = 0; i < 3; ++i) {
+            const int axis = w->back ? 2 - i : i;
+            if (axis != w->last) transform_box(w, lo, hi, axis, w->back, w->scratch[worker]);
+        }
+        if (w->direct && w->back) move_rows(w, lo, hi, true);
+    }
+    return TRL_OK;
+}
+
+/* ---- lines along the last axis ---- */
+
+/* Gaussian elimination (Thomas 1949); lambda: what stands on the diagonal beside the rows' own. null: that of the first
+ * line makes the rows dependent. */
+static void eliminate(const trli_direct_plan *p, const double *lambda, bool null, double *restrict f,
+                      double *restrict above)
+{
+    const int n = p->axis[p->last].n;
+    double before[TRLI_LANES] = {0}, f_before[TRLI_LANES] = {0};
+    for (int i = 0; i < n; ++i) {
+        const double lower = p->lower[i], middle = p->middle[i], upper = p->upper[i];
+        double *restrict fi = f + (ptrdiff_t)i * TRLI_LANES, *restrict ai = above + (ptrdiff_t)i * TRLI_LANES;
+        for (int l = 0; l < TRLI_LANES; ++l) {
+            double inverse = 1 / (middle + lambda[l] - lower * before[l]);
+            if (null && i == n - 1 && lambda[l] == lambda[0]) inverse = 0; /* this row follows from the others */
+            before[l] = ai[l] = upper * inverse;
+            f_before[l] = fi[l] = (fi[l] * p->scale - lower * f_before[l]) * inverse;
+        }
+    }
+    for (int i = n - 2; i >= 0; --i) {
+        double *restrict fi = f + (ptrdiff_t)i * TRLI_LANES;
+        for (int l = 0; l < TRLI_LANES; ++l) fi[l] -= above[(ptrdiff_t)i * TRLI_LANES + l] * fi[l + TRLI_LANES];
+    }
+}
+
+/* Divide by eigenvalues, between transforms. */
+static void divide(const trli_direct_plan *p, const double *lambda, bool null, double *f)
+{
+    const double *value = p->axis[p->last].value;
+    const trli_transform *t = p->axis[p->last].transform;
+    if (t) trli_transform_lines(t, false, f);
+    for (int i = 0; i < p->axis[p->last].n; ++i)
+        for (int l = 0; l < TRLI_LANES; ++l) {
+            double *at = &f[(ptrdiff_t)i * TRLI_LANES + l];
+            *at = null && i == 0 && lambda[l] == lambda[0]
+                      ? 0
+                      : *at * p->scale / (p->centre + (value ? value[i] : 0) + lambda[l]);
+        }
+    if (t) trli_transform_lines(t, true, f);
+}
+
+static double eigenvalue_of(const trli_direct_plan *p, int axis, int i)
+{
+    return p->axis[axis].value ? p->axis[axis].value[i] : 0;
+}
+
+/* One group of lines: `lanes` of them beginning at (i, j, k), whose next is one further along `across`. */
+static void solve_group(const trli_slabs *w, const slab *s, const int at[3], int across, int lanes, double *scratch)
+{
+    const trli_direct_plan *p = w->plan;
+    const trli_view *v = &s->local;
+    const int last = w->last, n = p->axis[last].n, rest = 3 - last - across;
+    double lambda[TRLI_LANES], *row[TRLI_LANES] = {0};
+    double *first = v->at + at[0] * v->stride[0] + at[1] * v->stride[1] + at[2] * v->stride[2];
+    for (int l = 0; l < TRLI_LANES; ++l) {
+        const int k = at[across] + s->lo[across] + (l < lanes ? l : 0);
+        lambda[l] = eigenvalue_of(p, across, k) + eigenvalue_of(p, rest, at[rest] + s->lo[rest]);
+        row[l] = first + (l < lanes ? l : 0) * v->stride[across];
+    }
+    const bool null = p->singular && at[across] + s->lo[across] == 0 && at[rest] + s->lo[rest] == 0;
+    if (last == 0)
+        gather_rows(row, lanes, n, scratch);
+    else
+        gather(first, v->stride[last], n, scratch);
+    if (p->swept)
+        eliminate(p, lambda, null, scratch, scratch + (ptrdiff_t)n * TRLI_LANES);
+    else
+        divide(p, lambda, null, scratch);
+    if (last == 0)
+        scatter_rows(scratch, lanes, n, row);
+    else
+        scatter(scratch, v->stride[last], n, first);
+}
+
+/* Chunks are groups of lines. */
+static trl_err solve_lines(void *data, int chunk, int chunks, int worker)
+{
+    const trli_slabs *w = data;
+    const slab *s = w->inside ? &w->lines : &w->planes;
+    const int across = w->last == 0 ? 1 : 0, rest = 3 - w->last - across, groups = groups_of(s->n[across]);
+    const int64_t count = (int64_t)groups * s->n[rest];
+    for (int64_t g = count * chunk / chunks; g < count * (chunk + 1) / chunks; ++g) {
+        int at[3] = {0};
+        at[across] = (int)(g % groups) * TRLI_LANES;
+        at[rest] = (int)(g / groups);
+        const int left = s->n[across] - at[across];
+        solve_group(w, s, at, across, left < TRLI_LANES ? left : TRLI_LANES, w->scratch[worker]);
+    }
+    return TRL_OK;
+}
+
+/* ---- a run ---- */
+
+static bool empty(const slab *s)
+{
+    return s->n[0] < 1 || s->n[1] < 1 || s->n[2] < 1;
+}
+
+static trl_err run(trli_slabs *w, const slab *s, trl_loop_fn work)
+{
+    enum { CHUNKS = 8 /* for each worker */ };
+    return empty(s) ? TRL_OK : trl_loop_run(w->loop, CHUNKS * trl_loop_workers(w->loop), work, w);
+}
+
+static trli_view view_of(const trli_slabs *w, const trl_simulation *sim, int field, int p)
+{
+    const trl_patch *patch = &sim->layout->patch[sim->layout->local[p]];
+    const trl_array a = trli_frame_array(sim->frame, field, p, 0);
+    trli_view v = {.at = a.at, .stride = {a.stride[0], a.stride[1], a.stride[2]}};
+    for (int k = 0; k < 3; ++k) v.at -= ((ptrdiff_t)patch->first[k] - w->first[k]) * v.stride[k];
+    return v;
+}
+
+trl_err trli_slabs_solve(trli_slabs *w, const trli_direct_plan *plan, int from, int to, bool add)
+{
+    const trl_simulation *sim = w->sim;
+    trl_err err = trli_frame_fetch(sim->frame, from);
+    if (err == TRL_OK && add) err = trli_frame_fetch(sim->frame, to);
+    TRL_TRY(trl_context_agree(w->ctx, err));
+    w->plan = plan;
+    w->add = add;
+    w->back = false;
+    for (int p = 0; p < sim->layout->nlocal; ++p) {
+        w->residual[p] = view_of(w, sim, from, p);
+        w->solution[p] = view_of(w, sim, to, p);
+    }
+    if (w->outside) TRL_TRY(trli_shuffle_run(w->outside, false, false, w->residual, &w->planes.view, w->loop));
+    TRL_TRY(run(w, &w->planes, transform_planes));
+    if (w->inside) TRL_TRY(trli_shuffle_run(w->inside, false, false, &w->planes.view, &w->lines.view, w->loop));
+    TRL_TRY(run(w, w->inside ? &w->lines : &w->planes, solve_lines));
+    if (w->inside) TRL_TRY(trli_shuffle_run(w->inside, true, false, &w->lines.view, &w->planes.view, w->loop));
+    w->back = true;
+    TRL_TRY(run(w, &w->planes, transform_planes));
+    if (w->outside) TRL_TRY(trli_shuffle_run(w->outside, true, add, &w->planes.view, w->solution, w->loop));
+    trli_frame_written(sim->frame, to);
+done:
+    return err;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Trigonometric transforms of lines of values: transform_fftw.c, or transform_missing.c in a build without FFTW. */
+#ifndef TRLI_TRANSFORM_IMPL_H
+#define TRLI_TRANSFORM_IMPL_H
+
+#include <trl_context.h>
+
+/* X(NAME, words, eigenvalue): the functions that a transform decomposes lines into are eigenvectors of second
+ * differences between neighbours, with values that are even or odd about a side of the domain, which lies half a step
+ * beyond the first and last point, or where the words say so at a point. eigenvalue: the angle t of function k of n, in
+ * units of pi, whose second difference is 2 cos(pi t) - 2 of itself. */
+#define TRLI_TRANSFORM_LIST(X)                                             \
+    X(PERIODIC, "Fourier", 2.0 * (k < n - k ? k : n - k) / n)              \
+    X(EVEN, "cosine", (double)k / n)                                       \
+    X(ODD, "sine", (k + 1.0) / n)                                          \
+    X(EVEN_ODD, "cosine (even and odd)", (k + 0.5) / n)                    \
+    X(ODD_EVEN, "sine (odd and even)", (k + 0.5) / n)                      \
+    X(POINT_EVEN, "cosine (even about points)", n > 1 ? k / (n - 1.0) : 0) \
+    X(POINT_ODD, "sine (odd about points)", (k + 1.0) / (n + 1.0))         \
+    X(POINT_EVEN_ODD, "cosine (even and odd about points)", (k + 0.5) / n) \
+    X(POINT_ODD_EVEN, "sine (odd and even about points)", (k + 0.5) / n)
+
+#define TRLI_TRANSFORM_ENUM(NAME, words, eigenvalue) TRLI_TRANSFORM_##NAME,
+typedef enum trli_transform_kind { TRLI_TRANSFORM_LIST(TRLI_TRANSFORM_ENUM) TRLI_TRANSFORMS } trli_transform_kind;
+#undef TRLI_TRANSFORM_ENUM
+
+enum { TRLI_LANES = 8 /* lines that are transformed at once: a cache line of values */ };
+
+typedef struct trli_transform trli_transform;
+
+bool trli_transform_supported(void);
+/* Both directions for lines of n points. Fails with MEMORY. Thread: main. */
+TRL_NODISCARD trl_err trli_transform_create(trl_context *ctx, trli_transform_kind kind, int n,
+                                            trli_transform **transform);
+void trli_transform_destroy(trli_transform **transform);
+/* Transform one line, or TRLI_LANES lines whose points lie beside one another, in place. The memory begins at a cache
+ * line. Bits depend on the line alone, but one line by itself has others than one of several. There and back gives the
+ * line times trli_transform_norm. Thread: any. */
+void trli_transform_line(const trli_transform *transform, bool back, double *line);
+void trli_transform_lines(const trli_transform *transform, bool back, double *lines);
+double trli_transform_norm(const trli_transform *transform);
+/* Operations there and back, of one line of several. */
+double trli_transform_operations(const trli_transform *transform);
+
+#endif

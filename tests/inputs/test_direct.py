@@ -1,0 +1,180 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# Part of Trellis, an expression-graph PDE solver framework.
+# ctest: timeout=300
+"""Direct solutions: order 2 with every pair of conditions at every location, random systems whose bits are the same in
+all ways of running them, null spaces, operators that change in time, what auto takes, and what cannot be solved so."""
+import itertools
+import random
+import sys
+
+import test_solvers as t
+
+CONDITIONS = ("dirichlet", "neumann", "robin")
+LOCATIONS = ("cell", "node", "xface", "yface", "zface")
+SOLVERS = "solvers: {s: {method: direct, tolerance: 1e-10}}\n"
+PERIODIC = ("periodic", "periodic")
+
+
+def header(cells, sides, lengths=None):
+    periodic = ", ".join("true" if pair == PERIODIC else "false" for pair in sides)
+    lengths = lengths or [1] * len(cells)
+    return f"trellis: 1\ngrid: {{cells: {list(cells)}, length: {lengths}, periodic: [{periodic}]}}\n"
+
+
+def solved(text, most=2, **how):
+    """The report of a deck all of whose equations are solved in one go, or another for what rounding errors leave."""
+    report = t.run(text, **how)
+    for s in report["solvers"]:
+        few = s["method"] == "direct" and s["iterations"] <= most * s["solves"]
+        t.check(f"{text}\nsolved directly", few, s)
+    return report
+
+
+# ---- a solution that is known ----
+
+def conditions(sides, value, slope):
+    """The conditions that go with a solution; sides: of each axis, the kinds before and behind."""
+    text = []
+    for x, pair in zip(t.AXES, sides):
+        for sign, kind in zip("-+", pair):
+            outward = f"{sign}{slope}{x}"
+            text += {"dirichlet": [f"{x}{sign}: {{dirichlet: \"{value}\"}}"],
+                     "neumann": [f"{x}{sign}: {{neumann: \"{outward}\"}}"],
+                     "robin": [f"{x}{sign}: {{robin: {{a: 2, b: 3, c: \"2*{value} + 3*({outward})\"}}}}"],
+                     "periodic": []}[kind]
+    return "{" + ", ".join(text) + "}"
+
+
+def known(cells, periodic, rows):
+    """laplacian(p) - p = f for equations of these locations and sides."""
+    axes = t.AXES[:len(cells)]
+    factor = {x: f"(2+sin(2*pi*{x}))" if p else f"sin(1+2*{x})" for x, p in zip(axes, periodic)}
+    slope = {x: f"2*pi*cos(2*pi*{x})" if p else f"2*cos(1+2*{x})" for x, p in zip(axes, periodic)}
+    bend = {x: f"-4*pi^2*sin(2*pi*{x})" if p else f"-4*sin(1+2*{x})" for x, p in zip(axes, periodic)}
+
+    def product(of, at):
+        return "*".join(of[x] if x == at else factor[x] for x in axes)
+
+    text = header(cells, [PERIODIC if p else () for p in periodic])
+    text += f"expressions:\n  u: \"{product(factor, None)}\"\n"
+    for x in axes:
+        text += f"  u{x}: \"{product(slope, x)}\"\n"
+    text += "  f: \"" + " + ".join(product(bend, x) for x in axes) + " - u\"\nequations:\n"
+    for i, (location, sides) in enumerate(rows):
+        text += (f"  p{i}: {{location: {location}, initial: 0, solve: \"laplacian(p{i}) - p{i} = f\", exact: u, "
+                 f"solver: s, boundary: {conditions(sides, 'u', 'u')}}}\n")
+    return text + SOLVERS
+
+
+def order():
+    """Halving the cells divides errors by four. One axis at most has what no transform is for."""
+    pairs = list(itertools.product(CONDITIONS, CONDITIONS))
+    easy = list(itertools.product(CONDITIONS[:2], CONDITIONS[:2]))
+    flat = [(where, (pair,)) for where in LOCATIONS[:3:2] for pair in pairs]
+    plane = [(where, (pair, easy[i % 4])) for where in LOCATIONS[:4] for i, pair in enumerate(pairs)]
+    plane += [(where, (easy[i % 4], pair)) for where in LOCATIONS[:2] for i, pair in enumerate(pairs)]
+    room = [(where, (PERIODIC, easy[i % 4], pair)) for where in LOCATIONS for i, pair in enumerate(pairs[:4])]
+    for base, periodic, rows in (((15,), (False,), flat), ((11, 9), (False, False), plane),
+                                 ((8, 7, 5), (True, False, False), room)):
+        errors = [solved(known([n * k for n in base], periodic, rows))["errors"] for k in (1, 2)]
+        for i, row in enumerate(rows):
+            ratio = errors[0][f"p{i}"]["l2"] / errors[1][f"p{i}"]["l2"]
+            t.check(f"order 2 of {row}", 3.1 < ratio < 6, ratio)
+
+
+# ---- random systems ----
+
+def random_equation(rng, name, dim, periodic):
+    sides = [PERIODIC if p else (rng.choice(CONDITIONS[:2]), rng.choice(CONDITIONS[:2])) for p in periodic]
+    operators = [f"laplacian({name}) - 3*{name}", f"{name} - 0.2*laplacian({name})"]
+    special = rng.randrange(dim)
+    if not periodic[special]:
+        sides[special] = (rng.choice(CONDITIONS), rng.choice(CONDITIONS))
+        x = t.AXES[special]
+        operators += [f"laplacian({name}) - (2 + 4*{x})*{name}",
+                      f"laplacian({name}) - 2*{name} - cos({x})*cdd{x}({name})"]
+        if any(kind not in ("neumann", "periodic") for pair in sides for kind in pair):
+            operators.append(f"laplacian({name})")
+    right = " + ".join(f"sin({5 + a}*{x})" for a, x in enumerate(t.AXES[:dim]))
+    return (f"  {name}: {{location: {rng.choice(LOCATIONS[:2 + dim])}, initial: 1, solver: s, "
+            f"solve: \"{rng.choice(operators)} = {right}\", boundary: {conditions(sides, '0.5', '0.3*')}}}\n")
+
+
+def random_deck(rng, smallest=2, equations=6):
+    dim = rng.choice((1, 2, 2, 3, 3))
+    periodic = [rng.random() < 0.25 for _ in range(dim)]
+    cells = [rng.choice([n for n in (2, 3, 4, 5, 8, 13, 17, 20) if n >= smallest]) for _ in range(dim)]
+    text = header(cells, [PERIODIC if p else () for p in periodic], [rng.choice((1.0, 0.7, 25.0)) for _ in cells])
+    text += "equations:\n"
+    return text + "".join(random_equation(rng, f"p{i}", dim, periodic) for i in range(equations)) + SOLVERS
+
+
+# ---- null spaces, operators that change, what auto takes ----
+
+FREE = """equations:
+  a: {initial: "3 + x", solve: "laplacian(a) = cos(pi*y)", solver: s, boundary: &n {y-: {neumann: 0}, y+: {neumann: 0}}}
+  b: {location: node, initial: "3 + x", solve: "laplacian(b) = sin(2*pi*x)", solver: s, boundary: *n}
+output: {series: {values: {a: "integral(a)"}}}
+"""
+
+# The operator depends on dt and on time, and dt is not the same in each step.
+HEAT = """trellis: 1
+grid: {cells: [9, 7], periodic: [true, false]}
+equations:
+  T: {initial: "sin(2*pi*x)*y", boundary: {y-: {dirichlet: 0}, y+: {neumann: 0}}, solver: s,
+      ddt: {explicit: "1", implicit: "(1 + t)*laplacian(T)"}}
+solvers: {s: {method: METHOD, tolerance: 1e-11}}
+time: {method: ark3, dt: {cfl: 0.4, speed: "1 + t"}, steps: 4}
+"""
+
+# What varies, or is a field, is found out; what is known to be separable has no multigrid beside it.
+CHOICES = {"laplacian(p) = 1": "direct", "laplacian(p) - (1+y)*p = 1": "direct", "div((1+x*y)*grad(p)) = 1": "cg",
+           "laplacian(p) - q*p = 1": "cg", "laplacian(p) - p^3 = 1": "cg",
+           "laplacian(p) + 30*p = 1": "direct",
+           "laplacian(p) - ddx(at(p, xface)) - 3*ddy(at(p, yface)) = 1": "bicgstab"}
+
+CHOICE = """trellis: 1
+grid: {cells: [16, 12]}
+equations:
+  q: {initial: 0, solve: "q = x + y"}
+  p: {initial: 0, solve: "EQUATION",
+      boundary: {x-: {dirichlet: 0}, x+: {neumann: 0}, y-: {dirichlet: 0}, y+: {dirichlet: 0}}}
+"""
+
+
+def special():
+    text = header((8, 9), (PERIODIC, ()))
+    solved(text + FREE + SOLVERS)
+    t.check("the mean of the guess", abs(t.last_of_series("a") - 3.5) < 1e-12, t.last_of_series("a"))
+    sums = {}
+    for method in ("direct", "cg"):
+        report = t.run(HEAT.replace("METHOD", method))
+        sums[method] = report["fields"]["T"]["sum"]
+    t.check("steps", abs(sums["direct"] - sums["cg"]) < 1e-8 * abs(sums["cg"]), sums)
+    for equation, method in CHOICES.items():
+        report = t.run(CHOICE.replace("EQUATION", equation))["solvers"]
+        taken = next(s["method"] for s in report if s["unknowns"] == "p")
+        t.check(f"auto for {equation}", taken == method, report)
+
+
+def refused():
+    """Operators that are found not to be separable once they are looked at."""
+    for equation, why in (("div((1 + x*y)*grad(p)) = 1", "its coefficients vary, or its conditions are"),
+                          ("laplacian(p) + 0.1*cddx(cddy(p)) = 1", "that reads the nearest points alone")):
+        text = CHOICE.replace("EQUATION\"", equation + "\", solver: s") + SOLVERS
+        message = t.run(text, fails=True)
+        t.check(f"{equation} is refused", "'p' cannot be solved directly" in message and why in message, message)
+
+
+def main():
+    order()
+    special()
+    refused()
+    rng = random.Random(int(sys.argv[1]) if len(sys.argv) > 1 else 0)
+    for _ in range(int(sys.argv[2]) if len(sys.argv) > 2 else 3):
+        solved(random_deck(rng))
+
+
+if __name__ == "__main__":
+    main()
