@@ -26,11 +26,9 @@ trl_err trli_exchange_plan_of(const trli_model *model, const trli_exchanged *exc
     return err;
 }
 
-bool trli_exchange_receives(const trl_exchange *plan, int patch)
+void trli_exchange_mark_receivers(const trl_exchange *plan, bool *receives)
 {
-    for (int i = 0; i < plan->receives.ntransfers; ++i)
-        if (plan->receives.transfer[i].target_local == patch) return true;
-    return false;
+    for (int i = 0; i < plan->receives.ntransfers; ++i) receives[plan->receives.transfer[i].target_local] = true;
 }
 
 trl_err trli_task_halo(void *data, const trl_task_args *args, bool *done)

@@ -264,22 +264,23 @@ static trl_err count_exchange(builder *b, const trli_exchanged *exchanged, trli_
     return trli_exchange_plan_of(b->model, exchanged, &(*added)->plan);
 }
 
-/* What a patch copies from others of this rank: consecutive pieces of the plan. With several devices the others may be
- * on another one. */
+/* What a patch copies from others of this rank: consecutive pieces of the plan, by patch, from *next on. With several
+ * devices the others may be on another one. */
 static trl_err add_halo(builder *b, const trli_step *s, const trli_exchanged *exchanged, const trl_exchange *plan,
-                        int patch)
+                        int patch, int *next)
 {
     const trli_traffic *copies = &plan->copies;
     const trli_work work = trli_work_of_fields(1, 1);
     int64_t points = 0;
     trl_task task;
     trl_err err = TRL_OK;
-    int first = 0, end;
-    while (first < copies->ntransfers && copies->transfer[first].target_local != patch) ++first;
+    const int first = *next;
+    int end;
     for (end = first; end < copies->ntransfers && copies->transfer[end].target_local == patch; ++end) {
         const trl_lidx *extent = copies->transfer[end].extent;
         points += (int64_t)extent[0] * extent[1] * extent[2];
     }
+    *next = end;
     if (first == end) return TRL_OK;
     b->awaits[patch] |= b->model->run->lanes > b->model->run->nworkers + 1;
     trli_step_task *t = next_task(b, s, patch);
@@ -299,11 +300,10 @@ static trl_err add_exchange(builder *b, const trli_step *s)
     const int number = b->model->run->nexchanges;
     trli_program_exchange *added = NULL;
     trl_err err = TRL_OK;
+    int copied = 0;
     TRL_TRY(count_exchange(b, exchanged, &added));
-    for (int p = 0; p < b->model->layout->nlocal; ++p) {
-        b->awaits[p] |= trli_exchange_receives(added->plan, p);
-        TRL_TRY(add_halo(b, s, exchanged, added->plan, p));
-    }
+    trli_exchange_mark_receivers(added->plan, b->awaits);
+    for (int p = 0; p < b->model->layout->nlocal; ++p) TRL_TRY(add_halo(b, s, exchanged, added->plan, p, &copied));
     trli_step_task *first = b->data->task + b->data->ntasks;
     const int messages = trli_messages_tasks(added->plan);
     for (int i = 0; i < messages; ++i) next_task(b, s, -1)->exchange = number;
