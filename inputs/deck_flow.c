@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* `incompressible`: the equation of the pressure, which no entry of the deck's own is. */
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -120,24 +121,72 @@ done:
     return err;
 }
 
+/* A text in the making. */
+typedef struct writing {
+    char text[TEXT_ROOM];
+    size_t used;
+} writing;
+
+static void add(writing *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void add(writing *w, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    const int n = vsnprintf(w->text + w->used, sizeof w->text - w->used, format, arguments);
+    va_end(arguments);
+    const size_t left = sizeof w->text - w->used - 1;
+    w->used += n < 0 ? 0 : (size_t)n < left ? (size_t)n : left;
+}
+
+/* What a component of the velocity changes by for w = 1: nothing where its mask is 0. */
+static void add_gradient(trli_deck *deck, const trl_incompressible_entry *flow, int a, writing *w)
+{
+    const char *mask = find_equation(&deck->problem, flow->velocity[a])->mask.chars, axis = "xyz"[a];
+    if (mask) add(w, "if(at((%s), %cface), ", mask, axis);
+    add(w, "dd%c(%s)/at((%s), %cface)", axis, flow->pressure, flow->density.chars, axis);
+    if (mask) add(w, ", 0)");
+}
+
 /* div(grad(p)/density) = div(velocity), where the velocity is one that the pressure has not changed yet. */
 static trl_err write_equation(trli_deck *deck, const trl_incompressible_entry *flow, trl_equation_entry *pressure)
 {
-    char text[TEXT_ROOM];
-    size_t used = 0;
-    trl_err err;
-    snprintf(text, sizeof text, "div(grad(%s)/(%s))", flow->pressure, flow->density.chars);
-    TRL_TRY(write_text(deck, &flow->density.place, text, &pressure->solve));
-    for (int a = 0; a < flow->n && used < sizeof text; ++a)
-        used += (size_t)snprintf(text + used, sizeof text - used, "%s%s", a ? ", " : "div([", flow->velocity[a]);
-    if (used < sizeof text) snprintf(text + used, sizeof text - used, "])");
-    TRL_TRY(write_text(deck, flow->velocity_place, text, &pressure->equals));
+    writing left = {.used = 0}, right = {.used = 0};
+    trl_err err = TRL_OK;
     for (int a = 0; a < flow->n; ++a) {
-        snprintf(text, sizeof text, "dd%c(%s)/(%s)", "xyz"[a], flow -> pressure, flow -> density.chars);
-        TRL_TRY(write_text(deck, &flow->density.place, text, &((trl_text *)flow->gradient)[a]));
+        writing one = {.used = 0};
+        add_gradient(deck, flow, a, &one);
+        TRL_TRY(write_text(deck, &flow->density.place, one.text, &((trl_text *)flow->gradient)[a]));
+        add(&left, a ? ", " : "div([");
+        add_gradient(deck, flow, a, &left);
+        add(&right, "%s%s", a ? ", " : "div([", flow->velocity[a]);
     }
+    add(&left, "])");
+    add(&right, "])");
+    TRL_TRY(write_text(deck, &flow->density.place, left.text, &pressure->solve));
+    err = write_text(deck, flow->velocity_place, right.text, &pressure->equals);
 done:
     return err;
+}
+
+/* There is a pressure in cells of which a face is not masked. */
+static trl_err write_mask(trli_deck *deck, const trl_incompressible_entry *flow, trl_equation_entry *pressure)
+{
+    const trl_equation_entry *e[3];
+    const trl_text *mask = NULL;
+    writing w = {.used = 0};
+    for (int a = 0; a < flow->n; ++a) {
+        e[a] = find_equation(&deck->problem, flow->velocity[a]);
+        if (e[a]->mask.chars) mask = &e[a]->mask;
+    }
+    for (int a = 0; a < flow->n && mask; ++a) {
+        if (!e[a]->mask.chars)
+            return trl_fail(deck->ctx, TRL_ERR_INPUT, &mask->place,
+                            "'%s' has no mask, but another component of the velocity has one: a solid holds them all",
+                            e[a]->name);
+        add(&w, "%sat(if(at((%s), %cface), 1, 0), cell)", a ? " + " : "", e[a]->mask.chars, "xyz"[a]);
+    }
+    if (!mask) return TRL_OK;
+    return write_text(deck, &mask->place, w.text, &pressure->mask);
 }
 
 static trl_err add_pressure(trli_deck *deck, const trli_yaml *node, const trl_incompressible_entry *flow)
@@ -155,6 +204,7 @@ static trl_err add_pressure(trli_deck *deck, const trli_yaml *node, const trl_in
     TRL_TRY(trli_boundary_read(deck, node, problem->parameters, pressure.boundary));
     TRL_TRY(derive_boundary(deck, flow, pressure.boundary));
     TRL_TRY(write_equation(deck, flow, &pressure));
+    TRL_TRY(write_mask(deck, flow, &pressure));
     TRL_TRY(trli_arena_alloc(deck->arena, ((size_t)problem->nequations + 1) * sizeof *list, &list));
     memcpy(list, problem->equation, (size_t)problem->nequations * sizeof *list);
     list[problem->nequations++] = pressure;

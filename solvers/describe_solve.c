@@ -71,6 +71,7 @@ void trli_describe_solvers(const trli_listing *l)
                              s->last_reference);
             continue;
         }
+        if (!s->method) continue; /* the first guess was the solution */
         trli_listing_say(l, "  %s with preconditioner %s%s: %d iterations, residual %.3g of %.3g", s->method,
                          s->preconditioner, s->why ? s->why : "", s->last_iterations, s->last_residual,
                          s->last_reference);

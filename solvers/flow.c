@@ -160,6 +160,7 @@ trl_err trli_flow_request(const struct trli_solving *so, int n, trli_solve_reque
                         deck->pressure, request->names);
     request->place = deck->place;
     request->size = find_size;
+    request->varying = true;
     request->unbalanced = "more flows in through the sides than out of them, or less, where the velocity is given on "
                           "all of them. Balance the velocities, or let a side be outflow";
     return TRL_OK;
