@@ -5,6 +5,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "files_impl.h"
@@ -199,6 +200,26 @@ static void put_wall(const trli_session *run, const report_totals *totals, trli_
     trli_json_end_object(json);
 }
 
+static int compare_seconds(const void *x, const void *y)
+{
+    const double *a = x, *b = y;
+    return (*a > *b) - (*a < *b);
+}
+
+static void put_step_times(const trli_session *run, trli_json *json)
+{
+    const int n = run->step_times.n < TRLI_STEP_TIMES ? (int)run->step_times.n : TRLI_STEP_TIMES;
+    double sorted[TRLI_STEP_TIMES + 1] = {0};
+    memcpy(sorted, run->step_times.seconds, (size_t)n * sizeof *sorted);
+    qsort(sorted, (size_t)n, sizeof *sorted, compare_seconds);
+    trli_json_key(json, "step_s");
+    trli_json_begin_object(json);
+    put_number(json, "least", sorted[0]);
+    put_number(json, "median", sorted[n / 2]);
+    put_number(json, "most", n > 0 ? sorted[n - 1] : 0);
+    trli_json_end_object(json);
+}
+
 static void put_progress(const trli_session *run, const report_totals *totals, trli_json *json)
 {
     const trl_simulation *sim = run->sim;
@@ -216,6 +237,7 @@ static void put_progress(const trli_session *run, const report_totals *totals, t
     put_number(json, "time", sim ? trl_simulation_time(sim) : 0);
     put_number(json, "dt", sim ? trl_simulation_dt(sim) : 0);
     put_wall(run, totals, json);
+    put_step_times(run, json);
     put_number(json, "cell_updates_per_s", updates);
     put_number(json, "equation_updates_per_s", equations);
 }

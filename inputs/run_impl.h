@@ -44,6 +44,13 @@ typedef struct trli_progress {
     bool has_end, adaptive;
 } trli_progress;
 
+/* What the last steps took, without output, s. */
+enum { TRLI_STEP_TIMES = 1024 };
+typedef struct trli_step_times {
+    double seconds[TRLI_STEP_TIMES];
+    int64_t n; /* ever */
+} trli_step_times;
+
 typedef struct trli_watch trli_watch;
 
 typedef struct trli_session {
@@ -70,6 +77,7 @@ typedef struct trli_session {
     bool traced;     /* a trace is being recorded */
     trli_progress progress;
     double wall[TRLI_WALL_COUNT];
+    trli_step_times step_times;
     double last_output;    /* s, for fields or a checkpoint */
     int64_t agreements[2]; /* of the ranks, in the loop: which they waited for; which went on beside a step */
 } trli_session;

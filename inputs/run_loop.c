@@ -143,10 +143,20 @@ static bool is_event(void *data, trl_gidx step, double time, double dt)
            (o->has_checkpoint && trli_every_due(&o->checkpoint_every, step, time, dt));
 }
 
+/* Steps that are taken together, in a block of them, count as so many of equal length. */
+static void note_steps(trli_step_times *times, trl_gidx steps, double seconds)
+{
+    for (trl_gidx i = 0; i < steps && i < TRLI_STEP_TIMES; ++i)
+        times->seconds[times->n++ % TRLI_STEP_TIMES] = seconds / (double)steps;
+}
+
 /* A step that cannot begin leaves a whole state, which is kept. */
 static trl_err advance(trli_session *run)
 {
+    const double started = trli_clock();
+    const trl_gidx before = trl_simulation_step_number(run->sim);
     trl_err err = trl_simulation_advance(run->sim, is_event, run);
+    note_steps(&run->step_times, trl_simulation_step_number(run->sim) - before, trli_clock() - started);
     if (err == TRL_OK || !trl_simulation_stalled(run->sim)) return err;
     trl_err kept = write_checkpoint(run, true);
     return kept != TRL_OK ? kept : err;

@@ -4,8 +4,7 @@
 """Decks on 1, 2, 4, ... GPUs of this machine, by one process and by a rank for each GPU, with and without a share for
 its cores, and on its cores by ranks of 12: steps' times, efficiencies and hashes, as tables of Markdown.
 
-A step's time is the difference of a long and a short run by the difference of their steps, so that what a run does
-once does not count. A problem whose hashes differ ends the script with status 1."""
+A step's time is the median of a run's last steps. A problem whose hashes differ ends the script with status 1."""
 import argparse
 import dataclasses
 import json
@@ -69,7 +68,7 @@ def choose_steps(problem, most, options):
     """As many for all counts up to the most, so that hashes are those of the same time."""
     cells = max(8, int(problem.cells * options.scale)) ** 3
     seconds = options.seconds * (1 if problem.weak else math.sqrt(most))
-    return max(20, int(seconds * problem.rate / (cells * problem.equations)))
+    return max(50, int(seconds * problem.rate / (cells * problem.equations)))
 
 
 def run(deck, steps, ranks, threads, settings, environment):
@@ -89,17 +88,17 @@ def run(deck, steps, ranks, threads, settings, environment):
 
 
 def measure(problem, cells, steps, ranks, threads, settings, environment, options):
-    """Median of a step's seconds, its spread, the hashes of the fields, and which executors have tasks of a step."""
+    """Seconds of a step in each run: their median, least and most; the hashes of the fields, and which executors have tasks of a step."""
     with tempfile.TemporaryDirectory() as folder:
         deck = pathlib.Path(folder) / "deck.yaml"
         deck.write_text(f"trellis: 1\ngrid: {{cells: {cells}, periodic: [true, true, true]}}\n{problem.text}",
                         encoding="utf-8")
         found, hashes, tasks = [], set(), None
         for _ in range(options.runs):
-            short, long = (run(deck, n, ranks, threads, settings, environment) for n in (20, 20 + steps))
-            found.append((long["wall"]["loop"] - short["wall"]["loop"]) / steps)
-            hashes.add(tuple(field["hash"] for field in long["fields"].values()))
-            tasks = long.get("placement", {}).get("tasks")
+            report = run(deck, steps, ranks, threads, settings, environment)
+            found.append(report["step_s"]["median"])
+            hashes.add(tuple(field["hash"] for field in report["fields"].values()))
+            tasks = report.get("placement", {}).get("tasks")
         return statistics.median(found), min(found), max(found), hashes, tasks
 
 

@@ -16,7 +16,7 @@ import json
 import re
 
 report = json.load(open("out/report.json"))
-keys = """version deck status ranks threads devices grid patches steps steps_run time dt wall cell_updates_per_s
+keys = """version deck status ranks threads devices grid patches steps steps_run time dt wall step_s cell_updates_per_s
     equation_updates_per_s bytes_per_cell_step tasks_per_step tasks warnings bits_may_differ scheduler workers memory
     allocations_after_first_step comm graph device_transfers kernels fields errors""".split()
 inner = {
@@ -25,7 +25,7 @@ inner = {
     "tasks": ["overhead_ns"],
     "workers": ["tasks", "operators", "active", "busy"],
     "memory": ["peak_bytes", "planned_bytes", "metadata_bytes", "metadata_allocations"],
-    "comm": ["bytes", "messages", "overlap"],
+    "comm": ["bytes", "messages", "overlap", "waits", "agreements_beside_steps"],
     "graph": ["tau_1", "tau_inf", "amdahl"],
     "device_transfers": ["h2d_bytes", "d2h_bytes", "p2p_bytes", "h2d_copies", "d2h_copies", "p2p_copies"],
     "fields": ["T"],
@@ -40,6 +40,8 @@ assert report["memory"]["metadata_bytes"] > 1024 and report["memory"]["metadata_
 assert report["steps"] == 40 and report["steps_run"] == 40
 assert abs(report["time"] - 0.04) < 1e-15 and abs(report["dt"] - 1e-3) < 1e-15
 assert all(seconds >= 0 for seconds in report["wall"].values()) and report["wall"]["loop"] > 0
+assert 0 < report["step_s"]["least"] <= report["step_s"]["median"] <= report["step_s"]["most"]
+assert 20 * report["step_s"]["median"] <= report["wall"]["loop"]
 speed = 16 * 12 * 40 / report["wall"]["loop"]
 assert abs(report["cell_updates_per_s"] / speed - 1) < 1e-9
 assert abs(report["equation_updates_per_s"] / (3 * speed) - 1) < 1e-9
