@@ -99,15 +99,16 @@ static trl_err read_step(trli_deck *deck, const trli_yaml *node, const trli_yaml
             return trl_fail(deck->ctx, TRL_ERR_INPUT, trli_yaml_place(method->key[at]),
                             "'time.method.%s' lets dt follow from the error, and 'time.dt' gives it: remove one",
                             keys[i]);
-        return trl_fail(deck->ctx, TRL_ERR_INPUT, trli_yaml_place(method->key[at]),
-                        "%s has no estimate of its error: use bs3 or dp5, or give 'time.dt'",
-                        trl_method_name(time->method));
+        return trl_fail(
+            deck->ctx, TRL_ERR_INPUT, trli_yaml_place(method->key[at]),
+            "%s has no estimate of its error: use bs3 or dp5, an implicit method other than cn, or give 'time.dt'",
+            trl_method_name(time->method));
     }
     if (!dt && embedded) return read_adaptive(deck, method);
     if (!dt) {
         const trl_err err = trl_fail(deck->ctx, TRL_ERR_INPUT, &time->place, "'dt' is missing in 'time'");
         trl_advise(deck->ctx, "add `dt: 0.5`: the step, or how it follows from stability");
-        trl_advise(deck->ctx, "use bs3 or dp5, whose dt follows from the error");
+        trl_advise(deck->ctx, "use bs3, dp5 or an implicit method other than cn, whose dt follows from the error");
         return err;
     }
     time->dt_place = *trli_yaml_place(dt);

@@ -182,17 +182,19 @@ static const trli_key keys[] = {
      .doc = "the integrator; auto: leapfrog if all equations have ddt2, else ssprk3" TRL_METHOD_LIST(ENUM_MEANING)},
     {"time.method.name", WORD, TRLI_REQUIRED, .words = TRL_METHOD_LIST(ENUM_WORD), .doc = "the integrator"},
     {"time.method.tolerance", MAPPING, 0,
-     .doc = "what is tolerated of the error of a step by bs3 or dp5, whose dt follows from it: absolute + relative "
+     .doc = "what is tolerated of the error of a step by bs3, dp5 or an implicit method, whose dt follows from it: "
+            "absolute + relative "
             "times the larger magnitude before and after the step, as the root mean square over all points"},
     {"time.method.tolerance.relative", NUMBER, 0, "1e-6", POSITIVE, .doc = "relative to each value"},
     {"time.method.tolerance.absolute", NUMBER, TRLI_ABOVE, "1e-9", POSITIVE, .doc = "in the units of the equations"},
-    {"time.method.dt", MAPPING, 0, .doc = "steps of bs3 or dp5 whose dt follows from the error"},
+    {"time.method.dt", MAPPING, 0, .doc = "steps whose dt follows from the error"},
     {"time.method.dt.initial", NUMBER, TRLI_ABOVE, POSITIVE,
      .doc = "the first step to try; default: max, at most a thousandth of the way to end"},
     {"time.method.dt.min", NUMBER, TRLI_ABOVE, POSITIVE, .doc = "that a smaller step would be needed is an error"},
     {"time.method.dt.max", NUMBER, TRLI_ABOVE, POSITIVE, .doc = "the largest step"},
     {"time.dt", NUMBER | MAPPING, TRLI_WHOLE | TRLI_ABOVE, POSITIVE,
-     .doc = "the step, or how it follows from stability; without it, bs3 and dp5 choose it by the error"},
+     .doc = "the step, or how it follows from stability; without it, bs3, dp5 and implicit methods other than cn "
+            "choose it by the error"},
     {"time.dt.cfl", NUMBER, TRLI_REQUIRED | TRLI_ABOVE, POSITIVE, .doc = "the factor C of the stability bound"},
     {"time.dt.speed", LIST_OF(FORMULA), 0,
      .doc = "speed of transport, one formula or one per axis; default: found in the equations"},

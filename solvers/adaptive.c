@@ -26,21 +26,14 @@ static const double safety = 0.9, least_factor = 0.2, largest_factor = 10, memor
 /* ---- the estimate ---- */
 
 /* The difference of the two solutions over what is tolerated, of an equation at its points that advance. */
-static trl_err error_of(trl_simulation *sim, trli_instance *next, const trli_ir_value *slope, int v,
-                        trli_ir_value *ratio)
+static trl_err error_of(trl_simulation *sim, trli_instance *in, trli_ir_value sum, int v, trli_ir_value *ratio)
 {
     const trl_time_entry *p = &sim->problem->time;
     const trli_equation *eq = &sim->equation[v];
     const trli_model_field *f = &sim->model->field[eq->state];
     trli_ir *ir = &sim->model->ir;
-    trli_ir_value sum = TRLI_NO_VALUE, zero = trli_ir_constant(ir, 0), mask;
+    trli_ir_value zero = trli_ir_constant(ir, 0), mask;
     trl_err err = TRL_OK;
-    for (int k = 0; k <= sim->integrator->stages; ++k) {
-        if (sim->integrator->error[k] == 0) continue;
-        trli_ir_value term = trli_ir_binary(ir, TRLI_OP_MUL, trli_ir_constant(ir, sim->integrator->error[k]),
-                                            slope[k * sim->nequations + v]);
-        sum = sum < 0 ? term : trli_ir_binary(ir, TRLI_OP_ADD, sum, term);
-    }
     trli_ir_value before = trli_ir_unary(ir, TRLI_OP_ABS, trli_ir_field(ir, eq->state)),
                   after = trli_ir_unary(ir, TRLI_OP_ABS, trli_ir_field(ir, eq->next)),
                   size = trli_ir_binary(ir, TRLI_OP_MAX, before, after),
@@ -51,7 +44,7 @@ static trl_err error_of(trl_simulation *sim, trli_instance *next, const trli_ir_
     for (int s = 0; s < 2 * sim->layout->grid.dim; ++s)
         if (f->fixed_planes[s]) *ratio = trli_ir_select(ir, trli_ir_at_side(ir, s / 2, s % 2), zero, *ratio);
     if (eq->mask) {
-        TRL_TRY(trli_lower_at(next, eq->mask, eq->deck->names, sim->model->variable[v].location, &mask));
+        TRL_TRY(trli_lower_at(in, eq->mask, eq->deck->names, sim->model->variable[v].location, &mask));
         *ratio = trli_ir_select(ir, mask, *ratio, zero);
     }
 done:
@@ -59,7 +52,7 @@ done:
 }
 
 /* The number of an equation's points, or a reduction of its mask. */
-static trl_err count_points(trl_simulation *sim, trli_instance *next, int v, trli_error *e)
+static trl_err count_points(trl_simulation *sim, trli_instance *in, int v, trli_error *e)
 {
     const trli_equation *eq = &sim->equation[v];
     const trl_grid *g = &sim->layout->grid;
@@ -71,15 +64,15 @@ static trl_err count_points(trl_simulation *sim, trli_instance *next, int v, trl
     e->count_scalar = -1;
     for (int a = 0; a < g->dim; ++a) e->points *= (double)g->cells[a] + (location >> a & 1 && !g->periodic[a]);
     if (!eq->mask) return TRL_OK;
-    TRL_TRY(trli_lower_at(next, eq->mask, eq->deck->names, location, &mask));
+    TRL_TRY(trli_lower_at(in, eq->mask, eq->deck->names, location, &mask));
     mask = trli_ir_place(ir, trli_ir_select(ir, mask, trli_ir_constant(ir, 1), trli_ir_constant(ir, 0)), location);
-    TRL_TRY(trli_program_reduce(sim->step, "points", mask, location, TRLI_REDUCE_SUM, false, NULL, &e->count_scalar));
-    TRL_TRY(trli_program_add_scalar_root(sim->step, e->count_scalar));
+    TRL_TRY(trli_program_reduce(in->program, "points", mask, location, TRLI_REDUCE_SUM, false, NULL, &e->count_scalar));
+    TRL_TRY(trli_program_add_scalar_root(in->program, e->count_scalar));
 done:
     return err;
 }
 
-trl_err trli_compile_errors(trl_simulation *sim, trli_instance *next, const trli_ir_value *slope)
+trl_err trli_compile_errors(trl_simulation *sim, trli_instance *in, const trli_ir_value *sum)
 {
     trli_model *model = sim->model;
     trl_err err = TRL_OK;
@@ -90,17 +83,19 @@ trl_err trli_compile_errors(trl_simulation *sim, trli_instance *next, const trli
         const trl_location location = model->variable[v].location;
         trli_error *e = &sim->error[v];
         trli_ir_value ratio, square;
-        TRL_TRY(error_of(sim, next, slope, v, &ratio));
+        e->field = -1;
+        if (sim->equation[v].solve) continue;
+        TRL_TRY(error_of(sim, in, sum[v], v, &ratio));
         e->field = trli_model_add_field(model, name, location);
         if (e->field < 0) return model->ir.err;
         model->field[e->field].persistent = true;
-        TRL_TRY(trli_program_add_kernel(sim->step, name, 1, &e->field, &ratio, NULL));
-        TRL_TRY(trli_program_add_root(sim->step, e->field));
+        TRL_TRY(trli_program_add_kernel(in->program, name, 1, &e->field, &ratio, NULL));
+        TRL_TRY(trli_program_add_root(in->program, e->field));
         ratio = trli_ir_field(&model->ir, e->field);
         square = trli_ir_binary(&model->ir, TRLI_OP_MUL, ratio, ratio);
-        TRL_TRY(trli_program_reduce(sim->step, name, square, location, TRLI_REDUCE_SUM, false, NULL, &e->scalar));
-        TRL_TRY(trli_program_add_scalar_root(sim->step, e->scalar));
-        TRL_TRY(count_points(sim, next, v, e));
+        TRL_TRY(trli_program_reduce(in->program, name, square, location, TRLI_REDUCE_SUM, false, NULL, &e->scalar));
+        TRL_TRY(trli_program_add_scalar_root(in->program, e->scalar));
+        TRL_TRY(count_points(sim, in, v, e));
     }
 done:
     return err;
@@ -113,6 +108,7 @@ static double error_norm(const trl_simulation *sim)
     double sum = 0, points = 0;
     for (int v = 0; v < sim->nequations; ++v) {
         const trli_error *e = &sim->error[v];
+        if (e->field < 0) continue;
         sum += scalar[e->scalar];
         points += e->count_scalar < 0 ? e->points : scalar[e->count_scalar];
     }
@@ -159,7 +155,7 @@ void trli_adaptive_choose(const trl_simulation *sim, trli_next_step *next)
 /* Factors of dt after a step with an error: of one that is accepted, and of one that is not. */
 static double factor_of(const trl_simulation *sim, double error, bool accepted)
 {
-    const double order = sim->integrator->order, exponent = 1 / order - 0.75 * memory;
+    const double order = sim->integrator->error_order, exponent = 1 / order - 0.75 * memory;
     if (!isfinite(error)) return least_factor;
     double factor = safety * trl_fn_pow(fmax(error, 1e-10), -exponent);
     if (accepted) factor *= trl_fn_pow(sim->control.error, memory);
@@ -194,6 +190,7 @@ static trl_err find_on_rank(const trl_simulation *sim, largest_error *largest)
 {
     trl_err err = TRL_OK;
     for (int v = 0; v < sim->nequations; ++v) {
+        if (sim->error[v].field < 0) continue;
         TRL_TRY(trli_frame_fetch(sim->frame, sim->error[v].field));
         for (int p = 0; p < sim->layout->nlocal; ++p) {
             const trl_patch *patch = &sim->layout->patch[sim->layout->local[p]];
@@ -255,6 +252,18 @@ static trl_err fail_small(trl_simulation *sim, const trli_next_step *next)
                            cell, where, largest.ratio));
 }
 
+/* Where solvers find no solution the step is no error, but too large. */
+static trl_err try_step(trl_simulation *sim, const trli_next_step *next)
+{
+    trli_control *c = &sim->control;
+    trli_set_times(sim, next);
+    c->lenient = true;
+    c->unsolved = false;
+    const trl_err err = trli_run_step(sim, next);
+    c->lenient = false;
+    return c->unsolved ? TRL_OK : err;
+}
+
 trl_err trli_adaptive_step(trl_simulation *sim, trli_next_step *next)
 {
     const trl_time_entry *p = &sim->problem->time;
@@ -262,9 +271,8 @@ trl_err trli_adaptive_step(trl_simulation *sim, trli_next_step *next)
     trl_err err = TRL_OK;
     TRL_TRY(trli_first_rates_find(sim, next));
     for (;;) {
-        trli_set_times(sim, next);
-        TRL_TRY(trli_run_checked(sim, sim->step, next->number, next->time, false));
-        const double error = error_norm(sim);
+        TRL_TRY(try_step(sim, next));
+        const double error = c->unsolved ? INFINITY : error_norm(sim);
         if (error <= 1) {
             accept(sim, next, error);
             return TRL_OK;
@@ -274,7 +282,10 @@ trl_err trli_adaptive_step(trl_simulation *sim, trli_next_step *next)
         c->rejected = true;
         ++c->nrejected;
         trli_adaptive_choose(sim, next);
-        if (tried.dt <= p->dt_min || !trli_step_leads_on(next)) return fail_small(sim, &tried);
+        if (tried.dt > p->dt_min && trli_step_leads_on(next)) continue;
+        if (!c->unsolved) return fail_small(sim, &tried);
+        trli_set_times(sim, &tried); /* again, to hear why */
+        return trli_run_step(sim, &tried);
     }
 done:
     return err;

@@ -357,6 +357,29 @@ void trli_equalise(trli_model *model, int a, int b)
     }
 }
 
+static int64_t count_ghosts(const trli_model *model)
+{
+    int64_t n = 0;
+    for (int f = 0; f < model->nfields; ++f)
+        for (int a = 0; a < 3; ++a) n += model->field[f].ghost_lo[a] + model->field[f].ghost_hi[a];
+    return n;
+}
+
+/* Fields that exchange their memory, in pairs, get one shape, until all that are joined by pairs have it. */
+static void equalise_all(trl_simulation *sim)
+{
+    int64_t before;
+    do {
+        before = count_ghosts(sim->model);
+        for (int v = 0; v < sim->nequations; ++v)
+            trli_equalise(sim->model, sim->equation[v].state, sim->equation[v].next);
+        trli_first_rates_equalise(sim);
+        trli_dense_equalise(sim);
+        trli_solving_equalise(sim);
+        trli_implicit_equalise(sim);
+    } while (count_ghosts(sim->model) != before);
+}
+
 trl_err trli_compile_programs(trl_simulation *sim)
 {
     trl_err err = TRL_OK, first = TRL_OK;
@@ -379,11 +402,7 @@ trl_err trli_compile_programs(trl_simulation *sim)
     TRL_TRY(trli_compile_limit(sim, sim->problem->time.cfl > 0));
     TRL_TRY(trli_passes_run(sim->model));
     TRL_TRY(trli_time_blocking_prepare(sim));
-    for (int v = 0; v < sim->nequations; ++v) trli_equalise(sim->model, sim->equation[v].state, sim->equation[v].next);
-    trli_first_rates_equalise(sim);
-    trli_dense_equalise(sim);
-    trli_solving_equalise(sim);
-    trli_implicit_equalise(sim);
+    equalise_all(sim);
     TRL_TRY(trli_model_freeze(sim->model, sim->step, &sim->rotation));
     TRL_TRY(trli_frame_create(sim->model, &sim->frame));
     trli_solving_begin(sim);

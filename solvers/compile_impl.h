@@ -18,9 +18,9 @@ TRL_NODISCARD trl_err trli_instance_of_present(trl_simulation *sim, trli_program
 trli_ir_value trli_leapfrog_update(trl_simulation *sim, int v, const trli_ir_value *slope);
 /* leapfrog.c: INPUT if the method is leapfrog and an equation is not of second order. */
 TRL_NODISCARD trl_err trli_leapfrog_check(const trl_simulation *sim);
-/* adaptive.c: append the estimate of each equation's error. next: the new values, with ghosts. slope: of all stages, as
- * f_k of equation v: [k * nequations + v], and of next. */
-TRL_NODISCARD trl_err trli_compile_errors(trl_simulation *sim, trli_instance *next, const trli_ir_value *slope);
+/* adaptive.c: append the estimate of each equation's error to an instance's program. sum: [nequations] of slopes with
+ * the weights of the error. */
+TRL_NODISCARD trl_err trli_compile_errors(trl_simulation *sim, trli_instance *in, const trli_ir_value *sum);
 /* compile.c: give two fields that exchange their memory one shape. */
 void trli_equalise(trli_model *model, int a, int b);
 /* first_rates.c: rates that a step leaves to the next one. */
@@ -38,8 +38,9 @@ TRL_NODISCARD trl_err trli_add_beside(trl_simulation *sim, int v, const char *na
 TRL_NODISCARD trl_err trli_store_rates(trl_simulation *sim, trli_instance *in, const int *field);
 /* dense.c: values between the ends of a step, if the problem wants them. */
 TRL_NODISCARD trl_err trli_dense_prepare(trl_simulation *sim);
-/* Append what a step leaves for them. slope: as for trli_compile_errors. */
-TRL_NODISCARD trl_err trli_dense_add_sums(trl_simulation *sim, const trli_ir_value *slope);
+/* Append what a step leaves for them. slope: of all stages, as f_k of equation v: [k * nequations + v], and of the new
+ * values. */
+TRL_NODISCARD trl_err trli_dense_add_sums(trl_simulation *sim, trli_program *program, const trli_ir_value *slope);
 TRL_NODISCARD trl_err trli_dense_compile(trl_simulation *sim);
 void trli_dense_equalise(trl_simulation *sim);
 /* compile_step.c: the program of a step. */

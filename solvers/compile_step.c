@@ -287,24 +287,61 @@ done:
     return err;
 }
 
+/* The slopes with the weights of the error. */
+static trl_err compile_errors(trl_simulation *sim, trli_instance *next, const trli_ir_value *slope)
+{
+    const trl_integrator *m = sim->integrator;
+    trli_ir *ir = &sim->model->ir;
+    trli_ir_value *sum = trli_new(sim->ctx, (size_t)sim->nequations + 1, sizeof *sum);
+    trl_err err = TRL_OK;
+    if (!sum) return trli_no_memory(sim->ctx, NULL, "for %d equations", sim->nequations);
+    for (int v = 0; v < sim->nequations; ++v) {
+        sum[v] = TRLI_NO_VALUE;
+        for (int k = 0; k <= m->stages && !sim->equation[v].solve; ++k) {
+            if (m->error[k] == 0) continue;
+            const trli_ir_value term =
+                trli_ir_binary(ir, TRLI_OP_MUL, trli_ir_constant(ir, m->error[k]), slope[k * sim->nequations + v]);
+            sum[v] = sum[v] < 0 ? term : trli_ir_binary(ir, TRLI_OP_ADD, sum[v], term);
+        }
+    }
+    err = trli_compile_errors(sim, next, sum);
+    trli_free(sum);
+    return err;
+}
+
+/* Where new values are solved for behind the last stage, a program of its own sees them. */
+static trl_err begin_estimate(trl_simulation *sim, trli_instance **next, trli_instance **start)
+{
+    const int stages = sim->integrator->stages;
+    trl_err err = TRL_OK;
+    if (!sim->solving) return TRL_OK;
+    trli_instance_destroy(next);
+    TRL_TRY(trli_program_create(sim->model, "errors", &sim->estimate));
+    TRL_TRY(trli_instance_of_present(sim, sim->estimate, start));
+    TRL_TRY(trli_instance_create(sim->model, sim->estimate, sim->stage_time[stages], stages, *start, next));
+    for (int v = 0; v < sim->nequations; ++v) (*next)->variable[v] = sim->equation[v].next;
+done:
+    return err;
+}
+
 /* The slopes of the new values, and what follows from all slopes. */
 static trl_err compile_estimate(trl_simulation *sim, trli_instance *next, trli_ir_value *slope)
 {
-    stage st = {.number = sim->integrator->stages, .program = sim->step, .in = next, .slope = slope};
+    stage st = {.number = sim->integrator->stages, .program = next->program, .in = next, .slope = slope};
     trl_err err = TRL_OK;
     TRL_TRY(trli_instance_fill(next));
     TRL_TRY(trli_instance_prepare(next));
     TRL_TRY(lower_slopes(sim, &st));
     if (trli_last_rates(sim)) TRL_TRY(store_slopes(sim, &st, trli_last_rates(sim)));
-    TRL_TRY(trli_dense_add_sums(sim, slope));
-    TRL_TRY(trli_compile_errors(sim, next, slope));
+    TRL_TRY(trli_dense_add_sums(sim, st.program, slope));
+    TRL_TRY(compile_errors(sim, next, slope));
 done:
     return err;
 }
 
 trl_err trli_compile_step(trl_simulation *sim)
 {
-    trli_instance *in[TRL_STAGES_MAX + 1] = {NULL}, *start[TRL_STAGES_MAX] = {NULL};
+    trli_instance *in[TRL_STAGES_MAX + 1] = {NULL}, *start[TRL_STAGES_MAX + 1] = {NULL};
     int stages = sim->integrator->stages;
     trli_ir_value *slope = trli_new(sim->ctx, (size_t)(stages + 1) * (size_t)sim->nequations + 1, sizeof *slope);
     int *target = trli_new(sim->ctx, (size_t)sim->nequations + 1, sizeof *target);
@@ -320,10 +357,15 @@ trl_err trli_compile_step(trl_simulation *sim)
     for (int s = 1; s <= stages; ++s) sim->stage_time[s] = trli_model_add_scalar(sim->model, 0);
     for (int s = 0; s < stages; ++s) TRL_TRY(compile_stage(sim, in, start, slope, s, target));
     sim->step = sim->part[stages - 1];
-    if (sim->problem->time.adaptive) TRL_TRY(compile_estimate(sim, in[stages], slope));
+    if (sim->problem->time.adaptive) {
+        TRL_TRY(begin_estimate(sim, &in[stages], &start[stages]));
+        TRL_TRY(compile_estimate(sim, in[stages], slope));
+    }
 done:
-    for (int s = 0; s <= stages; ++s) trli_instance_destroy(&in[s]);
-    for (int s = 0; s < stages; ++s) trli_instance_destroy(&start[s]);
+    for (int s = 0; s <= stages; ++s) {
+        trli_instance_destroy(&in[s]);
+        trli_instance_destroy(&start[s]);
+    }
     trli_free(slope);
     trli_free(target);
     return err;

@@ -34,7 +34,7 @@ static bool has_weights(const trl_integrator *m)
     return false;
 }
 
-trl_err trli_dense_add_sums(trl_simulation *sim, const trli_ir_value *slope)
+trl_err trli_dense_add_sums(trl_simulation *sim, trli_program *program, const trli_ir_value *slope)
 {
     const trl_integrator *m = sim->integrator;
     struct trli_dense *d = sim->dense;
@@ -44,6 +44,7 @@ trl_err trli_dense_add_sums(trl_simulation *sim, const trli_ir_value *slope)
     for (int v = 0; v < sim->nequations; ++v) {
         const char *name = trli_model_name(sim->model, "%s:dense", sim->equation[v].deck->name);
         trli_ir_value sum = TRLI_NO_VALUE;
+        if (sim->equation[v].solve) continue;
         for (int k = 0; k <= m->stages; ++k) {
             if (m->dense[k] == 0) continue;
             const trli_ir_value term =
@@ -51,8 +52,8 @@ trl_err trli_dense_add_sums(trl_simulation *sim, const trli_ir_value *slope)
             sum = sum < 0 ? term : trli_ir_binary(ir, TRLI_OP_ADD, sum, term);
         }
         TRL_TRY(trli_add_beside(sim, v, name, &d->sum[v]));
-        TRL_TRY(trli_program_add_kernel(sim->step, name, 1, &d->sum[v], &sum, NULL));
-        TRL_TRY(trli_program_add_root(sim->step, d->sum[v]));
+        TRL_TRY(trli_program_add_kernel(program, name, 1, &d->sum[v], &sum, NULL));
+        TRL_TRY(trli_program_add_root(program, d->sum[v]));
     }
 done:
     return err;
@@ -75,6 +76,18 @@ static trl_err rate_of(trl_simulation *sim, trli_instance *in, int v, trli_ir_va
     if (!eq->implicit) return TRL_OK;
     TRL_TRY(trli_lower_at(in, eq->implicit, eq->deck->names, location, &implicit));
     *rate = trli_ir_binary(ir, TRLI_OP_ADD, *rate, implicit);
+done:
+    return err;
+}
+
+/* The first guess of what is solved for. */
+static trl_err add_guess(trl_simulation *sim, int v)
+{
+    struct trli_dense *d = sim->dense;
+    const trli_ir_value value = trli_ir_field(&sim->model->ir, sim->equation[v].state);
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_program_add_kernel(d->program, sim->equation[v].deck->name, 1, &d->value[v], &value, NULL));
+    TRL_TRY(trli_program_add_root(d->program, d->value[v]));
 done:
     return err;
 }
@@ -151,7 +164,8 @@ trl_err trli_dense_compile(trl_simulation *sim)
     }
     TRL_TRY(trli_instance_fill(before));
     TRL_TRY(trli_instance_fill(after));
-    for (int v = 0; v < sim->nequations; ++v) TRL_TRY(add_value(sim, before, after, v));
+    for (int v = 0; v < sim->nequations; ++v)
+        TRL_TRY(sim->equation[v].solve ? add_guess(sim, v) : add_value(sim, before, after, v));
     TRL_TRY(trli_instance_planes(at, false));
 done:
     trli_instance_destroy(&at);
@@ -222,6 +236,7 @@ trl_err trl_simulation_interpolate(trl_simulation *sim, double time)
     d->between = true;
     d->present = sim->time;
     sim->time = time;
+    TRL_TRY(trli_solve_between(sim));
 done:
     return err;
 }

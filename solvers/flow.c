@@ -39,6 +39,10 @@ static trl_err check(const trl_simulation *sim)
         return trl_fail(sim->ctx, TRL_ERR_INPUT, place, "an incompressible flow advances in time: add 'time'");
     if (p->nsensitivities > 0)
         return trl_fail(sim->ctx, TRL_ERR_INPUT, place, "there are no sensitivities of an incompressible flow yet");
+    if (p->time.adaptive || sim->integrator->implicit)
+        return trl_fail(sim->ctx, TRL_ERR_INPUT, place,
+                        "%s does not advance an incompressible flow yet%s: use an explicit method and 'time.dt'",
+                        trl_method_name(p->time.method), p->time.adaptive ? " with steps by its error" : "");
     return TRL_OK;
 }
 

@@ -21,7 +21,8 @@
 struct trli_implicit {
     trl_simulation *sim;
     int *at, *base, *next_base; /* [equations] fields: U_s and B_s, and B_{s+1} in the making */
-    int *f, *g;                 /* [stages][equations] fields of what later stages need, or -1 */
+    int *f, *g;                 /* [stages][equations] fields of what later stages or the error need, or -1 */
+    trli_ir_value *error;       /* [equations] slopes with the weights of the error */
     int scaled;                 /* scalar: gamma dt */
     int time_scalar;            /* of the stage that is solved for */
     trli_program *take;         /* U_s = B_s for equations without implicit terms; NULL: there are none */
@@ -31,6 +32,12 @@ struct trli_implicit {
 static bool is_implicit(const trl_simulation *sim, int v)
 {
     return sim->equation[v].implicit != NULL;
+}
+
+static bool is_explicit(const trl_simulation *sim, int v)
+{
+    const trl_equation_entry *deck = sim->equation[v].deck;
+    return !is_implicit(sim, v) || (deck->implicit.count && deck->ddt.count);
 }
 
 static double gamma_of(const trl_integrator *m)
@@ -45,8 +52,18 @@ static double explicit_factor(const trl_integrator *m, int s, int k)
     return m->last_is_new ? 0 : m->diagonal[m->stages - 1][k] - m->a[m->stages - 2][k];
 }
 
-static bool needed_later(const trl_integrator *m, int k, bool of_f)
+/* The weight of f(U_k), or of g(U_k), in the estimate of the error. */
+static double error_factor(const trl_simulation *sim, int k, bool of_f)
 {
+    const trl_integrator *m = sim->integrator;
+    if (!sim->problem->time.adaptive) return 0;
+    return m->error[k] + (of_f && m->last_is_new ? m->a[m->stages - 2][k] - m->diagonal[m->stages - 1][k] : 0);
+}
+
+static bool needed_later(const trl_simulation *sim, int k, bool of_f)
+{
+    const trl_integrator *m = sim->integrator;
+    if (k + 1 < m->stages && error_factor(sim, k, of_f) != 0) return true;
     for (int s = k + 2; s <= m->stages; ++s)
         if (of_f ? explicit_factor(m, s, k) != 0 : s < m->stages && m->diagonal[s][k] != 0) return true;
     return false;
@@ -68,18 +85,28 @@ static trl_err add_fields(struct trli_implicit *im)
     trl_simulation *sim = im->sim;
     const trl_integrator *m = sim->integrator;
     const int n = sim->nequations;
+    trl_err err = TRL_OK;
     for (int v = 0; v < n; ++v) {
         im->at[v] = add_field(sim, v, "stage", -1);
+        for (int k = 0; k < m->stages; ++k) im->f[k * n + v] = im->g[k * n + v] = -1;
+        if (sim->equation[v].solve) {
+            TRL_TRY(sim->model->ir.err);
+            trli_set_conditions(sim, v, im->at[v], im->at[v]);
+            continue;
+        }
         im->base[v] = add_field(sim, v, "base", -1);
         im->next_base[v] = add_field(sim, v, "next_base", -1);
-        if (sim->model->ir.err != TRL_OK) return sim->model->ir.err;
+        TRL_TRY(sim->model->ir.err);
         trli_set_conditions(sim, v, im->at[v], im->at[sim->equation[v].of]);
         for (int k = 0; k < m->stages; ++k) {
-            im->f[k * n + v] = needed_later(m, k, true) ? add_field(sim, v, "f", k) : -1;
-            im->g[k * n + v] = is_implicit(sim, v) && needed_later(m, k, false) ? add_field(sim, v, "g", k) : -1;
+            if (is_explicit(sim, v) && needed_later(sim, k, true)) im->f[k * n + v] = add_field(sim, v, "f", k);
+            if (is_implicit(sim, v) && needed_later(sim, k, false)) im->g[k * n + v] = add_field(sim, v, "g", k);
         }
     }
-    return sim->model->ir.err;
+    for (int s = 0; s + 1 < m->stages; ++s) trli_solving_note_stage(sim, s, im->at);
+    err = sim->model->ir.err;
+done:
+    return err;
 }
 
 /* ---- the equations of a stage ---- */
@@ -150,6 +177,7 @@ static trl_err add_solver(struct trli_implicit *im)
         variable[n] = v;
         field[n++] = im->at[v];
     }
+    if (n == 0) goto done;
     const trli_solve_request request = {.names = names,
                                         .place = sim->equation[variable[0]].implicit->text.place,
                                         .settings = settings ? settings : &unnamed,
@@ -160,7 +188,7 @@ static trl_err add_solver(struct trli_implicit *im)
                                         .residual = residual,
                                         .data = im,
                                         .on_grid = true};
-    if (n > 0) TRL_TRY(trli_solver_add(sim, &request, &im->solver));
+    err = trli_solver_add(sim, &request, &im->solver);
 done:
     trli_free(variable);
     trli_free(field);
@@ -190,11 +218,31 @@ done:
     return err;
 }
 
+static trli_ir_value kept(const struct trli_implicit *im, const int *field, int k, int v)
+{
+    const int at = field[k * im->sim->nequations + v];
+    return at < 0 ? TRLI_NO_VALUE : trli_ir_field(&im->sim->model->ir, at);
+}
+
 static trli_ir_value add_term(trli_ir *ir, trli_ir_value sum, double factor, trli_ir_value slope)
 {
     if (factor == 0 || slope < 0) return sum;
     const trli_ir_value term = trli_ir_binary(ir, TRLI_OP_MUL, trli_ir_constant(ir, factor), slope);
     return sum < 0 ? term : trli_ir_binary(ir, TRLI_OP_ADD, sum, term);
+}
+
+/* What is solved for behind a stage has the values of the one before as first guess. */
+static trl_err compile_guess(struct trli_implicit *im, int s, int v)
+{
+    trl_simulation *sim = im->sim;
+    const trli_equation *eq = &sim->equation[v];
+    trli_ir *ir = &sim->model->ir;
+    trl_err err = TRL_OK;
+    if (s == 0) TRL_TRY(store(sim, sim->part[s], v, im->at[v], trli_ir_field(ir, eq->state), false));
+    if (s + 1 == sim->integrator->stages)
+        TRL_TRY(store(sim, sim->part[s], v, eq->next, trli_ir_field(ir, im->at[v]), false));
+done:
+    return err;
 }
 
 /* What stage s gives of an equation, and the next stage's base or the new value. */
@@ -209,8 +257,11 @@ static trl_err compile_equation(struct trli_implicit *im, trli_instance *in, int
     trli_ir_value f = TRLI_NO_VALUE, g = TRLI_NO_VALUE, sum = TRLI_NO_VALUE;
     trli_program *program = sim->part[s];
     trl_err err = TRL_OK;
-    bool of_f = im->f[s * n + v] >= 0 || explicit_factor(m, next, s) != 0,
-         of_g = is_implicit(sim, v) && (im->g[s * n + v] >= 0 || (next < m->stages && m->diagonal[next][s] != 0));
+    const bool last = next == m->stages;
+    const bool of_f = is_explicit(sim, v) && (im->f[s * n + v] >= 0 || explicit_factor(m, next, s) != 0 ||
+                                              (last && error_factor(sim, s, true) != 0));
+    const bool of_g = is_implicit(sim, v) && (im->g[s * n + v] >= 0 || (!last && m->diagonal[next][s] != 0) ||
+                                              (last && error_factor(sim, s, false) != 0));
     if (of_f) TRL_TRY(trli_lower_at(in, eq->ddt, eq->deck->names, location, &f));
     if (of_g && s == 0) TRL_TRY(trli_lower_at(in, eq->implicit, eq->deck->names, location, &g));
     if (of_g && s > 0)
@@ -221,20 +272,20 @@ static trl_err compile_equation(struct trli_implicit *im, trli_instance *in, int
     if (im->f[s * n + v] >= 0) TRL_TRY(store(sim, program, v, im->f[s * n + v], f, false));
     if (im->g[s * n + v] >= 0) TRL_TRY(store(sim, program, v, im->g[s * n + v], g, false));
     for (int k = 0; k <= s; ++k) {
-        const int at = k * n + v;
-        sum = add_term(ir, sum, explicit_factor(m, next, k), k == s ? f : trli_ir_field(ir, im->f[at]));
-        if (is_implicit(sim, v) && next < m->stages)
-            sum = add_term(ir, sum, m->diagonal[next][k],
-                           k == s           ? g
-                           : im->g[at] >= 0 ? trli_ir_field(ir, im->g[at])
-                                            : TRLI_NO_VALUE);
+        const trli_ir_value fk = k == s ? f : kept(im, im->f, k, v), gk = k == s ? g : kept(im, im->g, k, v);
+        sum = add_term(ir, sum, explicit_factor(m, next, k), fk);
+        if (!last) sum = add_term(ir, sum, m->diagonal[next][k], gk);
+        if (!last) continue;
+        im->error[v] = add_term(ir, im->error[v], error_factor(sim, k, true), fk);
+        im->error[v] = add_term(ir, im->error[v], error_factor(sim, k, false), gk);
     }
-    trli_ir_value value = trli_ir_field(ir, next < m->stages ? eq->state : im->at[v]);
+    if (last && im->error[v] < 0) im->error[v] = trli_ir_constant(ir, 0);
+    trli_ir_value value = trli_ir_field(ir, last ? im->at[v] : eq->state);
     if (sum >= 0)
         value = trli_ir_binary(ir, TRLI_OP_ADD, value,
                                trli_ir_binary(ir, TRLI_OP_MUL, trli_ir_scalar(ir, TRLI_SCALAR_DT), sum));
-    if (next == m->stages) TRL_TRY(masked(sim, in, v, &value));
-    TRL_TRY(store(sim, program, v, next < m->stages ? im->next_base[v] : eq->next, value, next == m->stages));
+    if (last) TRL_TRY(masked(sim, in, v, &value));
+    TRL_TRY(store(sim, program, v, last ? eq->next : im->next_base[v], value, last));
     if (s == 0) TRL_TRY(store(sim, program, v, im->at[v], trli_ir_field(ir, eq->state), false));
 done:
     return err;
@@ -257,11 +308,14 @@ static trl_err compile_stage(struct trli_implicit *im, int s)
         TRL_TRY(trli_instance_fill(in));
     }
     TRL_TRY(trli_instance_prepare(in ? in : start));
-    for (int v = 0; v < sim->nequations; ++v) TRL_TRY(compile_equation(im, in ? in : start, s, v));
+    for (int v = 0; v < sim->nequations; ++v)
+        TRL_TRY(sim->equation[v].solve ? compile_guess(im, s, v) : compile_equation(im, in ? in : start, s, v));
     if (!last) goto done;
     TRL_TRY(trli_instance_create(sim->model, sim->part[s], sim->stage_time[m->stages], m->stages, start, &after));
     for (int v = 0; v < sim->nequations; ++v) after->variable[v] = sim->equation[v].next;
     TRL_TRY(trli_instance_planes(after, true));
+    trli_solving_note_stage(sim, s, after->variable);
+    if (sim->problem->time.adaptive) TRL_TRY(trli_compile_errors(sim, in, im->error));
 done:
     trli_instance_destroy(&after);
     trli_instance_destroy(&in);
@@ -276,13 +330,14 @@ static trl_err compile_take(struct trli_implicit *im)
     trli_instance *in = NULL, *old = NULL;
     bool any = false;
     trl_err err = TRL_OK;
-    for (int v = 0; v < sim->nequations; ++v) any |= !is_implicit(sim, v);
+    for (int v = 0; v < sim->nequations; ++v) any |= !is_implicit(sim, v) && !sim->equation[v].solve;
     if (!any) return TRL_OK;
     TRL_TRY(trli_program_create(sim->model, "explicit values", &im->take));
     TRL_TRY(make_instance(im, im->take, &in, &old));
     for (int v = 0; v < sim->nequations; ++v) {
-        trli_ir_value value = trli_ir_field(&sim->model->ir, im->base[v]);
-        if (is_implicit(sim, v)) continue;
+        trli_ir_value value;
+        if (is_implicit(sim, v) || sim->equation[v].solve) continue;
+        value = trli_ir_field(&sim->model->ir, im->base[v]);
         TRL_TRY(masked(sim, in, v, &value));
         TRL_TRY(store(sim, im->take, v, im->at[v], value, false));
     }
@@ -311,9 +366,11 @@ trl_err trli_compile_implicit(trl_simulation *sim)
                                  .next_base = list_of(sim, n),
                                  .f = list_of(sim, m->stages * n),
                                  .g = list_of(sim, m->stages * n),
+                                 .error = trli_model_keep(sim->model, ((size_t)n + 1) * sizeof *im->error),
                                  .scaled = trli_model_add_scalar(sim->model, 0),
                                  .time_scalar = trli_model_add_scalar(sim->model, 0)};
     TRL_TRY(sim->model->ir.err);
+    for (int v = 0; v < n; ++v) im->error[v] = TRLI_NO_VALUE;
     sim->stage_time[0] = TRLI_SCALAR_STEP_TIME;
     for (int s = 1; s <= m->stages; ++s) sim->stage_time[s] = trli_model_add_scalar(sim->model, 0);
     TRL_TRY(add_fields(im));
@@ -329,24 +386,29 @@ done:
 
 static void swap_bases(const struct trli_implicit *im)
 {
-    for (int v = 0; v < im->sim->nequations; ++v) trli_frame_swap(im->sim->frame, im->base[v], im->next_base[v]);
+    for (int v = 0; v < im->sim->nequations; ++v)
+        if (!im->sim->equation[v].solve) trli_frame_swap(im->sim->frame, im->base[v], im->next_base[v]);
 }
 
-trl_err trli_implicit_step(trl_simulation *sim, const trli_next_step *next)
+trl_err trli_implicit_step(trl_simulation *sim, const trli_next_step *next, bool check)
 {
     struct trli_implicit *im = sim->implicit;
     const trl_integrator *m = sim->integrator;
     double *scalar = sim->frame->scalar;
     trl_err err = TRL_OK;
     scalar[im->scaled] = gamma_of(m) * next->dt;
+    TRL_TRY(trli_solve_before(sim, next));
     for (int s = 0; s < m->stages; ++s) {
         const bool last = s + 1 == m->stages;
         scalar[im->time_scalar] = scalar[sim->stage_time[s]];
         if (s > 0 && im->take) TRL_TRY(trli_run_checked(sim, im->take, next->number, next->time, false));
         if (s > 0 && im->solver) TRL_TRY(trli_solver_run(im->solver, next->number, scalar[im->time_scalar]));
-        TRL_TRY(trli_run_checked(sim, sim->part[s], next->number, next->time, last ? sim->problem->nan_check : false));
+        if (s > 0) TRL_TRY(trli_solve_stage(sim, next, s - 1, scalar[im->time_scalar]));
+        TRL_TRY(trli_run_checked(sim, sim->part[s], next->number, next->time, last && check));
         if (!last) swap_bases(im);
     }
+    TRL_TRY(trli_solve_stage(sim, next, m->stages - 1, next->time));
+    trli_solve_after(sim, next);
 done:
     return err;
 }
@@ -386,7 +448,10 @@ void trli_implicit_mark_fields(const trl_simulation *sim, bool *needed)
     const struct trli_implicit *im = sim->implicit;
     if (!im) return;
     if (im->solver) trli_solver_mark_fields(im->solver, needed);
-    for (int v = 0; v < sim->nequations; ++v) needed[im->at[v]] = needed[im->base[v]] = true;
+    for (int v = 0; v < sim->nequations; ++v) {
+        needed[im->at[v]] = true;
+        if (!sim->equation[v].solve) needed[im->base[v]] = true;
+    }
     for (int i = 0; i < sim->integrator->stages * sim->nequations; ++i) {
         if (im->f[i] >= 0) needed[im->f[i]] = true;
         if (im->g[i] >= 0) needed[im->g[i]] = true;
@@ -411,11 +476,11 @@ trl_err trli_split_terms(trl_simulation *sim)
             return trl_fail(sim->ctx, TRL_ERR_INPUT, &terms->place,
                             "%s advances no implicit terms, as those of '%s': use %s", trl_method_name(p->time.method),
                             eq->deck->name, methods_for);
-        if (!m->implicit) continue;
-        if (eq->solve || p->nsensitivities || p->time.adaptive)
+        if (!m->implicit || eq->solve) continue;
+        if (p->nsensitivities)
             return trl_fail(sim->ctx, TRL_ERR_INPUT, &p->time.method_place,
-                            "%s does not go with %s yet: use an explicit method", trl_method_name(p->time.method),
-                            eq->solve ? "equations that are solved" : "sensitivities");
+                            "%s does not go with sensitivities yet: use an explicit method",
+                            trl_method_name(p->time.method));
         if (terms->count && eq->deck->ddt.count && !m->imex)
             return trl_fail(sim->ctx, TRL_ERR_INPUT, &terms->place,
                             "%s advances no explicit terms, as those of '%s': use %s", trl_method_name(p->time.method),

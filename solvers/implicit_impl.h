@@ -15,8 +15,8 @@ void trli_implicit_begin(trl_simulation *sim);
 TRL_NODISCARD trl_err trli_implicit_foresee(trl_simulation *sim);
 void trli_implicit_destroy(trl_simulation *sim);
 void trli_implicit_mark_fields(const trl_simulation *sim, bool *needed);
-/* A step, with a system that is solved for each stage. Collective: yes. */
-TRL_NODISCARD trl_err trli_implicit_step(trl_simulation *sim, const trli_next_step *next);
+/* A step, with a system that is solved for each stage. check: the new values. Collective: yes. */
+TRL_NODISCARD trl_err trli_implicit_step(trl_simulation *sim, const trli_next_step *next, bool check);
 /* The programs of a step with implicit stages. */
 TRL_NODISCARD trl_err trli_compile_implicit(trl_simulation *sim);
 

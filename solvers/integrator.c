@@ -53,6 +53,7 @@ static const trl_integrator bs3 = {
     .a = {{0.5}, {0, 0.75}, {2.0 / 9.0, 1.0 / 3.0, 4.0 / 9.0}},
     .embedded = true,
     .error = {-5.0 / 72.0, 1.0 / 12.0, 1.0 / 9.0, -1.0 / 8.0},
+    .error_order = 3,
     .imaginary = 1.7320508075688772, /* sqrt(3) */
     .radius = 1.7320508075688772,
 };
@@ -71,12 +72,14 @@ static const trl_integrator dp5 = {
           {35.0 / 384.0, 0, 500.0 / 1113.0, 125.0 / 192.0, -2187.0 / 6784.0, 11.0 / 84.0}},
     .embedded = true,
     .error = {71.0 / 57600.0, 0, -71.0 / 16695.0, 71.0 / 1920.0, -17253.0 / 339200.0, 22.0 / 525.0, -1.0 / 40.0},
+    .error_order = 5,
     .dense = {-12715105075.0 / 11282082432.0, 0, 87487479700.0 / 32700410799.0, -10690763975.0 / 1880347072.0,
               701980252875.0 / 199316789632.0, -1453857185.0 / 822651844.0, 69997945.0 / 29380423.0},
     .imaginary = 0.997,
     .radius = 0.996,
 };
 
+/* Its error is the difference to the trapezoidal rule. */
 static const trl_integrator beuler = {
     .stages = 2,
     .order = 1,
@@ -88,6 +91,9 @@ static const trl_integrator beuler = {
     .last_is_new = true,
     .all_implicit = true,
     .diagonal = {{0}, {0, 1}},
+    .embedded = true,
+    .error = {-0.5, 0.5},
+    .error_order = 2,
     .radius = 1,
 };
 
@@ -103,8 +109,10 @@ static const trl_integrator cn = {
     .radius = 1,
 };
 
-/* Bank, Coughran, Fichtner, Grosse, Rose & Smith (1985), IEEE Trans. CAD 4, 436, with gamma = 1 - sqrt(1/2). */
+/* Bank, Coughran, Fichtner, Grosse, Rose & Smith (1985), IEEE Trans. CAD 4, 436, with gamma = 1 - sqrt(1/2); the
+ * solution of order 3 beside it: Hosea & Shampine (1996), Appl. Numer. Math. 20, 21. */
 #define TR_GAMMA 0.29289321881345248
+#define TR_W 0.35355339059327376
 static const trl_integrator esdirk2 = {
     .stages = 3,
     .order = 2,
@@ -113,7 +121,10 @@ static const trl_integrator esdirk2 = {
     .implicit = true,
     .last_is_new = true,
     .all_implicit = true,
-    .diagonal = {{0}, {TR_GAMMA, TR_GAMMA}, {0.35355339059327376, 0.35355339059327376, TR_GAMMA}},
+    .diagonal = {{0}, {TR_GAMMA, TR_GAMMA}, {TR_W, TR_W, TR_GAMMA}},
+    .embedded = true,
+    .error = {TR_W - (1 - TR_W) / 3, TR_W - (3 * TR_W + 1) / 3, TR_GAMMA - TR_GAMMA / 3},
+    .error_order = 3,
     .radius = 1,
 };
 
@@ -133,6 +144,17 @@ static const trl_integrator esdirk2 = {
                 11266239266428.0 / 11593286722821.0, ARK3_GAMMA                                  \
         }                                                                                        \
     }
+#define ARK3_ERROR                                                                      \
+    .embedded = true, .error_order = 3,                                                 \
+    .error = {1471266399579.0 / 7840856788654.0 - 2756255671327.0 / 12835298489170.0,   \
+              -4482444167858.0 / 7529755066697.0 + 10771552573575.0 / 22201958757719.0, \
+              11266239266428.0 / 11593286722821.0 - 9247589265047.0 / 10645013368117.0, \
+              ARK3_GAMMA - 2193209047091.0 / 5459859503100.0}
+#define ARK4_ERROR                                                                                                \
+    .embedded = true, .error_order = 4,                                                                           \
+    .error = {82889.0 / 524892.0 - 4586570599.0 / 29645900160.0, 0,                                               \
+              15625.0 / 83664.0 - 178811875.0 / 945068544.0,     69875.0 / 102672.0 - 814220225.0 / 1159782912.0, \
+              -2260.0 / 8211.0 + 3700637.0 / 11593932.0,         0.25 - 61727.0 / 225920.0}
 #define ARK4_TIMES                                              \
     {                                                           \
         0, 1.0 / 2.0, 83.0 / 250.0, 31.0 / 50.0, 17.0 / 20.0, 1 \
@@ -157,6 +179,7 @@ static const trl_integrator esdirk3 = {
     .last_is_new = true,
     .all_implicit = true,
     .diagonal = ARK3_DIAGONAL,
+    ARK3_ERROR,
     .radius = 1,
 };
 
@@ -169,6 +192,7 @@ static const trl_integrator esdirk4 = {
     .last_is_new = true,
     .all_implicit = true,
     .diagonal = ARK4_DIAGONAL,
+    ARK4_ERROR,
     .radius = 1,
 };
 
@@ -184,6 +208,7 @@ static const trl_integrator ark3 = {
     .implicit = true,
     .imex = true,
     .diagonal = ARK3_DIAGONAL,
+    ARK3_ERROR,
     .imaginary = 1,
     .radius = 1,
 };
@@ -203,6 +228,7 @@ static const trl_integrator ark4 = {
     .implicit = true,
     .imex = true,
     .diagonal = ARK4_DIAGONAL,
+    ARK4_ERROR,
     .imaginary = 1,
     .radius = 1,
 };

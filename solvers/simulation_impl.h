@@ -57,6 +57,8 @@ typedef struct trli_error {
 typedef struct trli_control {
     double dt, error; /* wanted; of the last step */
     bool rejected;    /* the present step was */
+    bool lenient;     /* a solver that finds no solution says nothing, and sets */
+    bool unsolved;
     int64_t nrejected;
 } trli_control;
 
@@ -106,6 +108,7 @@ struct trl_simulation {
     int64_t allocations; /* on the step path after the first step; there should be none */
     int64_t comm_bytes, comm_messages;
     double compile_seconds;
+    trli_program *estimate; /* of the error, once all is solved; NULL: the last part of a step has it, if any does */
     trli_program *part[TRL_STAGES_MAX];   /* of a step, by stage: solvers stand between them; else all are `step` */
     struct trli_implicit *implicit;       /* NULL: the method is explicit */
     struct trli_first_rates *first_rates; /* NULL: no step leaves rates to the next one */
@@ -153,6 +156,8 @@ TRL_NODISCARD trl_err trli_check_step(trl_simulation *sim, const trli_next_step 
 TRL_NODISCARD trl_err trli_next_step_of(trl_simulation *sim, trli_next_step *next);
 /* What is wrong with dt before step 0: INPUT, NUMERICS. Collective: yes. */
 TRL_NODISCARD trl_err trli_check_first_step(trl_simulation *sim);
+/* Run what does a step; dt and times are set. Collective: yes. */
+TRL_NODISCARD trl_err trli_run_step(trl_simulation *sim, const trli_next_step *next);
 /* Whether steps or end is reached at a step's number and time. */
 bool trli_done_at(const trl_simulation *sim, trl_gidx number, double time);
 /* stats.c: the order of points. */
@@ -202,10 +207,16 @@ const trl_grid *trli_solving_grid(const trl_simulation *sim, int solver, int lev
 /* Solve from the initial values, to them; called before dt is known and then again, because what bounds it may need
  * solutions, while what reads it is solved for after, with the first guess until then. Collective: yes. */
 TRL_NODISCARD trl_err trli_solve_initial(trl_simulation *sim, bool dt_known);
+/* Solve where the present state lies between the ends of the last step. Collective: yes. */
+TRL_NODISCARD trl_err trli_solve_between(trl_simulation *sim);
 /* The present state is that of a checkpoint, solved for with that dt. */
 void trli_solving_resume(trl_simulation *sim, trl_gidx step, double dt);
+/* Parts of a step: before the first stage, after each one, at the end. Collective: yes. */
+TRL_NODISCARD trl_err trli_solve_before(trl_simulation *sim, const trli_next_step *next);
+TRL_NODISCARD trl_err trli_solve_stage(trl_simulation *sim, const trli_next_step *next, int stage, double time);
+void trli_solve_after(trl_simulation *sim, const trli_next_step *next);
 /* A step with what is solved after each stage. Collective: yes. */
-TRL_NODISCARD trl_err trli_solve_step(trl_simulation *sim, const trli_next_step *next);
+TRL_NODISCARD trl_err trli_solve_step(trl_simulation *sim, const trli_next_step *next, bool check);
 
 /* sensitivity.c: add the equations that `sensitivity` asks for. */
 TRL_NODISCARD trl_err trli_add_sensitivities(trl_simulation *sim);

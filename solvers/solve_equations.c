@@ -68,8 +68,9 @@ static trl_err find_needs(needs *n, int v)
     trl_err err = TRL_OK;
     memset(n->of, 0, (size_t)n->sim->nequations);
     memset(n->seen, 0, (size_t)n->sim->model->front->nentries);
-    TRL_TRY(trli_visit_again(n->sim->model, eq->solve, eq->deck->names, visit, n));
-    if (eq->equals) TRL_TRY(trli_visit_again(n->sim->model, eq->equals, eq->deck->names, visit, n));
+    const trl_formula *const formula[] = {eq->solve, eq->equals, eq->implicit};
+    for (size_t i = 0; i < sizeof formula / sizeof *formula; ++i)
+        if (formula[i]) TRL_TRY(trli_visit_again(n->sim->model, formula[i], eq->deck->names, visit, n));
     for (int side = 0; side < 6; ++side)
         for (int i = 0; i < eq->deck->boundary[side].npieces; ++i) {
             const trl_bc_piece *p = &eq->deck->boundary[side].piece[i];
@@ -106,6 +107,21 @@ done:
     return err;
 }
 
+/* Implicit terms, and conditions of their unknowns, that read what is solved for would make one system of both. */
+static trl_err refuse_coupled(const trl_simulation *sim, const needs *n, int v)
+{
+    const trli_equation *eq = &sim->equation[v];
+    for (int w = 0; w < sim->nequations; ++w)
+        if (n->of[w] && sim->equation[w].solve)
+            return trl_fail(
+                sim->ctx, TRL_ERR_INPUT, &eq->implicit->text.place,
+                "the implicit terms of '%s', or conditions on its sides, need '%s', which is solved for "
+                "after them: let only explicit terms need it, by `ddt: {explicit: ..., implicit: ...}` with "
+                "beuler, ark3 or ark4",
+                eq->deck->name, sim->equation[w].deck->name);
+    return TRL_OK;
+}
+
 /* component[v]: the system of equation v; systems are numbered in the order in which they are solved. */
 static trl_err find_systems(trl_simulation *sim, int *component, int *count)
 {
@@ -119,10 +135,11 @@ static trl_err find_systems(trl_simulation *sim, int *component, int *count)
     TRL_TRY(check_velocities(&search));
     for (int v = 0; v < sim->nequations; ++v) {
         first[v + 1] = first[v];
-        if (!sim->equation[v].solve) continue;
+        if (!sim->equation[v].solve && !sim->equation[v].implicit) continue;
         TRL_TRY(find_needs(&search, v));
+        if (sim->equation[v].implicit) TRL_TRY(refuse_coupled(sim, &search, v));
         for (int w = 0; w < sim->nequations; ++w)
-            if (search.of[w] && sim->equation[w].solve) column[first[v + 1]++] = w;
+            if (search.of[w] && sim->equation[w].solve && sim->equation[v].solve) column[first[v + 1]++] = w;
     }
     const trli_pattern pattern = {sim->nequations, first, column};
     *count = trli_components(sim->ctx, &pattern, component);
@@ -285,13 +302,6 @@ static trl_err add_fields(struct trli_solving *so)
     return model->ir.err;
 }
 
-static const char *first_solved(const trl_simulation *sim)
-{
-    int v = 0;
-    while (!sim->equation[v].solve) ++v;
-    return sim->equation[v].deck->name;
-}
-
 trl_err trli_solving_prepare(trl_simulation *sim)
 {
     bool any = false;
@@ -303,11 +313,6 @@ trl_err trli_solving_prepare(trl_simulation *sim)
     if (sim->integrator->leapfrog && !sim->problem->time.none)
         return trl_fail(sim->ctx, TRL_ERR_INPUT, &sim->problem->time.method_place,
                         "leapfrog advances no equations that need others to be solved: use rk4");
-    if (sim->problem->time.adaptive)
-        return trl_fail(sim->ctx, TRL_ERR_INPUT, &sim->problem->time.method_place,
-                        "dt cannot follow from the error yet where equations are solved, as '%s' is: give 'time.dt', "
-                        "a number or cfl",
-                        first_solved(sim));
     const size_t n = (size_t)sim->nequations + 1;
     so->sim = sim;
     so->flow_solver = -1;
@@ -410,6 +415,13 @@ done:
     return err;
 }
 
+void trli_solving_resume(trl_simulation *sim, trl_gidx step, double dt)
+{
+    if (!sim->solving) return;
+    sim->solving->step = step;
+    sim->solving->dt = dt;
+}
+
 static trl_err solve_present(trl_simulation *sim, double dt, int stage)
 {
     struct trli_solving *so = sim->solving;
@@ -421,17 +433,14 @@ static trl_err solve_present(trl_simulation *sim, double dt, int stage)
     for (int v = 0; v < sim->nequations && so->in_steps; ++v)
         if (sim->equation[v].solve || trli_flow_has(sim, v))
             trli_frame_swap(sim->frame, so->at[v], sim->equation[v].state);
-    so->dt = dt;
-    so->step = sim->step_number;
+    trli_solving_resume(sim, sim->step_number, dt);
 done:
     return err;
 }
 
-void trli_solving_resume(trl_simulation *sim, trl_gidx step, double dt)
+trl_err trli_solve_between(trl_simulation *sim)
 {
-    if (!sim->solving) return;
-    sim->solving->step = step;
-    sim->solving->dt = dt;
+    return solve_present(sim, sim->dt, TRLI_FLOW_DONE);
 }
 
 void trli_solving_swap(const struct trli_solving *so, int stage)
@@ -472,25 +481,42 @@ done:
     return err;
 }
 
-trl_err trli_solve_step(trl_simulation *sim, const trli_next_step *next)
+trl_err trli_solve_before(trl_simulation *sim, const trli_next_step *next)
+{
+    const struct trli_solving *so = sim->solving;
+    if (!so || !so->changing || (so->dt == next->dt && so->step == sim->step_number)) return TRL_OK;
+    return solve_present(sim, next->dt, TRLI_FLOW_DONE);
+}
+
+trl_err trli_solve_stage(trl_simulation *sim, const trli_next_step *next, int stage, double time)
 {
     struct trli_solving *so = sim->solving;
+    if (!so) return TRL_OK;
+    trli_solving_swap(so, stage);
+    trli_flow_weigh(sim, stage, next->dt);
+    const trl_err err = solve_all(so, stage, next->number, time);
+    trli_solving_swap(so, stage);
+    return err;
+}
+
+void trli_solve_after(trl_simulation *sim, const trli_next_step *next)
+{
+    trli_solving_resume(sim, next->number, next->dt);
+}
+
+trl_err trli_solve_step(trl_simulation *sim, const trli_next_step *next, bool check)
+{
     const double *scalar = sim->frame->scalar;
     trl_err err = TRL_OK;
-    if (so->changing && !(so->dt == next->dt && so->step == sim->step_number))
-        TRL_TRY(solve_present(sim, next->dt, TRLI_FLOW_DONE));
-    TRL_TRY(trli_run_checked(sim, so->guess, next->number, next->time, false));
+    TRL_TRY(trli_solve_before(sim, next));
+    TRL_TRY(trli_run_checked(sim, sim->solving->guess, next->number, next->time, false));
     for (int s = 0; s < sim->integrator->stages; ++s) {
         const bool last = s + 1 == sim->integrator->stages;
-        TRL_TRY(trli_run_checked(sim, sim->part[s], next->number, next->time, last && sim->problem->nan_check));
-        trli_solving_swap(so, s);
-        trli_flow_weigh(sim, s, next->dt);
-        err = solve_all(so, s, next->number, scalar[sim->stage_time[s + 1]]);
-        trli_solving_swap(so, s);
-        TRL_TRY(err);
+        TRL_TRY(trli_run_checked(sim, sim->part[s], next->number, next->time, last && check));
+        TRL_TRY(trli_solve_stage(sim, next, s, scalar[sim->stage_time[s + 1]]));
     }
-    so->dt = next->dt;
-    so->step = next->number;
+    if (sim->estimate) TRL_TRY(trli_run_checked(sim, sim->estimate, next->number, next->time, false));
+    trli_solve_after(sim, next);
 done:
     return err;
 }

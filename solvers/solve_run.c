@@ -182,8 +182,17 @@ done:
     return err;
 }
 
+/* Steps that can be shorter are, where there is no solution: this is no error then. */
+static bool may_fail(const trli_solver *s)
+{
+    trli_control *c = &s->sim->control;
+    c->unsolved |= c->lenient;
+    return c->lenient;
+}
+
 static trl_err not_finite(const trli_solver *s, const char *when)
 {
+    if (may_fail(s)) return TRL_ERR_NUMERICS;
     return trl_fail(s->sim->ctx, TRL_ERR_NUMERICS, &s->ask.place,
                     "the residual of '%s' is not finite %s, at step %" PRId64
                     ", t = %.10g: look at the equation's coefficients, and at its initial values, the first guess",
@@ -192,6 +201,7 @@ static trl_err not_finite(const trli_solver *s, const char *when)
 
 static trl_err too_slow(const trli_solver *s, double norm, double target, int iterations)
 {
+    if (may_fail(s)) return TRL_ERR_NUMERICS;
     return trl_fail(s->sim->ctx, TRL_ERR_NUMERICS, &s->ask.place,
                     "%s with preconditioner %s did not solve for '%s' in %d iterations, at step %" PRId64
                     ", t = %.10g: the residual is %.3g, and %.3g is wanted; allow more iterations, or use another "
@@ -201,6 +211,7 @@ static trl_err too_slow(const trli_solver *s, double norm, double target, int it
 
 static trl_err broke_down(const trli_solver *s, double norm, double target, int iterations)
 {
+    if (may_fail(s)) return TRL_ERR_NUMERICS;
     return trl_fail(s->sim->ctx, TRL_ERR_NUMERICS, &s->ask.place,
                     "%s broke down after %d iterations for '%s', at step %" PRId64
                     ", t = %.10g: the residual is %.3g, and %.3g is wanted; %s",
@@ -211,6 +222,7 @@ static trl_err broke_down(const trli_solver *s, double norm, double target, int 
 
 static trl_err no_progress(const trli_solver *s, double norm, double target)
 {
+    if (may_fail(s)) return TRL_ERR_NUMERICS;
     return trl_fail(s->sim->ctx, TRL_ERR_NUMERICS, &s->ask.place,
                     "the residual of '%s' stays at %.3g, and %.3g is wanted, at step %" PRId64
                     ", t = %.10g: %s; use a larger tolerance under 'solvers'",
@@ -358,18 +370,23 @@ static double forcing(double norm, double before, double target)
     return fmax(eta * norm, 0.5 * target);
 }
 
+static trl_err newton_too_slow(const trli_solver *s, double norm, double target)
+{
+    if (may_fail(s)) return TRL_ERR_NUMERICS;
+    return trl_fail(s->sim->ctx, TRL_ERR_NUMERICS, &s->ask.place,
+                    "Newton's method did not solve for '%s' in %d iterations, at step %" PRId64
+                    ", t = %.10g: the residual is %.3g, and %.3g is wanted; allow more of them (solvers.*."
+                    "newton.iterations), or give a better first guess",
+                    s->ask.names, s->stats.last_newton, s->step, s->time, norm, target);
+}
+
 static trl_err newton(trli_solver *s, double target, double *norm, double reference)
 {
     double before = 0, inner;
     trl_err err = TRL_OK;
     while (!(*norm <= target)) {
         if (!isfinite(*norm)) return not_finite(s, "in Newton's method");
-        if (s->stats.last_newton == s->settings.newton_iterations)
-            return trl_fail(s->sim->ctx, TRL_ERR_NUMERICS, &s->ask.place,
-                            "Newton's method did not solve for '%s' in %d iterations, at step %" PRId64
-                            ", t = %.10g: the residual is %.3g, and %.3g is wanted; allow more of them (solvers.*."
-                            "newton.iterations), or give a better first guess",
-                            s->ask.names, s->stats.last_newton, s->step, s->time, *norm, target);
+        if (s->stats.last_newton == s->settings.newton_iterations) return newton_too_slow(s, *norm, target);
         const double wanted = forcing(*norm, before, target);
         TRL_TRY(balance(s, s->settings.newton_tolerance, reference));
         TRL_TRY(prepare(s));

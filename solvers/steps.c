@@ -120,6 +120,14 @@ trl_err trli_next_step_of(trl_simulation *sim, trli_next_step *next)
     return err;
 }
 
+trl_err trli_run_step(trl_simulation *sim, const trli_next_step *next)
+{
+    const bool check = sim->problem->nan_check && !sim->problem->time.adaptive;
+    if (sim->implicit) return trli_implicit_step(sim, next, check);
+    if (sim->solving) return trli_solve_step(sim, next, check);
+    return trli_run_checked(sim, sim->step, next->number, next->time, check);
+}
+
 bool trl_simulation_stalled(const trl_simulation *sim)
 {
     return sim->stalled;
@@ -218,14 +226,10 @@ trl_err trli_step_later(trl_simulation *sim)
     trl_graph_set_timing(sim->step->run->graph, sim->steps_run > 0 && sim->steps_run <= TIMED_STEPS);
     if (sim->problem->time.adaptive)
         TRL_TRY(trli_adaptive_step(sim, &next));
-    else if (sim->implicit)
-        TRL_TRY(trli_implicit_step(sim, &next));
-    else if (sim->solving)
-        TRL_TRY(trli_solve_step(sim, &next));
     else if (sim->late)
         TRL_TRY(trli_run_later(sim, sim->step, &next));
     else
-        TRL_TRY(trli_run_checked(sim, sim->step, next.number, next.time, sim->problem->nan_check));
+        TRL_TRY(trli_run_step(sim, &next));
     trl_memory_get_stats(sim->ctx, &after);
     if (sim->steps_run > 0) sim->allocations += after.allocations - before.allocations;
     trli_accept_steps(sim, &next, 1);

@@ -55,7 +55,8 @@ typedef struct trl_integrator {
     bool all_implicit; /* terms that a deck does not divide are implicit, not explicit */
     double diagonal[TRL_STAGES_MAX][TRL_STAGES_MAX];
     bool embedded; /* dt * (sum over k <= S of error[k] * f_k) is the difference to a solution of another order */
-    double error[TRL_STAGES_MAX + 1];
+    double error[TRL_STAGES_MAX + 1]; /* of implicit terms, where explicit ones have other weights */
+    int error_order;                  /* of the difference, in dt */
     double dense[TRL_STAGES_MAX + 1]; /* weights of f_k in values between steps, beside Hermite's cubic; 0: none */
     double
         imaginary; /* largest stable |dt lambda| on the imaginary axis; 0: central advection without diffusion grows */

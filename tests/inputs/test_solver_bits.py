@@ -4,6 +4,7 @@
 # ctest: timeout=300
 """Equations that are solved have the same bits, and take as many iterations, in all ways of running them."""
 import random
+import re
 
 import test_direct
 import test_solvers as t
@@ -36,10 +37,31 @@ solvers: {s: {method: bicgstab, preconditioner: multigrid}}
 """
 
 
+# Implicit diffusion beside explicit advection by a flow that is solved for, with steps by their error; dt is read.
+SPLIT = """trellis: 1
+grid: {cells: [18, 13], periodic: [true, false]}
+equations:
+  w: {initial: "sin(2*pi*x)*sin(pi*y)", boundary: &zero {y-: {dirichlet: 0}, y+: {dirichlet: 0}},
+      ddt: {explicit: "-ddx(at(psi*w, xface)) + 0.1*old(w)", implicit: "0.5*laplacian(w)"}}
+  c: {location: node, initial: "x*y", boundary: {y-: {neumann: 0}, y+: {dirichlet: "cos(t)"}},
+      ddt: {explicit: "at(psi, node)", implicit: "0.2*laplacian(c)"}}
+  psi: {initial: 0, solve: "laplacian(psi) - psi*dt = -w", boundary: *zero}
+time: {method: METHOD, steps: 4}
+output: {every: {time: 0.002}}
+"""
+BY_ERROR = "{name: ark3, tolerance: {relative: 1e-4, absolute: 1e-5}, dt: {initial: 1e-3}}"
+
+
+def whole_rates(text):
+    """The same for explicit methods."""
+    return re.sub(r'{explicit: "(.*)", implicit: "(.*)"}', r'"\1 + \2"', text)
+
+
 def restarts():
     """A run that is continued from its middle has the bits of one that was not."""
-    for dt in ("0.01", "{cfl: 0.4, speed: \"1 + p\", max: 0.02}"):
-        text = t.STEPS.replace("METHOD", "rk4").replace("DT", dt)
+    steps = t.STEPS.replace("METHOD", "rk4")
+    for text in (steps.replace("DT", "0.01"), steps.replace("DT", "{cfl: 0.4, speed: \"1 + p\", max: 0.02}"),
+                 SPLIT.replace("METHOD", BY_ERROR), whole_rates(SPLIT).replace("METHOD", BY_ERROR.replace("ark3", "dp5"))):
         how = ("run.threads=1", "run.compile=never")
         whole = t.run(text, how)["fields"]
         t.run(text, (*how, "output.checkpoint.every.steps=2"), more=("--steps", "2"))
@@ -50,6 +72,7 @@ def main():
     restarts()
     for name, text in {"free": t.FREE, "coupled": t.COUPLED, "helped": HELPED, "masked": t.MASKED,
                        "steps": t.STEPS.replace("METHOD", "rk4").replace("DT", "0.01"),
+                       "split": SPLIT.replace("METHOD", BY_ERROR),
                        "node": t.manufactured(("dirichlet", "robin"), (11, 9), "node", "{method: bicgstab}"),
                        "cycles": t.manufactured(("periodic", "neumann", "robin"), (11, 9, 7), "cell",
                                               "{method: multigrid}"),

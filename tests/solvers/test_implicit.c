@@ -38,24 +38,126 @@ START_TEST(methods_have_their_orders)
 END_TEST
 
 /* Robertson (1966); values at t = 40 from Hairer & Wanner (1996), IV.10, as SUNDIALS' example cvRoberts prints them. */
+#define ROBERTSON                                                                                   \
+    "grid: {cells: [2], periodic: [true]}\n"                                                        \
+    "solvers: {tight: {method: gmres, tolerance: 1e-11, newton: {tolerance: 1e-11}}}\nequations:\n" \
+    "  y1: {solver: tight, initial: 1, ddt: \"-0.04*y1 + 1e4*y2*y3\"}\n"                            \
+    "  y2: {solver: tight, initial: 0, ddt: \"0.04*y1 - 1e4*y2*y3 - 3e7*y2^2\"}\n"                  \
+    "  y3: {solver: tight, initial: 0, ddt: \"3e7*y2^2\"}\n"
+
 START_TEST(robertsons_kinetics_end_where_the_reference_does)
 {
     static const struct {
         const char *name;
-        double tolerance;
-    } runs[] = {{"beuler", 5e-3}, {"esdirk3", 2e-5}};
+        double tolerance, error;
+        int steps; /* at most */
+    } runs[] = {{"beuler", 1e-3, 5e-2, 150},
+                {"esdirk2", 1e-5, 1e-3, 150},
+                {"esdirk3", 1e-5, 1e-4, 100},
+                {"esdirk4", 1e-5, 1e-5, 60}};
     for (size_t m = 0; m < sizeof runs / sizeof *runs; ++m) {
-        open_text("grid: {cells: [2], periodic: [true]}\n"
-                  "solvers: {tight: {method: gmres, tolerance: 1e-11, newton: {tolerance: 1e-11}}}\nequations:\n"
-                  "  y1: {solver: tight, initial: 1, ddt: \"-0.04*y1 + 1e4*y2*y3\"}\n"
-                  "  y2: {solver: tight, initial: 0, ddt: \"0.04*y1 - 1e4*y2*y3 - 3e7*y2^2\"}\n"
-                  "  y3: {solver: tight, initial: 0, ddt: \"3e7*y2^2\"}\ntime: {method: %s, dt: 0.1, end: 40}\n",
-                  runs[m].name);
+        open_text(ROBERTSON "time: {method: {name: %s, tolerance: {relative: %g, absolute: %g}, dt: {initial: 1e-4}}, "
+                            "end: 40}\n",
+                  runs[m].name, runs[m].tolerance, 1e-4 * runs[m].tolerance);
         run_to_end();
         const double error = fabs(value_of("y1") / 7.158270688e-1 - 1) + fabs(value_of("y2") / 9.185534765e-6 - 1) +
                              fabs(value_of("y3") / 2.841637457e-1 - 1);
-        ck_assert_msg(error < runs[m].tolerance, "%s: error %g", runs[m].name, error);
+        const int steps = (int)trl_simulation_step_number(sim);
+        ck_assert_msg(error < runs[m].error && steps < runs[m].steps, "%s: error %g in %d steps", runs[m].name, error,
+                      steps);
         ck_assert_double_eq_tol(value_of("y1") + value_of("y2") + value_of("y3"), 1, 1e-8);
+    }
+    close_problem();
+}
+END_TEST
+
+/* Newton's method fails with the first dt, and with the next ones: these are steps rejected, and no errors. */
+START_TEST(steps_that_are_not_solved_are_rejected)
+{
+    open_text(
+        "grid: {cells: [2], periodic: [true]}\nsolvers: {s: {newton: {iterations: 3}}}\nequations:\n"
+        "  u: {solver: s, initial: 1, ddt: \"-exp(9*u) + exp(9)*(1 + sin(t))\"}\n"
+        "time: {method: {name: esdirk3, tolerance: {relative: 1e-4, absolute: 1e-4}, dt: {initial: 0.9}}, end: 1}\n");
+    run_to_end();
+    ck_assert_int_ge(trl_simulation_rejected(sim), 1);
+    ck_assert_double_eq_tol(value_of("u"), log(exp(9) * (1 + sin(1))) / 9, 1e-4);
+    open_text("grid: {cells: [2], periodic: [true]}\nsolvers: {s: {newton: {iterations: 1}}}\nequations:\n"
+              "  u: {solver: s, initial: 1, ddt: \"-exp(9*u) + exp(9)*(1 + sin(t))\"}\n"
+              "time: {method: {name: esdirk3, dt: {initial: 0.9, min: 0.5}}, end: 1}\n");
+    ck_fails(trl_simulation_step(sim), TRL_ERR_NUMERICS, "Newton's method did not solve for 'u' in 1 iterations");
+    close_problem();
+}
+END_TEST
+
+/* As above, with 3*(1.5 + sin(t))^2 in v's rate from an equation that is solved for it in each stage. */
+#define SOLVED                                                                                                       \
+    "grid: {cells: [2], periodic: [true]}\n" TIGHT "equations:\n"                                                    \
+    "  u: {solver: tight, initial: 1.5, ddt: {explicit: \"cos(t) + (1.5 + sin(t))^3*v\", implicit: "                 \
+    "\"-u^3*cos(t)\"}}\n"                                                                                            \
+    "  v: {solver: tight, initial: 1, ddt: {implicit: \"-3*(v - cos(t))\", explicit: \"-sin(t) + 0.1*(p - 3*(1.5 + " \
+    "sin(t))^2)\"}}\n"                                                                                               \
+    "  p: {solver: tight, initial: 6, solve: \"p^2 + p = 3*u^2*(1 + 3*u^2) + q\"}\n"                                 \
+    "  q: {solver: tight, initial: 1, solve: \"q + old(u)*dt = old(u)*dt\"}\n"
+
+static double solved_error(double t)
+{
+    return fabs(value_of("u") - 1.5 - sin(t)) + fabs(value_of("v") - cos(t)) +
+           fabs(value_of("p") - 3 * (1.5 + sin(t)) * (1.5 + sin(t)));
+}
+
+START_TEST(what_is_solved_for_has_the_values_of_stages)
+{
+    static const struct {
+        const char *name;
+        int order;
+    } cases[] = {{"beuler", 1}, {"ark3", 3}, {"ark4", 4}};
+    for (size_t m = 0; m < sizeof cases / sizeof *cases; ++m) {
+        double error[2];
+        for (int i = 0; i < 2; ++i) {
+            open_text(SOLVED "time: {method: %s, dt: %.17g, end: 1}\n", cases[m].name, 0.05 / (1 << i));
+            run_to_end();
+            error[i] = solved_error(1);
+        }
+        ck_assert_msg(fabs(log2(error[0] / error[1]) - cases[m].order) < 0.35, "%s: %g %g", cases[m].name, error[0],
+                      error[1]);
+    }
+    close_problem();
+}
+END_TEST
+
+/* The error follows the tolerance, and values between steps are solved for, too. */
+START_TEST(steps_by_error_control_solve_for_the_rest)
+{
+    static const char *const names[] = {"ark3", "ark4", "dp5"};
+    for (size_t m = 0; m < sizeof names / sizeof *names; ++m) {
+        double error[2];
+        for (int i = 0; i < 2; ++i) {
+            const double tolerance = i ? 1e-7 : 1e-5;
+            double between = 0;
+            const char *text =
+                m < 2 ? SOLVED
+                      : "grid: {cells: [2], periodic: [true]}\n" TIGHT "equations:\n"
+                        "  u: {initial: 1.5, ddt: \"cos(t)\"}\n  v: {initial: 1, ddt: \"-sin(t) + 0.1*(p - "
+                        "3*(1.5 + sin(t))^2)\"}\n"
+                        "  p: {solver: tight, initial: 6, solve: \"p^2 + p = 3*u^2*(1 + 3*u^2)\"}\n";
+            open_text("%stime: {method: {name: %s, tolerance: {relative: %g, absolute: %g}}, end: 1}\n"
+                      "output: {every: {time: 0.1}}\n",
+                      text, names[m], tolerance, tolerance);
+            while (!trl_simulation_done(sim)) {
+                const double from = trl_simulation_time(sim);
+                ck_ok(trl_simulation_step(sim));
+                const double t = 0.3 * from + 0.7 * trl_simulation_time(sim);
+                ck_ok(trl_simulation_interpolate(sim, t));
+                ck_ok(trl_simulation_observe(sim));
+                between = fmax(between, solved_error(t));
+                ck_ok(trl_simulation_return(sim));
+            }
+            ck_ok(trl_simulation_observe(sim));
+            error[i] = solved_error(1);
+            ck_assert_msg(error[i] < 2000 * tolerance && between < 5000 * tolerance, "%s at %g: %g, between %g",
+                          names[m], tolerance, error[i], between);
+        }
+        ck_assert_msg(error[0] / error[1] > 10, "%s: %g %g", names[m], error[0], error[1]);
     }
     close_problem();
 }
@@ -124,6 +226,15 @@ START_TEST(what_does_not_suit_a_method_is_refused)
         ck_fails(open_problem(), TRL_ERR_INPUT, cases[i].message);
         close_problem();
     }
+    new_deck();
+    say("grid: {cells: [4], periodic: [true]}\nequations: {T: {initial: 1, ddt: \"-T*p\"}, p: {initial: 0, solve: \"p "
+        "= "
+        "T\"}}\ntime: {method: esdirk3, dt: 0.1, steps: 1}\n");
+    ck_fails(
+        open_problem(), TRL_ERR_INPUT,
+        "the implicit terms of 'T', or conditions on its sides, need 'p', which is solved for after them: let only "
+        "explicit terms need it, by `ddt: {explicit: ..., implicit: ...}` with beuler, ark3 or ark4");
+    close_problem();
 }
 END_TEST
 
@@ -131,6 +242,9 @@ static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, methods_have_their_orders);
     tcase_add_test(tc, robertsons_kinetics_end_where_the_reference_does);
+    tcase_add_test(tc, steps_that_are_not_solved_are_rejected);
+    tcase_add_test(tc, what_is_solved_for_has_the_values_of_stages);
+    tcase_add_test(tc, steps_by_error_control_solve_for_the_rest);
     tcase_add_test(tc, diffusion_takes_a_hundred_times_the_explicit_step);
     tcase_add_test(tc, divided_terms_give_what_whole_ones_do);
     tcase_add_test(tc, what_does_not_suit_a_method_is_refused);
