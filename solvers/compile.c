@@ -11,6 +11,7 @@
 #include "memory_impl.h"
 #include "pipeline_impl.h"
 #include "sides_impl.h"
+#include "solving_impl.h"
 #include "symbols_impl.h"
 #include "tangent_impl.h"
 

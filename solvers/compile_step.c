@@ -5,12 +5,12 @@
 #include <string.h>
 
 #include "compile_impl.h"
-#include "flow_impl.h"
 #include "implicit_impl.h"
 #include "lifecycle_impl.h"
 #include "lower_impl.h"
 #include "memory_impl.h"
 #include "sides_impl.h"
+#include "solving_impl.h"
 
 /* Outputs of one kernel in the making: fields of one location and box. */
 typedef struct batch {

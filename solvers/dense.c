@@ -17,6 +17,7 @@
 #include "memory_impl.h"
 #include "model_run_impl.h"
 #include "sides_impl.h"
+#include "solving_impl.h"
 
 struct trli_dense {
     trli_program *program;

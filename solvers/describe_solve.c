@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "describe_impl.h"
+#include "solving_impl.h"
 
 static void describe_levels(const trli_listing *l, int solver)
 {

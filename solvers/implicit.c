@@ -16,7 +16,7 @@
 #include "memory_impl.h"
 #include "model_run_impl.h"
 #include "sides_impl.h"
-#include "solve_impl.h"
+#include "solving_impl.h"
 
 struct trli_implicit {
     trl_simulation *sim;

@@ -14,6 +14,7 @@
 #include "memory_impl.h"
 #include "model_run_impl.h"
 #include "simulation_impl.h"
+#include "solving_impl.h"
 #include "tasks_impl.h"
 
 trl_err trli_agree_on_result(trl_simulation *sim, trl_err err, int *result)

@@ -17,6 +17,7 @@
 #include "pipeline_impl.h"
 #include "simulation_impl.h"
 #include "slot_plan_impl.h"
+#include "solving_impl.h"
 #include "tree_impl.h"
 
 trl_err trli_formula_of(trl_simulation *sim, const trl_text *text, trl_formula **formula)

@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "krylov_impl.h"
+#include "solving_impl.h"
 
 /* Rounding errors of a product with the operator, relative to the sizes of its factors, stay below this. */
 static const double rounding = 1e-12;

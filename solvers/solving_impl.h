@@ -36,4 +36,32 @@ TRL_NODISCARD trl_err trli_solving_instance(const struct trli_solving *so, trli_
 /* Put the values of a stage where equations are solved; again: back. */
 void trli_solving_swap(const struct trli_solving *so, int stage);
 
+/* ---- solve_equations.c ---- */
+
+/* Compile what solves equations without a time derivative, once the state's fields are there. */
+TRL_NODISCARD trl_err trli_solving_prepare(trl_simulation *sim);
+/* The fields of the values that a stage makes, [equations]: they outlive its program. */
+void trli_solving_note_stage(trl_simulation *sim, int stage, const int *field);
+/* After the passes, before the model is frozen. */
+void trli_solving_equalise(trl_simulation *sim);
+/* Once there is a frame. */
+void trli_solving_begin(trl_simulation *sim);
+void trli_solving_destroy(trl_simulation *sim);
+void trli_solving_mark_fields(const trl_simulation *sim, bool *needed);
+/* A grid of a solver's multigrid. */
+const trl_grid *trli_solving_grid(const trl_simulation *sim, int solver, int level);
+/* Solve from the initial values, to them; called before dt is known and then again, because what bounds it may need
+ * solutions, while what reads it is solved for after, with the first guess until then. Collective: yes. */
+TRL_NODISCARD trl_err trli_solve_initial(trl_simulation *sim, bool dt_known);
+/* Solve where the present state lies between the ends of the last step. Collective: yes. */
+TRL_NODISCARD trl_err trli_solve_between(trl_simulation *sim);
+/* The present state is that of a checkpoint, solved for with that dt. */
+void trli_solving_resume(trl_simulation *sim, trl_gidx step, double dt);
+/* Parts of a step: before the first stage, after each one, at the end. Collective: yes. */
+TRL_NODISCARD trl_err trli_solve_before(trl_simulation *sim, const trli_next_step *next);
+TRL_NODISCARD trl_err trli_solve_stage(trl_simulation *sim, const trli_next_step *next, int stage, double time);
+void trli_solve_after(trl_simulation *sim, const trli_next_step *next);
+/* A step with what is solved after each stage. Collective: yes. */
+TRL_NODISCARD trl_err trli_solve_step(trl_simulation *sim, const trli_next_step *next, bool check);
+
 #endif

@@ -13,6 +13,7 @@
 #include "limit_impl.h"
 #include "memory_impl.h"
 #include "model_run_impl.h"
+#include "solving_impl.h"
 
 /* More steps than this no run takes, and a double does not count them. */
 #define STEPS_MAX 9007199254740992.0
@@ -226,7 +227,7 @@ trl_err trli_step_later(trl_simulation *sim)
     trl_graph_set_timing(sim->step->run->graph, sim->steps_run > 0 && sim->steps_run <= TIMED_STEPS);
     if (sim->problem->time.adaptive)
         TRL_TRY(trli_adaptive_step(sim, &next));
-    else if (sim->late)
+    else if (sim->late && !sim->implicit && !sim->solving)
         TRL_TRY(trli_run_later(sim, sim->step, &next));
     else
         TRL_TRY(trli_run_step(sim, &next));

@@ -61,7 +61,8 @@ def restarts():
     """A run that is continued from its middle has the bits of one that was not."""
     steps = t.STEPS.replace("METHOD", "rk4")
     for text in (steps.replace("DT", "0.01"), steps.replace("DT", "{cfl: 0.4, speed: \"1 + p\", max: 0.02}"),
-                 SPLIT.replace("METHOD", BY_ERROR), whole_rates(SPLIT).replace("METHOD", BY_ERROR.replace("ark3", "dp5"))):
+                 SPLIT.replace("METHOD", BY_ERROR),
+                 whole_rates(SPLIT).replace("METHOD", BY_ERROR.replace("ark3", "dp5"))):
         how = ("run.threads=1", "run.compile=never")
         whole = t.run(text, how)["fields"]
         t.run(text, (*how, "output.checkpoint.every.steps=2"), more=("--steps", "2"))
