@@ -23,6 +23,7 @@
     X(gpu_heat, "T_t = k lap(T) on a GPU, against the best kernels by hand and the copy of the fields")              \
     X(gpu_transport, "advection and diffusion of n scalars on a GPU, against the best kernels by hand and the copy") \
     X(mpi, "heat and transport on every split of the cores into ranks and threads: speed, messages and bytes")       \
+    X(solve, "Poisson's equation in a cube to 1e-8, beside FFTW by hand, hypre and PETSc")                           \
     X(functions, "elementary functions of formulas: nanoseconds per value, beside the system's library")
 
 typedef struct trli_bench {
