@@ -170,15 +170,20 @@ static double lost_to_rounding(const trli_solver *s)
     return s->size < 0 ? 0 : 2 * DBL_EPSILON * trli_solver_norm(s, trli_solver_scalar(s, s->size));
 }
 
-/* norm(F(0)), or where that says nothing of the guess. */
-static trl_err find_reference(trli_solver *s, double of_guess, double *reference)
+/* norm(F(0)), or where that says nothing of the guess; and the residual of the guess, or of zero if that is as good to
+ * begin with. */
+static trl_err find_reference(trli_solver *s, bool from_zero, double *reference, double *norm)
 {
     trl_err err = TRL_OK;
     TRL_TRY(trli_solver_program(s, s->zero));
     trli_vector_swap(s, &s->x);
     TRL_TRY(find_residual(s, reference));
+    const bool known = isfinite(*reference) && *reference != 0;
+    *norm = *reference;
+    if (known && from_zero) goto done;
     trli_vector_swap(s, &s->x);
-    if (!isfinite(*reference) || *reference == 0) *reference = of_guess;
+    TRL_TRY(find_residual(s, norm)); /* sets points on sides, which products may read */
+    if (!known) *reference = *norm;
 done:
     return err;
 }
@@ -258,9 +263,10 @@ static trl_err prepare_direct(trli_solver *s, bool *does)
     trl_err err = TRL_OK;
     *does = false;
     s->stats.direct = NULL;
-    if (!s->direct || s->direct_failed) return TRL_OK;
-    TRL_TRY(trli_direct_prepare(s->direct, &why));
     const bool asked = s->settings.method == TRL_SOLVE_DIRECT;
+    if (!s->direct) return TRL_OK;
+    if (s->direct_failed) goto done;
+    TRL_TRY(trli_direct_prepare(s->direct, &why));
     if (why && asked) return trli_direct_impossible(s, why);
     s->stats.operations = trli_direct_cost(s->direct);
     s->stats.other_operations = expected_operations(s);
@@ -270,6 +276,7 @@ static trl_err prepare_direct(trli_solver *s, bool *does)
     s->stats.direct = trli_direct_words(s->direct);
     *does = true;
 done:
+    if (!asked) s->method = *does ? TRL_SOLVE_DIRECT : s->krylov;
     return err;
 }
 
@@ -291,13 +298,24 @@ done:
     return err;
 }
 
+/* Before anything else of a solve: a direct solution needs no guess. */
+static trl_err choose_start(trli_solver *s, bool *directly)
+{
+    trl_err err = TRL_OK;
+    *directly = false;
+    if (!s->direct) return TRL_OK;
+    TRL_TRY(find_diagonal(s));
+    err = prepare_direct(s, directly);
+done:
+    return err;
+}
+
 static trl_err prepare(trli_solver *s)
 {
     bool directly;
     trl_err err = TRL_OK;
     TRL_TRY(find_diagonal(s));
     TRL_TRY(prepare_direct(s, &directly));
-    if (s->settings.method == TRL_SOLVE_AUTO && s->linear) s->method = directly ? TRL_SOLVE_DIRECT : s->krylov;
     if (s->settings.preconditioner == TRL_PRECONDITIONER_AUTO && s->settings.method == TRL_SOLVE_AUTO)
         s->cycles &= s->method == TRL_SOLVE_CG;
     if (s->cycles) err = trli_multigrid_prepare(s->multigrid, s->time);
@@ -427,19 +445,21 @@ done:
 static trl_err solve(trli_solver *s, double *mean, double *scratch)
 {
     double norm, reference;
+    bool directly;
     trl_err err = TRL_OK;
     s->stats.last_iterations = s->stats.last_newton = 0;
     s->cycles_failed = s->direct_failed = false; /* anew in each solve, so that a restart takes the same way */
-    TRL_TRY(find_residual(s, &norm));            /* sets points on sides, which products may read */
-    if (!s->looked) TRL_TRY(look(s));
-    norm = trli_solver_norm(s, trli_solver_scalar(s, s->rr));
+    if (!s->looked) {
+        TRL_TRY(find_residual(s, &norm));
+        TRL_TRY(look(s));
+    }
+    if (s->stats.singular) TRL_TRY(measure_means(s, mean));
+    TRL_TRY(choose_start(s, &directly));
+    TRL_TRY(find_reference(s, directly, &reference, &norm));
     if (!isfinite(norm)) return not_finite(s, "at the first guess");
-    TRL_TRY(find_reference(s, norm, &reference));
-    TRL_TRY(find_residual(s, &norm));
     const double tolerance = s->linear ? s->settings.tolerance : s->settings.newton_tolerance;
     s->lost = lost_to_rounding(s);
     const double target = fmax(fmax(tolerance * reference, s->settings.absolute), s->lost);
-    if (s->stats.singular) TRL_TRY(measure_means(s, mean));
     TRL_TRY(s->linear ? linear(s, target, &norm, reference) : newton(s, target, &norm, reference));
     if (s->stats.singular) TRL_TRY(restore_means(s, mean, scratch));
     ++s->stats.solves;
