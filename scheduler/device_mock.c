@@ -193,6 +193,7 @@ trl_err trli_mock_open(trl_context *ctx, int n, const char *settings, trl_device
     trli_mock_describe(&read, mock->device.info.name, sizeof mock->device.info.name);
     mock->number = n;
     mock->settings = read;
+    mock->device.adds_up = read.is_virtual;
     snprintf(mock->name, sizeof mock->name, "mock device %d", n);
     pthread_mutex_init(&mock->memory.lock, NULL);
     for (int i = 0; i < TRLI_STREAMS && err == TRL_OK; ++i) err = trli_mock_stream_start(mock, (trli_stream)i);

@@ -85,6 +85,7 @@ struct trl_device {
     _Atomic bool full; /* there was not enough memory for a graph, which runs without the device */
     bool told;         /* a warning was given that it failed, or was full. Thread: main */
     bool left_out;     /* it failed, and no data is valid in its memory any more. Thread: main */
+    bool adds_up;      /* its streams add up what their commands take, on clocks that are not the host's */
     /* The arguments of a call, and the contents of its frame, have been read when `call` returns: a run whose tasks
      * all run on the device need not wait for it. */
     bool captures;

@@ -238,14 +238,15 @@ trl_err trli_mock_give(trli_mock *mock, trli_stream which, const trli_mock_comma
     trli_mock_stream *s = &mock->stream[which];
     pthread_mutex_lock(&s->lock);
     const bool room = s->tail - s->head < s->capacity || grow(s);
+    const bool first = s->head == s->tail; /* else the thread is awake, or was woken */
     if (room) {
         trli_mock_command *c = &s->ring[s->tail++ % s->capacity];
         *c = *command;
         c->given = trli_clock();
         c->asker = trli_diagnostics_asker();
-        pthread_cond_signal(&s->given);
     }
     pthread_mutex_unlock(&s->lock);
+    if (first) pthread_cond_signal(&s->given); /* without the lock, for which a thread woken earlier would wait */
     return room ? TRL_OK : trli_no_memory(mock->device.ctx, NULL, "for the commands given to %s", mock->name);
 }
 

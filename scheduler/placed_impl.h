@@ -97,7 +97,7 @@ typedef struct trli_placed_run {
     /* A fence of each device that was set when a watched run began, and the time of the host's clock then. */
     trli_fence *origin[TRLI_EXECUTORS];
     int64_t origin_ns;
-    trli_fence *meet[TRLI_EXECUTORS][TRLI_STREAMS]; /* of mock devices: set before the origin */
+    trli_fence *meet[TRLI_EXECUTORS][TRLI_STREAMS]; /* of virtual clocks: set before the origin */
     trli_busy_span *busy;                           /* [calls] times in which devices computed, of a watched run */
     double *call_begin;                             /* [logical tasks] start of its call; negative: no call */
     _Atomic int64_t copies[TRL_WAYS], bytes[TRL_WAYS];
@@ -130,11 +130,11 @@ TRL_NODISCARD trl_err trli_regions_find(trl_context *ctx, const trli_placed_node
 
 /* ---- placed_times.c ---- */
 
-/* Fences of mock devices. Fails with MEMORY, DEVICE. */
+/* Fences of devices with virtual clocks. Fails with MEMORY, DEVICE. */
 TRL_NODISCARD trl_err trli_placed_times_create(trli_run_state *run);
 void trli_placed_times_destroy(trli_run_state *run);
-/* A watched run begins: all streams of mock devices wait for each other, so that their clocks begin the run at the same
- * time, whatever they added up before. */
+/* A watched run begins: all streams with virtual clocks wait for each other, so that the clocks begin the run at the
+ * same time, whatever they added up before. */
 void trli_placed_times_meet(trli_run_state *run);
 /* Record the times of a watched run, in s after its start: begin; then each call of a device; then, after all calls,
  * each copy. */

@@ -8,11 +8,11 @@
 
 /* ---- one time for all devices ---- */
 
-/* The mock device of a space, or NULL: the clocks of others are not virtual. A lost one is left alone. */
-static trl_device *mock_of(const trli_placed *p, int space)
+/* The device of a space if it has a virtual clock, or NULL. A lost one is left alone. */
+static trl_device *virtual_of(const trli_placed *p, int space)
 {
     trl_device *device = trli_device_of(p->devices, space);
-    return device->kind == TRL_KIND_MOCK && !atomic_load_explicit(&device->lost, memory_order_relaxed) ? device : NULL;
+    return device->adds_up && !atomic_load_explicit(&device->lost, memory_order_relaxed) ? device : NULL;
 }
 
 trl_err trli_placed_times_create(trli_run_state *run)
@@ -20,7 +20,7 @@ trl_err trli_placed_times_create(trli_run_state *run)
     const trli_placed *p = run->graph->placed;
     trl_err err = TRL_OK;
     for (int d = 1; d <= p->devices->n; ++d) {
-        trl_device *device = mock_of(p, d);
+        trl_device *device = virtual_of(p, d);
         for (int s = 0; device && s < TRLI_STREAMS; ++s)
             TRL_TRY(device->ops->fence_create(device, false, &run->placed->meet[d][s]));
     }
@@ -43,12 +43,12 @@ void trli_placed_times_meet(trli_run_state *run)
 {
     const trli_placed *p = run->graph->placed;
     for (int d = 1; d <= p->devices->n; ++d) {
-        trl_device *device = mock_of(p, d);
+        trl_device *device = virtual_of(p, d);
         for (int s = 0; device && s < TRLI_STREAMS; ++s)
             if (run->placed->meet[d][s]) (void)device->ops->set(device, (trli_stream)s, run->placed->meet[d][s]);
     }
     for (int d = 1; d <= p->devices->n; ++d) {
-        trl_device *device = mock_of(p, d);
+        trl_device *device = virtual_of(p, d);
         for (int i = 0; device && i < p->devices->n * TRLI_STREAMS * TRLI_STREAMS; ++i) {
             trli_fence *other = run->placed->meet[1 + i / (TRLI_STREAMS * TRLI_STREAMS)][i % TRLI_STREAMS];
             if (other) (void)device->ops->wait(device, (trli_stream)(i / TRLI_STREAMS % TRLI_STREAMS), other);
