@@ -11,6 +11,9 @@
 
 enum { OPTIONS_MOST = 16 };
 
+/* NVRTC leaves memory behind when it is unloaded: it stays. */
+enum { OPEN_AND_KEEP = RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE };
+
 static void *open_library(char why[TRLI_RTC_WHY_ROOM])
 {
     const char *own = getenv("TRELLIS_NVRTC");
@@ -20,13 +23,12 @@ static void *open_library(char why[TRLI_RTC_WHY_ROOM])
         TRL_NVRTC,
 #endif
         "libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"};
-    void *library = own && *own ? dlopen(own, RTLD_NOW | RTLD_LOCAL) : NULL;
+    void *library = own && *own ? dlopen(own, OPEN_AND_KEEP) : NULL;
     if (own && *own) {
         if (!library) snprintf(why, TRLI_RTC_WHY_ROOM, "TRELLIS_NVRTC cannot be loaded: %s", dlerror());
         return library;
     }
-    for (size_t i = 0; i < sizeof names / sizeof *names && !library; ++i)
-        library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+    for (size_t i = 0; i < sizeof names / sizeof *names && !library; ++i) library = dlopen(names[i], OPEN_AND_KEEP);
     if (!library)
         snprintf(why, TRLI_RTC_WHY_ROOM,
                  "there is no NVRTC (libnvrtc.so.13 or .12); install it, or set TRELLIS_NVRTC to its path");
