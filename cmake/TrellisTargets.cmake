@@ -70,6 +70,9 @@ foreach(layer IN LISTS TRL_LAYERS)
     if(layer STREQUAL "inputs") # `trellis bench` runs them
         file(GLOB benchmarks CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/benchmarks/*.c")
         list(APPEND sources ${benchmarks})
+        if(TRL_SANITIZE) # which measure nothing
+            set_property(SOURCE ${benchmarks} APPEND PROPERTY COMPILE_OPTIONS -O0)
+        endif()
         file(GLOB cuda_benchmarks CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/benchmarks/*.cu")
         list(APPEND cuda_sources ${cuda_benchmarks})
     endif()

@@ -104,6 +104,7 @@ function(trellis_add_test)
         PROPERTIES ENVIRONMENT "${test_environment}"
                    PROCESSORS ${arg_NP}
                    TIMEOUT ${arg_TIMEOUT}
+                   COST ${arg_TIMEOUT} # the longest begin first, so that none of them ends alone
                    LABELS "${arg_LABELS}"
                    SKIP_RETURN_CODE 77
     )
@@ -170,8 +171,8 @@ foreach(source IN LISTS sources)
         target_compile_definitions(
             tests_${folder} PRIVATE TRL_TEST_SOURCE_DIR="${tests_folder}" TRL_TEST_PLUGIN_DIR="${test_plugin_output}"
         )
-        # Check's varargs macros are not pedantic C17.
-        target_compile_options(tests_${folder} PRIVATE $<$<C_COMPILER_ID:Clang>:-Wno-gnu-zero-variadic-macro-arguments>)
+        # The optimiser costs more than these sources save it in runs. Check's varargs macros are not pedantic C17.
+        target_compile_options(tests_${folder} PRIVATE -O0 $<$<C_COMPILER_ID:Clang>:-Wno-gnu-zero-variadic-macro-arguments>)
         set_target_properties(
             tests_${folder} PROPERTIES OUTPUT_NAME ${folder} RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests"
         )
@@ -188,7 +189,10 @@ foreach(source IN LISTS sources)
     if(TRL_HAVE_CUDA AND name MATCHES "^test_(emit|gpu_text)$")
         set_property(SOURCE "${source}" APPEND PROPERTY COMPILE_DEFINITIONS TRL_TEST_NVRTC="$<TARGET_FILE:CUDA::nvrtc>")
     endif()
-    trellis_read_directive("${source}" found np short sanitize timeout labels)
+    trellis_read_directive("${source}" found np short sanitize timeout labels optimise)
+    if(directive_optimise) # else -O0
+        set_property(SOURCE "${source}" APPEND PROPERTY COMPILE_OPTIONS -O${directive_optimise})
+    endif()
     string(REPLACE "," ";" ranks "${directive_np}")
     string(REPLACE "," ";" labels "${directive_labels}")
     list(APPEND labels ${folder})

@@ -3,7 +3,7 @@
 /* One conformance suite for all ways to evaluate operators. Every operator, on odd sizes, axes and patches of one cell,
  * minimum ghosts, in 1-D, 2-D and 3-D, across patches and ranks: each path gives the bits of the first, the serial
  * interpreter with a kernel per operator. A new way to evaluate is a row of `paths`. */
-// ctest: np=1,4 timeout=600
+// ctest: np=1,4 timeout=600 sanitize=1 optimise=2
 #include "problem_fixture.h"
 #include "spatialops/operator_fixture.h"
 

@@ -1,4 +1,4 @@
-// ctest: np=1
+// ctest: np=1 optimise=2
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Particles: gravity by a Barnes-Hut tree, and forces of short range on a periodic grid of cells. Tasks that add to the

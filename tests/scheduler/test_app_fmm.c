@@ -1,4 +1,4 @@
-// ctest: np=1
+// ctest: np=1 optimise=2
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* The task graph of the fast multipole method, with an exact oracle: by dependencies and locks, by phases alone, and

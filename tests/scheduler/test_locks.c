@@ -1,4 +1,4 @@
-// ctest: np=1 timeout=300
+// ctest: np=1 timeout=300 optimise=2
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Conflicts: what may not run at once does not, what may does, and every task runs once.

@@ -1,4 +1,4 @@
-// ctest: np=1,4 timeout=300 labels=threads
+// ctest: np=1,4 timeout=300 labels=threads sanitize=1 optimise=2
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Direct application of operators: the bits of a naive evaluation, on any sizes, patches and workers; what is valid
