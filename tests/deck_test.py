@@ -22,7 +22,8 @@ def variants(options, ranks, cells):
     compiled = "run.compile=always"
     elsewhere = ["TRL_MOCK_DEVICES=2", "run.placement=random:1"]
     yield ranks[0], [f"grid.patches={every}", "run.fusion=none", split % (1, 1)]
-    yield ranks[-1], [f"grid.patches={last}", "run.fusion=node", compiled, *elsewhere]
+    most = ranks[min(1, len(ranks) - 1)] if options.few else ranks[-1]
+    yield most, [f"grid.patches={last}", "run.fusion=node", compiled, *elsewhere]
     if options.few:
         return
     if not options.long:  # each rank count, policy and split once

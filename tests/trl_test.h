@@ -38,6 +38,12 @@ static inline bool test_has(int number, int n)
     return number % n == 0 || test_long();
 }
 
+/* How many cases a sweep has: under sanitizers, in the short form, one of `fewer`. */
+static inline int test_cases(int all, int fewer)
+{
+    return TEST_SANITIZED && !test_long() ? all / fewer : all;
+}
+
 /* Compile kernels without optimisation in the short form: for tests of many kernels that ask what kernels mean. Those
  * of decks are compiled as users do. */
 static inline void test_compile_quickly(void)

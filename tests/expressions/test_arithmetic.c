@@ -2,7 +2,7 @@
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Numbers, functions, selects, products that interpolate, vectors and families: each formula against the value
  * computed in C or against a formula that spells its meaning out with operators alone. */
-// ctest: np=1,2
+// ctest: np=1,2 sanitize=1
 #include "problem_fixture.h"
 
 static const char *const levels[] = {"none", "node", "full"};

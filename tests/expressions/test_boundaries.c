@@ -2,7 +2,7 @@
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Boundary conditions against a direct implementation of their rules: every kind on every side, at every location,
  * two layers deep, corners included, and through the stages of a time step. */
-// ctest: np=1,4 timeout=300
+// ctest: np=1,4 timeout=300 sanitize=1
 #include "problem_fixture.h"
 
 enum { LAYERS = 2, KINDS = 8, POINTS_MAX = 16 * 16 * 16 };

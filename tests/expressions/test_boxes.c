@@ -1,4 +1,4 @@
-// ctest: np=1 sanitize=none timeout=600
+// ctest: np=1 sanitize=none timeout=1800
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* A compiled kernel gives the same bits for any box by any variant of its loop: those of its points one at a time,
@@ -272,6 +272,7 @@ END_TEST
 
 static void add_tests(TCase *tc)
 {
+    test_compile_quickly();
     tcase_add_test(tc, means_on_faces_are_those_of_single_points);
     tcase_add_test(tc, quotients_at_several_offsets_are_those_of_single_points);
     tcase_add_test(tc, ends_of_rows_that_are_reached_from_afar_are_those_of_single_points);

@@ -8,7 +8,7 @@
 #include <derivative_impl.h>
 #include <trl_limiter_body.h>
 
-enum { FIELDS = 2, RANDOM_EXPRESSIONS = 600 };
+enum { FIELDS = 2, RANDOM_EXPRESSIONS = TEST_SANITIZED ? 150 : 600 };
 
 static trl_grid grid = {
     .dim = 1, .cells = {16, 1, 1}, .length = {1, 1, 1}, .periodic = {true, false, false}, .spacing = {0.0625, 1, 1}};

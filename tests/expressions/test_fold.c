@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Boundary layers that a kernel sets with the rows beside them: which these are, and that nobody can tell. */
-// ctest: np=1,2,4 timeout=600
+// ctest: np=1,2,4 timeout=600 sanitize=1
 #include "plan_impl.h"
 #include "problem_fixture.h"
 

@@ -373,7 +373,7 @@ static void choose_operands(int number, int chain, int count, bool differs, oper
 /* All that the interpreter merges, with all kinds of operands. */
 START_TEST(a_merged_operation_rounds_as_its_parts_do)
 {
-    enum { ALL = LEAF_COUNT * LEAF_COUNT * LEAF_COUNT, SOME = 400, ONE_GRID = 64 };
+    enum { ALL = LEAF_COUNT * LEAF_COUNT * LEAF_COUNT, SOME = TEST_SANITIZED ? 128 : 400, ONE_GRID = 64 };
     const struct merge *m = &merges[_i];
     bool differs = false;
     const int count = operands_of(m->chain, &differs), cases = count <= 3 ? ALL : SOME;
@@ -464,7 +464,7 @@ START_TEST(kernels_of_many_operations_are_what_their_values_are)
 {
     enum { KERNELS = 900, VALUES = 24, LEAVES = 8 };
     static const trli_op often[] = {TRLI_OP_ADD, TRLI_OP_SUB, TRLI_OP_MUL};
-    for (int k = 0; k < KERNELS; ++k) {
+    for (int k = 0; k < test_cases(KERNELS, 3); ++k) {
         trli_ir_value v[VALUES], roots[MOST_ROOTS];
         char what[80];
         begin_some(1 + k % 3, k / 3);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Device-neutral types: what evaluate applies has the bits of the formula that says the same, and misuse is named. */
-// ctest: np=1,2
+// ctest: np=1,2 sanitize=1
 #include "problem_fixture.h"
 
 #define TYPE(type_name)                                                                         \

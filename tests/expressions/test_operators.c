@@ -3,7 +3,7 @@
 /* Every operator of the formula language against its definition, evaluated directly from an analytic function: at
  * every location, in 1-D, 2-D and 3-D, on formulas beyond sides, on ghosts across periodic axes, at every fusion
  * level. */
-// ctest: np=1,4 timeout=300
+// ctest: np=1,4 timeout=300 sanitize=1
 #include "problem_fixture.h"
 
 #include <trl_limiter_body.h>

