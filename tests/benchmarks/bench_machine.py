@@ -88,7 +88,8 @@ def run(deck, steps, ranks, threads, settings, environment):
 
 
 def measure(problem, cells, steps, ranks, threads, settings, environment, options):
-    """Seconds of a step in each run: their median, least and most; the hashes of the fields, and which executors have tasks of a step."""
+    """Seconds of a step in each run: their median, least and most; the hashes of the fields, and which executors have
+    tasks of a step."""
     with tempfile.TemporaryDirectory() as folder:
         deck = pathlib.Path(folder) / "deck.yaml"
         deck.write_text(f"trellis: 1\ngrid: {{cells: {cells}, periodic: [true, true, true]}}\n{problem.text}",
