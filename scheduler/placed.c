@@ -80,6 +80,8 @@ static trl_err add_fences(builder *b, int32_t x)
     trl_err err;
     TRL_TRY(trli_list_reserve(b->ctx, fences, n, sizeof(int32_t), what));
     b->fence[x] = (int32_t)fences->count;
+    b->placed->joint[fences->count] = x >= b->nodes.tasks && b->transfer[x - b->nodes.tasks].to > 0 && !b->watched[x] &&
+                                      trli_device_of(b->placed->devices, space)->kind == TRL_KIND_GPU;
     for (int32_t i = 0; i < n; ++i) ((int32_t *)fences->data)[fences->count++] = space > 0 ? space : i + 1;
 done:
     return err;
@@ -488,6 +490,8 @@ static trl_err build(builder *b)
     TRL_TRY(make_arrays(b));
     TRL_TRY(trli_regions_find(b->ctx, &b->nodes, b->order, b->region, &regions));
     TRL_TRY(number_launches(b, regions));
+    p->joint = trli_new(b->ctx, (size_t)b->nodes.n * (size_t)p->devices->n + 1, sizeof *p->joint);
+    if (!p->joint) TRL_TRY(trli_no_memory(b->ctx, NULL, "for a placed graph"));
     p->overlaps = may_overlap(b);
     p->light = is_light(b);
     TRL_TRY(find_fences(b));
@@ -555,6 +559,6 @@ void trli_placed_destroy(trli_placed **placed)
 #ifdef TRL_POISON
     trli_free(p->part);
 #endif
-    void *arrays[] = {p->executor, p->node_of, p->task_of, p->launch, p->watch, p->call, p->changed, p};
+    void *arrays[] = {p->executor, p->node_of, p->task_of, p->launch, p->joint, p->watch, p->call, p->changed, p};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; ++i) trli_free(arrays[i]);
 }

@@ -65,6 +65,7 @@ typedef struct trli_placed {
     trli_launch *launch; /* regions, then transfers */
     trli_list commands;  /* trli_device_command */
     trli_list fences;    /* int32_t: the space of the device whose fence it is */
+    bool *joint;         /* [fences] of a copy to a GPU for which only devices wait: it is set when one does */
     int32_t nwatches;
     trli_watch *watch;
     /* Workers touch no data, the host has no part in copies within a run, and devices capture the arguments of calls:
@@ -93,6 +94,11 @@ typedef struct trli_busy_span {
 typedef struct trli_placed_run {
     trli_fence **fence; /* [nfences], then two around each call and each transfer of a device */
     _Atomic bool *set;  /* [nfences] whether the fence was set in this run; then the same for each pair of the others */
+    int64_t *number;    /* [nfences] of a joint one's copy among those to its device */
+    _Atomic int64_t copied[TRLI_EXECUTORS]; /* copies to a device with joint fences, ever */
+    /* How many of them a stream of another device, or of this one, waits for already. */
+    _Atomic int64_t covered[TRLI_EXECUTORS][TRLI_EXECUTORS][TRLI_STREAMS];
+    _Atomic bool apart[TRLI_EXECUTORS][TRLI_STREAMS]; /* the stream waits for the runs before, in this run */
     trli_outcome outcome; /* of the devices' calls and copies, whose numbers are logical tasks */
     /* A fence of each device that was set when a watched run began, and the time of the host's clock then. */
     trli_fence *origin[TRLI_EXECUTORS];
@@ -176,6 +182,21 @@ bool trli_placed_eligible(const trl_graph *graph, int32_t task, trl_kind kind);
 TRL_NODISCARD trl_err trli_placed_create(trl_graph *logical, const trl_devices *devices, const trli_platform *platform,
                                          const uint8_t *executor, bool late, trli_placed **placed);
 void trli_placed_destroy(trli_placed **placed);
+
+/* ---- placed_fences.c ---- */
+
+/* Fails with DEVICE: it has no fence. */
+TRL_NODISCARD trl_err trli_fence_set(trl_device *device, trli_stream stream, trli_fence *fence);
+/* A run begins. */
+void trli_placed_fences_start(trli_run_state *run);
+/* What was enqueued to a stream of a device is followed by a fence of the graph, by its number. Fails with DEVICE. */
+TRL_NODISCARD trl_err trli_placed_set(trli_run_state *run, trl_device *device, trli_stream stream, int32_t fence);
+/* What is enqueued to a stream from now on waits for a fence, if it was set in this run. Fails with DEVICE. */
+TRL_NODISCARD trl_err trli_placed_wait(const trli_run_state *run, trl_device *device, trli_stream stream,
+                                       int32_t fence);
+/* The same for the runs before, which may be at the memory that is written, or read: by other devices, which copy from
+ * this one, or by this one's other streams. Fails with DEVICE. */
+TRL_NODISCARD trl_err trli_placed_wait_for_runs(const trli_run_state *run, trl_device *device, trli_stream stream);
 
 /* ---- placed_run.c ---- */
 

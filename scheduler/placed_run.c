@@ -57,18 +57,12 @@ static bool is_lost(const trli_placed *p, int space)
     return space > 0 && atomic_load_explicit(&trli_device_of(p->devices, space)->lost, memory_order_relaxed);
 }
 
-/* A device that was lost before the run got its fences has none. */
-static trl_err set(trl_device *device, trli_stream stream, trli_fence *fence)
-{
-    return fence ? device->ops->set(device, stream, fence) : TRL_ERR_DEVICE;
-}
-
 static trl_err set_timer(const trli_run_state *run, trl_device *device, trli_stream stream, int32_t timer, int end)
 {
     const trli_placed *p = run->graph->placed;
     trl_err err = TRL_OK;
     if (!run->watched || space_of_timer(p, timer) == 0) return TRL_OK;
-    TRL_TRY(set(device, stream, run->placed->fence[trli_placed_fences(p) + (ptrdiff_t)2 * timer + end]));
+    TRL_TRY(trli_fence_set(device, stream, run->placed->fence[trli_placed_fences(p) + (ptrdiff_t)2 * timer + end]));
     if (end) atomic_store_explicit(&run->placed->set[trli_placed_fences(p) + timer], true, memory_order_relaxed);
 done:
     return err;
@@ -195,29 +189,13 @@ done:
     return err;
 }
 
-/* Relaxed: a thread that sees the launch complete sees the mark. */
-static trl_err set_fence(trli_run_state *run, trl_device *device, trli_stream stream, int32_t fence)
-{
-    trl_err err;
-    TRL_TRY(set(device, stream, run->placed->fence[fence]));
-    atomic_store_explicit(&run->placed->set[fence], true, memory_order_relaxed);
-done:
-    return err;
-}
-
-static trl_err wait_for(const trli_run_state *run, trl_device *device, trli_stream stream, int32_t fence)
-{
-    if (!atomic_load_explicit(&run->placed->set[fence], memory_order_relaxed)) return TRL_OK;
-    return device->ops->wait(device, stream, run->placed->fence[fence]);
-}
-
 static trl_err do_command(trli_run_state *run, const trli_launch *launch, trl_device *device,
                           const trli_device_command *c)
 {
     const trli_stream stream = (trli_stream)c->stream;
     return c->kind == TRLI_COMMAND_CALL  ? call(run, launch, device, c->index)
-           : c->kind == TRLI_COMMAND_SET ? set_fence(run, device, stream, c->index)
-                                         : wait_for(run, device, stream, c->index);
+           : c->kind == TRLI_COMMAND_SET ? trli_placed_set(run, device, stream, c->index)
+                                         : trli_placed_wait(run, device, stream, c->index);
 }
 
 /* What enqueues the calls of a row; NULL: each is made by itself, with waits between them or fences around it. */
@@ -258,21 +236,8 @@ done:
 static void set_fences(trli_run_state *run, trl_device *device, const trli_device_command *c, int32_t n, int32_t other)
 {
     for (int32_t i = 0; i < n; ++i)
-        if (c[i].kind == TRLI_COMMAND_SET) (void)set_fence(run, device, (trli_stream)c[i].stream, c[i].index + other);
-}
-
-/* A run before may be at the memory that is written, or read: by other devices, which copy from this one, or by this
- * one's other streams. */
-static trl_err wait_for_runs(const trli_placed *p, trl_device *device, trli_stream stream)
-{
-    trl_err err = TRL_OK;
-    for (int i = 0; i < p->devices->n; ++i) {
-        const trl_device *other = p->devices->device[i];
-        if (other->ends > 0 && (other != device || stream != TRLI_STREAM_COMPUTE))
-            TRL_TRY(device->ops->wait(device, stream, other->end[(other->ends - 1) % 2]));
-    }
-done:
-    return err;
+        if (c[i].kind == TRLI_COMMAND_SET)
+            (void)!trli_placed_set(run, device, (trli_stream)c[i].stream, c[i].index + other);
 }
 
 static trl_err launch_region(trli_run_state *run, const trli_launch *launch)
@@ -282,7 +247,7 @@ static trl_err launch_region(trli_run_state *run, const trli_launch *launch)
     trl_device *device = trli_device_of(p->devices, launch->space);
     trl_err err = TRL_OK;
     int32_t i = 0;
-    TRL_TRY(wait_for_runs(p, device, TRLI_STREAM_COMPUTE));
+    TRL_TRY(trli_placed_wait_for_runs(run, device, TRLI_STREAM_COMPUTE));
     for (int32_t n, calls; i<launch->n; i += n> 0 ? n : 1) {
         n = trli_placed_row(c + i, launch->n - i, &calls);
         TRL_TRY(n > 0 ? launch_row(run, launch, device, c + i, n) : do_command(run, launch, device, c + i));
@@ -304,11 +269,12 @@ static trl_err launch_transfer(trli_run_state *run, const trli_launch *launch)
     trl_device *device = trli_device_of(p->devices, t->to > 0 ? t->to : from);
     const int32_t other = launch->space > 0 ? 0 : from - 1; /* offset among the fences, one for each device */
     int32_t i = 0;
-    TRL_TRY(wait_for_runs(p, device, t->to > 0 ? TRLI_STREAM_IN : TRLI_STREAM_OUT));
+    TRL_TRY(trli_placed_wait_for_runs(run, device, t->to > 0 ? TRLI_STREAM_IN : TRLI_STREAM_OUT));
     for (; i < launch->n; ++i)
-        TRL_TRY(c[i].kind == TRLI_COMMAND_COPY  ? copy_pieces(run, t, from, device, (trli_stream)c[i].stream)
-                : c[i].kind == TRLI_COMMAND_SET ? set_fence(run, device, (trli_stream)c[i].stream, c[i].index + other)
-                                                : wait_for(run, device, (trli_stream)c[i].stream, c[i].index));
+        TRL_TRY(c[i].kind == TRLI_COMMAND_COPY ? copy_pieces(run, t, from, device, (trli_stream)c[i].stream)
+                : c[i].kind == TRLI_COMMAND_SET
+                    ? trli_placed_set(run, device, (trli_stream)c[i].stream, c[i].index + other)
+                    : trli_placed_wait(run, device, (trli_stream)c[i].stream, c[i].index));
 done:
     if (err) set_fences(run, device, c + i, launch->n - i, other);
     return err;
@@ -368,9 +334,10 @@ trl_err trli_placed_run_create(trli_run_state *run)
     if (!state) return trli_no_memory(ctx, NULL, "for runs of a placed graph");
     state->fence = trli_new(ctx, (size_t)trli_placed_fences(p) + 2 * (size_t)timers(p) + 1, sizeof *state->fence);
     state->set = trli_new(ctx, (size_t)trli_placed_fences(p) + (size_t)timers(p) + 1, sizeof *state->set);
+    state->number = trli_new(ctx, (size_t)trli_placed_fences(p) + 1, sizeof *state->number);
     state->busy = trli_new(ctx, (size_t)p->ncalls + 1, sizeof *state->busy);
     state->call_begin = trli_new(ctx, (size_t)p->logical->task_count + 1, sizeof *state->call_begin);
-    if (!state->fence || !state->set || !state->busy || !state->call_begin)
+    if (!state->fence || !state->set || !state->number || !state->busy || !state->call_begin)
         return trli_no_memory(ctx, NULL, "for runs of a placed graph");
     for (int32_t f = 0; f < trli_placed_fences(p); ++f)
         TRL_TRY(create_fence(p, ((const int32_t *)p->fences.data)[f], false, &state->fence[f]));
@@ -401,6 +368,7 @@ void trli_placed_run_destroy(trli_run_state *run)
     }
     trli_free(state->fence);
     trli_free((void *)state->set);
+    trli_free(state->number);
     trli_free(state->busy);
     trli_free(state->call_begin);
     trli_free(state);
@@ -414,6 +382,7 @@ void trli_placed_run_start(trli_run_state *run)
     if (!p) return;
     for (int32_t f = 0; f < trli_placed_fences(p) + timers(p); ++f)
         atomic_store_explicit(&run->placed->set[f], false, memory_order_relaxed); /* no worker is inside */
+    trli_placed_fences_start(run);
     atomic_store_explicit(&run->placed->outcome.first, 0, memory_order_relaxed);
     if (!run->watched || timers(p) == 0) return;
     trli_placed_times_meet(run);
