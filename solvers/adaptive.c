@@ -43,6 +43,7 @@ static trl_err error_of(trl_simulation *sim, trli_instance *in, trli_ir_value su
     *ratio = trli_ir_binary(ir, TRLI_OP_DIV, difference, tolerated);
     for (int s = 0; s < 2 * sim->layout->grid.dim; ++s)
         if (f->fixed_planes[s]) *ratio = trli_ir_select(ir, trli_ir_at_side(ir, s / 2, s % 2), zero, *ratio);
+    TRL_TRY(trli_sides_replace_set(in, eq->state, zero, ratio));
     if (eq->mask) {
         TRL_TRY(trli_lower_at(in, eq->mask, eq->deck->names, sim->model->variable[v].location, &mask));
         *ratio = trli_ir_select(ir, mask, *ratio, zero);

@@ -102,8 +102,11 @@ void trli_solver_read(const trli_solver *s, const int *field, trli_ir_value *val
 /* Append: field = value of each unknown, at all points that are unknown. */
 TRL_NODISCARD trl_err trli_solver_store(trli_solver *s, trli_program *program, const int *field,
                                         const trli_ir_value *value);
-/* Points where the mask of an unknown is 0 are no unknowns: *value is 0 there. in: where the mask is evaluated. */
+/* Points where the mask of an unknown is 0, or which conditions in a part of a side set, are no unknowns: *value is 0
+ * there. in: where the mask is evaluated. */
 TRL_NODISCARD trl_err trli_solver_masked(const trli_solver *s, trli_instance *in, int i, trli_ir_value *value);
+/* Whether there may be such points. */
+bool trli_solver_has_gaps(const trli_solver *s);
 /* Append the sum over all points of the products of two values of each unknown. */
 TRL_NODISCARD trl_err trli_solver_dot(trli_solver *s, trli_program *program, const char *label, const trli_ir_value *a,
                                       const trli_ir_value *b, int *scalar);

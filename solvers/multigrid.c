@@ -127,15 +127,13 @@ done:
     return err;
 }
 
-/* What an interpolated correction says of masked points does not count. */
+/* What an interpolated correction says of points that are no unknowns does not count. */
 static trl_err compile_clip(grid_level *l)
 {
     trli_solver *s = l->solver;
     making m = {0};
-    bool any = false;
     trl_err err = TRL_OK;
-    for (int i = 0; i < s->ask.n; ++i) any |= s->sim->model->variable[s->ask.variable[i]].mask != NULL;
-    if (!any) return TRL_OK;
+    if (!trli_solver_has_gaps(s)) return TRL_OK;
     TRL_TRY(trli_solver_begin(s, "correction", &l->clip));
     TRL_TRY(open_making(l, l->clip, &m));
     trli_solver_read(s, l->d.now, m.a);
@@ -244,12 +242,12 @@ static trl_err add_coefficients(const trli_solver *finest, grid_level *l)
         const int state = l->sim->equation[v].state;
         l->old_field[v] = state;
         model->field[state].persistent |= finest->reads[v];
-        if (!finest->reads_old[v]) continue;
+        if (finest->old_field[v] < 0) continue; /* else a field of its own: it does not change with the unknowns */
         const char *name = trli_model_name(model, "%s:old", model->variable[v].name);
         const int field = trli_model_add_field(model, name, model->variable[v].location);
         if (field < 0) return model->ir.err;
         trli_set_conditions(l->sim, v, field, field);
-        model->field[field].persistent = true;
+        model->field[field].persistent = finest->reads_old[v];
         l->old_field[v] = field;
     }
     return model->ir.err;

@@ -18,12 +18,26 @@ static trl_err no_memory(const trli_solver *s)
     return trli_no_memory(s->sim->ctx, NULL, "to solve for '%s'", s->ask.names);
 }
 
+bool trli_solver_has_gaps(const trli_solver *s)
+{
+    const trli_model *model = s->sim->model;
+    bool any = false;
+    for (int i = 0; i < s->ask.n; ++i) {
+        const trli_variable *v = &model->variable[s->ask.variable[i]];
+        any |= v->mask != NULL;
+        for (int side = 0; side < 2 * model->layout->grid.dim; ++side)
+            any |= trli_sides_set_parts(model, &v->boundary[side], v->location, side);
+    }
+    return any;
+}
+
 trl_err trli_solver_masked(const trli_solver *s, trli_instance *in, int i, trli_ir_value *value)
 {
     trli_model *model = s->sim->model;
     const trli_variable *v = &model->variable[s->ask.variable[i]];
     trli_ir_value mask;
     trl_err err = TRL_OK;
+    TRL_TRY(trli_sides_replace_set(in, in->variable[s->ask.variable[i]], trli_ir_constant(&model->ir, 0), value));
     if (!v->mask) return TRL_OK;
     TRL_TRY(trli_lower_at(in, v->mask, v->names, v->location, &mask));
     *value = trli_ir_select(&model->ir, mask, *value, trli_ir_constant(&model->ir, 0));

@@ -436,3 +436,49 @@ done:
     end(&ar);
     return err;
 }
+
+/* ---- points that are set in part of a side ---- */
+
+bool trli_sides_set_parts(const trli_model *model, const trl_bc_side *deck, trl_location location, int s)
+{
+    bool may = false;
+    if (!(location >> s / 2 & 1) || model->layout->grid.periodic[s / 2] || trli_side_is_fixed(deck)) return false;
+    for (int i = 0; i < deck->npieces; ++i) {
+        const trl_bc_kind kind = deck->piece[i].kind;
+        may |= kind == TRL_BC_DIRICHLET || kind == TRL_BC_EXPRESSION || kind == TRL_BC_ROBIN;
+    }
+    return may;
+}
+
+static trl_err replace_on_side(trli_instance *sides, int field, int s, trli_ir_value there, trli_ir_value *value)
+{
+    trli_ir *ir = &sides->model->ir;
+    trli_side lowered = {0};
+    trli_ir_value on_side = *value;
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_boundary_lower_side(sides, field, s, &lowered));
+    for (int i = lowered.npieces - 1; i >= 0; --i) {
+        const trli_piece *p = &lowered.piece[i];
+        const trli_ir_value here = trli_sets_points(p) ? there : *value;
+        on_side = p->where < 0 ? here : trli_ir_select(ir, p->where, here, on_side);
+    }
+    *value = trli_ir_select(ir, trli_ir_at_side(ir, s / 2, s % 2), on_side, *value);
+    err = ir->err;
+done:
+    trli_free(lowered.piece);
+    return err;
+}
+
+trl_err trli_sides_replace_set(trli_instance *instance, int field, trli_ir_value there, trli_ir_value *value)
+{
+    const trli_model_field f = instance->model->field[field];
+    trli_instance *sides;
+    trl_err err = TRL_OK;
+    if (!f.boundary.side) return TRL_OK;
+    TRL_TRY(trli_instance_sides(instance, &sides));
+    for (int s = 0; s < 2 * instance->model->layout->grid.dim; ++s)
+        if (trli_sides_set_parts(instance->model, &f.boundary.side[s], f.location, s))
+            TRL_TRY(replace_on_side(sides, field, s, there, value));
+done:
+    return err;
+}

@@ -13,5 +13,10 @@ TRL_NODISCARD trl_err trli_instance_fill_field(trli_instance *instance, int fiel
 /* Append what sets points on sides of the variables' fields, after all that their conditions read; check: to finite
  * values. Conditions that need each other's points are an INPUT error that names the cycle. */
 TRL_NODISCARD trl_err trli_instance_planes(trli_instance *instance, bool check);
+/* Whether conditions may set points on a side of the location, but not all of them for sure. */
+bool trli_sides_set_parts(const trli_model *model, const trl_bc_side *deck, trl_location location, int s);
+/* *value = there at the points of a field that conditions of such sides set. */
+TRL_NODISCARD trl_err trli_sides_replace_set(trli_instance *instance, int field, trli_ir_value there,
+                                             trli_ir_value *value);
 
 #endif

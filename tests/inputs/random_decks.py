@@ -4,7 +4,12 @@
 import json
 
 LIMITERS = ["", ", upwind", ", minmod", ", vanleer", ", superbee", ", mc", ", koren", ", charm", ", ospre", ", smart"]
-IMPLICIT = ("beuler", "ark3", "ark4")  # methods that take a rate which is divided
+DIVIDED = ("beuler", "ark3", "ark4")  # methods that take a rate which is divided
+WHOLE = ("cn", "esdirk2", "esdirk3", "esdirk4")  # and those that take one which is implicit as a whole
+IMPLICIT = ("beuler", "esdirk2", "ark3", "cn", "ark4", "esdirk3", "esdirk4")
+BY_ERROR = ("bs3", "dp5", "beuler", "esdirk2", "esdirk3", "esdirk4", "ark3", "ark4")
+SOLVERS = ("{iterations: 1000}", "{method: bicgstab, iterations: 2000}", "{method: gmres, iterations: 3000}",
+           "{preconditioner: multigrid}")
 NAMES = {1: {0: "cell", 1: "xface"}, 2: {0: "cell", 1: "xface", 2: "yface", 3: "node"},
          3: {0: "cell", 1: "xface", 2: "yface", 3: "zedge", 4: "zface", 5: "yedge", 6: "xedge", 7: "node"}}
 ANY = [
@@ -40,7 +45,10 @@ class Writer:
         self.bounded = None   # name and location of the field that conditions are written for
         self.rated = None     # name of its rate, if it is of second order in time
         self.leapfrog = False # all equations are
+        self.solving = False  # the present field is solved for
         self.implicit = False # they have implicit terms
+        self.whole = False    # and no others
+        self.solved = []      # names of what is solved for, which conditions do not read
         self.rates = []       # names
         self.free = []        # names of what has no location and varies nowhere
         self.lines = []       # and of what may vary along an axis
@@ -246,7 +254,7 @@ class Writer:
     def side(self, axis):
         rng = self.rng
         value = self.side_value(axis)
-        modifier = "{outflow: true}" if self.implicit else f"{{expression: edge{axis}}}"
+        modifier = "{outflow: true}" if self.implicit or self.solving else f"{{expression: edge{axis}}}"
         one = rng.choice([
             f"{{dirichlet: \"{value}\"}}", f"{{neumann: \"{value}\"}}", "{outflow: true}",
             modifier, f"{{robin: {{a: 1, b: \"0.5 + t\", c: \"{value}\"}}}}"
@@ -260,6 +268,8 @@ class Writer:
         """The rate of an equation, of first or second order; whether rates are known is remembered for conditions."""
         rng = self.rng
         self.rated = None
+        if self.whole:
+            return [f"    ddt: \"{self.mild(name.strip(chr(34)))}\""]
         if self.implicit:
             name = name.strip('"')
             implicit = rng.choice([f"0.01*laplacian({name})", f"-({name})^3", f"-0.5*{name} + sin(t)"])
@@ -273,6 +283,29 @@ class Writer:
             damped += f" + 1e-5*laplacian({self.rated})"
         start = rng.choice([[], ["    initial_rate: \"0.2*cos(2*x) - 0.1*random(5)\""]])
         return [f"    ddt2: \"{text}{damped}\""] + start
+
+    def mild(self, name):
+        """A rate for which Newton's method has solutions."""
+        rng, where = self.rng, self.fields[name] if name in self.fields else None
+        other = rng.choice([e for e in self.equations if self.fields[e] == where] or ["t"])
+        return rng.choice([f"0.01*laplacian({name})", f"-({name})^3", f"-0.5*{name} + sin(t)"]) + rng.choice(
+            ["", f" + 0.3*sin({other})", f" - 0.1*integral({name})*x", f" + 0.2*old({name})*cos(9*t) + dt"])
+
+    def solution(self, name, where):
+        """An equation that is solved, with one solution."""
+        rng = self.rng
+        own = [e for e in self.equations if self.fields[e] == where]
+        source = f"0.5*sin(3*{rng.choice(own)})" if own else f"0.2*at({rng.choice(self.equations)}, {self.name_of(where)})"
+        left = rng.choice([f"laplacian({name}) - {name}", f"div((2 + sin(5*x))*grad({name})) - 2*{name}",
+                           f"laplacian({name}) - {name} - 0.1*{name}^3", f"laplacian({name}) - {name} + 0.2*ddx(at({name}, "
+                           f"{self.name_of(where ^ 1)}))"])
+        self.bounded = self.rated = None
+        self.solving = True
+        sides = [f"{self.axes[a]}{s}: {self.side(a)}" for a in range(self.dim) if not self.periodic[a] for s in "-+"]
+        self.solving = False
+        mask = rng.choice(["", "", ", mask: \"(x - 0.3)^2 > 0.02\""])
+        return (f"  {name}: {{location: {self.name_of(where)}, initial: 0, solve: \"{left} = {source} + {rng.choice('0xt')}\", "
+                f"solver: s, boundary: {{{', '.join(sides)}}}{mask}}}")
 
     def sides(self, name, where):
         self.bounded = (name, where)
@@ -317,8 +350,9 @@ def flat_equations(w, names):
         family = flat_equation(w, '"g{i}"', where)
         rate = next(i for i, line in enumerate(family) if line.startswith("    ddt"))
         more = " - 0.1*i*g{4 - i} + 0.01*integral(g{i})"
-        family[rate] = family[rate].replace('", implicit', more + '", implicit') if w.implicit else (family[rate][:-1] +
-                                                                                                      more + '"')
+        divided = w.implicit and not w.whole
+        family[rate] = family[rate].replace('", implicit', more + '", implicit') if divided else (family[rate][:-1] +
+                                                                                                  more + '"')
         lines += family + ["    for: {i: 1..3}"]
     return lines
 
@@ -414,6 +448,13 @@ def partial_equations(w, places):
         lines += equation(w, '"phi{i}"', family, " + 0.1*i*prod(k=1..3, phi{k})") + ["    for: {i: 1..3}"]
         w.written += 2
     w.family = family
+    if not w.leapfrog and rng.random() < 0.3:
+        w.solved = ["s0", "s1"][:rng.randint(1, 2)]
+        for name in w.solved:
+            w.fields[name] = rng.choice(places)
+            lines.append(w.solution(name, w.fields[name]))
+            w.written += 1
+        text = [f"solvers: {{s: {rng.choice(SOLVERS)}}}"] + text
     text += expressions(w, places)
     types, term = applied(w)
     for name in w.equations:
@@ -435,7 +476,7 @@ def write(rng, method, partial=True, flat=False):
     line, dim, periodic = grid(rng, 0.03 if partial else 0.3)
     w = Writer(rng, dim, periodic)
     w.leapfrog = method == "leapfrog"
-    w.implicit = method in IMPLICIT
+    w.implicit, w.whole = method in IMPLICIT, method in WHOLE
     places = rng.sample(list(NAMES[dim]), min(len(NAMES[dim]), 2))
     pdes = [f"e{i}" for i in range(rng.randint(1, 3) if partial else 0)]
     odes = [f"d{i}" for i in range(rng.randint(1, 3) if flat else 0)]
@@ -458,7 +499,7 @@ def write(rng, method, partial=True, flat=False):
     names += ["phi1", "phi3"] if w.family is not None else []
     series = ", ".join(
         f"s{i}: \"{w.flat(rng.randint(0, 2)) if i else w.reduction()}\"" for i in range(rng.randint(1, 3)))
-    names += w.rates
+    names += w.rates + w.solved
     if w.rates:
         series += f", energy: \"integral({w.rates[0]}^2) + domain_max({w.rates[-1]})\""
         series += f", force: \"norm(ddt({w.rates[0]}))\""
@@ -477,7 +518,7 @@ def write(rng, method, partial=True, flat=False):
         told = [name for name in names[:6] if name not in w.rates]
         values = ", ".join(rng.sample(told, min(len(told), 2)))
         keep += f"receivers: {{path: points.nc, dataset: points, values: [{values}]}}, "
-    if method in ("bs3", "dp5") and rng.random() < 0.7:
+    if method in BY_ERROR and rng.random() < (0.7 if method in ("bs3", "dp5") else 0.4):
         first = rng.choice(["1e-3", "0.02"])
         method = (f"{{name: {method}, tolerance: {{relative: {rng.choice(['1e-2', '1e-4'])}, absolute: 1e-3}}, "
                   f"dt: {{initial: {first}, max: 0.05}}}}")

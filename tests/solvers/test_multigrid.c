@@ -102,11 +102,57 @@ START_TEST(implicit_steps_choose_by_their_diffusion_number)
 }
 END_TEST
 
+/* x^2 - y^2, which differences of second order meet exactly, where conditions set points in parts of sides. */
+START_TEST(points_that_conditions_set_are_no_unknowns)
+{
+    static const char *const solvers[] = {"method: cg, preconditioner: jacobi", "method: cg, preconditioner: multigrid",
+                                          "method: gmres, iterations: 500"};
+    for (int k = 0; k < 6; ++k) {
+        trl_field_stats stats;
+        open_text(
+            "grid: {cells: [15, 12]}\nexpressions: {u: \"x^2 - y^2\"}\nequations:\n  p: {location: %s, initial: 0, "
+            "solve: \"laplacian(p) = 0\", exact: u, solver: s, boundary: {x-: [{where: \"y > 0.4\", dirichlet: u}, "
+            "{neumann: 0}], x+: [{where: \"y < 0.3\", robin: {a: 2, b: 0, c: \"2*u\"}}, {neumann: 2}], y-: [{where: "
+            "\"x > 0.7\", dirichlet: u}, {neumann: 0}], y+: {dirichlet: u}}}\nsolvers: {s: {%s, tolerance: 1e-12}}\n",
+            k % 2 ? "node" : "xface", solvers[k / 2]);
+        ck_ok(trl_simulation_observe(sim));
+        ck_ok(trl_simulation_field_stats(sim, field_index("p"), &stats));
+        ck_assert_msg(stats.error_linf < (k % 2 ? 1e-8 : 0.02), "%d: %g", k, stats.error_linf);
+    }
+    close_problem();
+}
+END_TEST
+
+/* A condition that reads the start of the step makes the same of a step on all grids. */
+START_TEST(coarse_grids_tell_old_values_from_unknowns)
+{
+    double value[2];
+    for (int k = 0; k < 2; ++k) {
+        trl_field_stats stats;
+        open_text(
+            "grid: {cells: [17, 12], periodic: [false, true]}\nsolvers: {s: {preconditioner: %s, tolerance: 1e-12}}\n"
+            "equations:\n  e: {solver: s, initial: x, ddt: {implicit: \"laplacian(e)\"}, boundary: {x-: {outflow: "
+            "true}, x+: {dirichlet: \"1 + sin(9*t)\"}}}\n"
+            "  f: {solver: s, initial: x, ddt: {implicit: \"laplacian(f)\"}, boundary: {x-: {neumann: \"-old(e)\"}, "
+            "x+: {neumann: \"sin(old(e)) + t\"}}}\ntime: {method: beuler, dt: 0.01, steps: 3}\n",
+            k ? "multigrid" : "jacobi");
+        run_to_end();
+        ck_ok(trl_simulation_field_stats(sim, field_index("f"), &stats));
+        ck_assert_int_le((int)trl_simulation_solver(sim, 0)->iterations, k ? 3 * 9 : 3 * 100);
+        value[k] = stats.l2;
+    }
+    ck_assert_double_eq_tol(value[0], value[1], 1e-9);
+    close_problem();
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, iterations_do_not_grow_with_the_mesh);
     tcase_add_test(tc, auto_leaves_hard_equations_to_jacobi);
     tcase_add_test(tc, implicit_steps_choose_by_their_diffusion_number);
+    tcase_add_test(tc, points_that_conditions_set_are_no_unknowns);
+    tcase_add_test(tc, coarse_grids_tell_old_values_from_unknowns);
 }
 
 TRL_TEST_MAIN("multigrid", add_tests)
