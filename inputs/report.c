@@ -44,7 +44,10 @@ static trl_err gather_totals(const trli_session *run, report_totals *totals)
     totals->comm_bytes = sum[0];
     totals->comm_messages = sum[1];
     totals->allocations = sum[2];
-    if (sum[3] > 0) totals->overlap = fmin(1, fmax(0, 1 - (double)sum[4] / (double)sum[3]));
+    if (sum[3] > 0)
+        totals->overlap = fmin(1, fmax(0, 1 - (double)sum[4] / (double)sum[3]));
+    else if (sum[1] > 0)
+        totals->overlap = 1; /* each was there when it was asked for */
 done:
     return err;
 }

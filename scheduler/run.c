@@ -7,6 +7,7 @@
 #include "engine_impl.h"
 #include "memstream_impl.h"
 #include "placement_run_impl.h"
+#include "workers_impl.h"
 
 /* ---- one run ---- */
 
@@ -121,13 +122,20 @@ static void note_failed(trl_graph *graph, const trli_run_state *run)
     graph->failed_name = copied ? graph->copied_name : run->failed_name;
 }
 
+/* Workers that had a share in the run: the others waited for no message. */
+static int participants(const trli_run_state *run)
+{
+    if (run->alone) return 1;
+    return run->workers->adapts ? run->active : run->view.workers;
+}
+
 trl_err trli_run_finish(trli_run_state *run, int64_t ns)
 {
     trl_graph *graph = run->graph;
     if (run->policy->finish) run->policy->finish(run->policy_state);
     /* Relaxed: all workers have left the run. */
     graph->outstanding_ns += atomic_exchange_explicit(&run->outstanding_ns, 0, memory_order_relaxed);
-    graph->idle_share += (double)atomic_exchange_explicit(&run->idle_ns, 0, memory_order_relaxed) / run->view.workers;
+    graph->idle_share += (double)atomic_exchange_explicit(&run->idle_ns, 0, memory_order_relaxed) / participants(run);
     graph->spawned += trli_nodes_finish(run);
     ++graph->runs;
     note_failed(graph, run);

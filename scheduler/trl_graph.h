@@ -296,7 +296,7 @@ typedef struct trl_graph_stats {
     double tau_1;    /* sum of the tasks' mean times, s; before the first timed run: of costs (all unknown: 1 each) */
     double tau_inf;  /* longest path, s; the chunks of a wide task count as running at once */
     double outstanding; /* s in all runs with poll tasks (communication) started and not complete */
-    double idle;        /* s of that time in which workers had nothing else to do, mean over the workers */
+    double idle;        /* s of that time in which workers had nothing else to do, mean over those that took part */
     double busy; /* part of the workers' time that was spent in tasks, mean over timed runs; 0 before the first */
     int active;  /* workers that take part in the next run; 0: there was none */
     double overhead_ns; /* mean over timed runs of (wall time - time in tasks / workers) / tasks */
