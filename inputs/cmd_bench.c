@@ -43,9 +43,13 @@ static trl_err write_json(trl_context *ctx, trli_json **json, const char *path)
     return err;
 }
 
-static trl_err measure(trl_context *ctx, const trli_benchmark *benchmark, bool quick, const char *path)
+static trl_err measure(trl_context *ctx, const trli_benchmark *benchmark, const trli_arguments *arguments)
 {
-    trli_bench bench = {.ctx = ctx, .quick = quick, .threads = trl_context_threads(ctx)};
+    const char *path = trli_arguments_value(arguments, "--json");
+    trli_bench bench = {.ctx = ctx,
+                        .quick = trli_arguments_value(arguments, "--quick") != NULL,
+                        .figure = trli_arguments_value(arguments, "--figure"),
+                        .threads = trl_context_threads(ctx)};
     trl_err err = TRL_OK;
     TRL_TRY(trli_json_create(ctx, &bench.json));
     trli_json_begin_object(bench.json);
@@ -67,10 +71,9 @@ done:
 int trli_cmd_bench(trl_context *ctx, const trli_arguments *arguments)
 {
     const trli_benchmark *benchmark;
-    bool quick = trli_arguments_value(arguments, "--quick") != NULL;
     trl_err err = TRL_OK;
     TRL_TRY(find(ctx, arguments->operand[0], &benchmark));
-    TRL_TRY(measure(ctx, benchmark, quick, trli_arguments_value(arguments, "--json")));
+    TRL_TRY(measure(ctx, benchmark, arguments));
 done:
     return trli_command_finish(ctx, err);
 }

@@ -24,14 +24,16 @@
     X(gpu_transport, "advection and diffusion of n scalars on a GPU, against the best kernels by hand and the copy") \
     X(mpi, "heat and transport on every split of the cores into ranks and threads: speed, messages and bytes")       \
     X(solve, "Poisson's equation in a cube to 1e-8, beside FFTW by hand, hypre and PETSc")                           \
+    X(scalability, "the scalability study of Robison's thesis: task threads, operator threads and ranks")            \
     X(functions, "elementary functions of formulas: nanoseconds per value, beside the system's library")
 
 typedef struct trli_bench {
-    trl_context *ctx; /* of this process alone */
-    bool quick;       /* small sizes, few repetitions: shows that it works, not how fast */
-    int threads;      /* what "all cores" means */
-    bool busy;        /* other programs used the cores: times and verdicts say little */
-    trli_json *json;  /* open at an object that takes the benchmark's keys */
+    trl_context *ctx;   /* of this process alone */
+    bool quick;         /* small sizes, few repetitions: shows that it works, not how fast */
+    const char *figure; /* of a study, that is wanted; NULL: all */
+    int threads;        /* what "all cores" means */
+    bool busy;          /* other programs used the cores: times and verdicts say little */
+    trli_json *json;    /* open at an object that takes the benchmark's keys */
 } trli_bench;
 
 typedef struct trli_benchmark {

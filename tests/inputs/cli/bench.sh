@@ -8,7 +8,7 @@ says stderr.txt "trellis bench: NAME is missing"
 expect 2 "$TRELLIS" bench haet
 says stderr.txt "trellis bench: unknown benchmark 'haet'; did you mean 'heat'?"
 expect 2 "$TRELLIS" bench nothing_like_it
-known="heat, operators, kernels, boundary, build, tasks, grain, gpu_heat, gpu_transport, mpi, solve, functions"
+known="heat, operators, kernels, boundary, build, tasks, grain, gpu_heat, gpu_transport, mpi, solve, scalability, functions"
 says stderr.txt "trellis bench: unknown benchmark 'nothing_like_it'; known are: $known"
 
 # The long form measures optimised kernels, the short one asks for their results only.
@@ -36,6 +36,12 @@ grep -qF '"seconds_at_50_75_95_percent": ' grain.json || fail "grain.json lacks 
 grep -qF '"ratio_libm": ' functions.json || fail "functions.json lacks ratios"
 grep -qF '"expressions": 1000' build.json || fail "build.json lacks the chain of 1000"
 grep -qF '"least_messages_per_step": ' mpi.json || fail "mpi.json lacks messages"
+
+expect 0 "$TRELLIS" bench scalability --quick --figure 4.6 --json scalability.json
+python3 -m json.tool scalability.json > /dev/null || fail "scalability.json is no JSON"
+grep -qF '"curves": "coupled with convection, optimised"' scalability.json || fail "scalability.json lacks curves"
+expect 2 "$TRELLIS" bench scalability --quick --figure 5.1
+says stderr.txt "trellis bench scalability: there is no figure '5.1'; use one of 4.3, 4.4, 4.5, 4.6, 4.7"
 
 expect 3 "$TRELLIS" bench build --quick --json no_such_folder/build.json
 says stderr.txt "no_such_folder/build.json"
