@@ -7,6 +7,8 @@
  * without a message: ranks unwind at their own pace and meet again at the end of that phase. Two failures are left:
  * messages themselves fail, or a failure keeps a rank from work that the others wait for. Then the rank is lost, and
  * the creator of the context ends all ranks. */
+#include <limits.h>
+#include <sched.h>
 #include <string.h>
 #include <time.h>
 
@@ -53,14 +55,22 @@ static int64_t key_of(trl_err err, int rank)
     return (int64_t)err << 32 | (INT32_MAX - rank);
 }
 
-/* A rank that failed does not wait for ever: the others may be waiting for a message that it will never send. */
-static trl_err wait_impatiently(trl_context *ctx, trl_err local, MPI_Request request[2], double deadline)
+/* A rank that failed does not wait for ever: the others may be waiting for a message that it will never send. A rank
+ * that waits long lets others have its core, and one whose core others want does so at once: MPI_Waitall would keep it
+ * from those that it waits for. */
+static trl_err wait_for(trl_context *ctx, trl_err local, MPI_Request request[2], double deadline)
 {
+    enum { SPINS = 2000 };
+    const bool crowded = ctx->topology.shared || ctx->threads > ctx->topology.cores;
     int complete = 0;
-    for (;;) {
+    for (int spins = 0;; spins += spins < INT_MAX) {
         int status = MPI_Testall(2, request, &complete, MPI_STATUSES_IGNORE);
         if (status != MPI_SUCCESS) return trli_mpi_check(ctx, status, "MPI_Testall");
         if (complete) return TRL_OK;
+        if (local == TRL_OK) {
+            if (crowded || spins > SPINS) sched_yield();
+            continue;
+        }
         if (trli_clock() > deadline) {
             trl_warn(ctx, NULL, "rank %d failed where the other ranks wait for it: all are ended", ctx->rank);
             return trli_context_lose(ctx, local);
@@ -119,10 +129,7 @@ static trl_err complete(trl_context *ctx)
     const double deadline = a->local == TRL_OK ? 0 : trli_clock() + FAILED_WAIT_S;
     trl_err err = TRL_OK;
     while (a->under_way) {
-        if (a->local == TRL_OK)
-            TRL_TRY(trli_mpi_check(ctx, MPI_Waitall(2, a->request, MPI_STATUSES_IGNORE), "MPI_Waitall"));
-        else
-            TRL_TRY(wait_impatiently(ctx, a->local, a->request, deadline));
+        TRL_TRY(wait_for(ctx, a->local, a->request, deadline));
         TRL_TRY(end_round(ctx));
     }
 done:

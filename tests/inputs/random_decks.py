@@ -295,17 +295,19 @@ class Writer:
         """An equation that is solved, with one solution."""
         rng = self.rng
         own = [e for e in self.equations if self.fields[e] == where]
-        source = f"0.5*sin(3*{rng.choice(own)})" if own else f"0.2*at({rng.choice(self.equations)}, {self.name_of(where)})"
+        here, beside = self.name_of(where), self.name_of(where ^ 1)
+        source = f"0.5*sin(3*{rng.choice(own)})" if own else f"0.2*at({rng.choice(self.equations)}, {here})"
         left = rng.choice([f"laplacian({name}) - {name}", f"div((2 + sin(5*x))*grad({name})) - 2*{name}",
-                           f"laplacian({name}) - {name} - 0.1*{name}^3", f"laplacian({name}) - {name} + 0.2*ddx(at({name}, "
-                           f"{self.name_of(where ^ 1)}))"])
+                           f"laplacian({name}) - {name} - 0.1*{name}^3",
+                           f"laplacian({name}) - {name} + 0.2*ddx(at({name}, {beside}))"])
         self.bounded = self.rated = None
         self.solving = True
         sides = [f"{self.axes[a]}{s}: {self.side(a)}" for a in range(self.dim) if not self.periodic[a] for s in "-+"]
         self.solving = False
         mask = rng.choice(["", "", ", mask: \"(x - 0.3)^2 > 0.02\""])
-        return (f"  {name}: {{location: {self.name_of(where)}, initial: 0, solve: \"{left} = {source} + {rng.choice('0xt')}\", "
-                f"solver: s, boundary: {{{', '.join(sides)}}}{mask}}}")
+        equation = f"{left} = {source} + {rng.choice('0xt')}"
+        return (f"  {name}: {{location: {here}, initial: 0, solve: \"{equation}\", solver: s, "
+                f"boundary: {{{', '.join(sides)}}}{mask}}}")
 
     def sides(self, name, where):
         self.bounded = (name, where)
