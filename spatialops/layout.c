@@ -22,21 +22,17 @@ trl_gidx trli_cut_part(trl_gidx n, trl_gidx parts, trl_gidx element)
     return element < in_larger ? element / (even + 1) : larger + (element - in_larger) / even;
 }
 
-/* Points through whose planes patches exchange. Those of planes across x lie in lines of the cache of their own: to
- * copy them took 2 (patches of 32^3) to 12 (of 256^3) times as long as rows; and kernels beside such planes are not cut
- * into what waits for messages and what does not. */
-static double cut_cost(const trl_grid *grid, const int counts[3])
+static double cut_surface(const trl_grid *grid, const int counts[3])
 {
-    static const double cost[3] = {4, 1, 1};
-    double sum = 0;
+    double surface = 0;
     for (int a = 0; a < 3; ++a) {
         int planes = counts[a] == 1 ? 0 : counts[a] - !grid->periodic[a];
-        sum += cost[a] * planes * (double)grid->cells[(a + 1) % 3] * (double)grid->cells[(a + 2) % 3];
+        surface += planes * (double)grid->cells[(a + 1) % 3] * (double)grid->cells[(a + 2) % 3];
     }
-    return sum;
+    return surface;
 }
 
-/* Of the factorisations of n that fit, the one whose exchange costs least; of equals the one with the longest x
+/* Of the factorisations of n that fit, the one with the least cut surface; of equals the one with the longest x
  * rows. */
 static bool choose_counts(const trl_grid *grid, int n, int best[3])
 {
@@ -46,7 +42,7 @@ static bool choose_counts(const trl_grid *grid, int n, int best[3])
         for (int y = 1; y <= n / x && y <= grid->cells[1]; ++y) {
             if (n / x % y != 0 || n / x / y > grid->cells[2]) continue;
             int counts[3] = {x, y, n / x / y};
-            if (found && cut_cost(grid, counts) >= cut_cost(grid, best)) continue;
+            if (found && cut_surface(grid, counts) >= cut_surface(grid, best)) continue;
             memcpy(best, counts, sizeof counts);
             found = true;
         }
