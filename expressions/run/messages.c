@@ -100,7 +100,9 @@ static trl_err add(trli_task_builder *b, const char *name, trl_task_fn run, trli
 
 enum { MESSAGE = TRL_TASK_ALWAYS | TRL_TASK_POLL };
 
-/* The points that a message brings, or takes. Neighbours bring different ones. */
+/* The points that a message brings, or takes. Neighbours bring different ones. What is brought is added, as it were, to
+ * what kernels wrote in parts: as further parts, messages could come before these, while the memory has points of
+ * another field. */
 static trl_err touch(trli_task_builder *b, trl_task task, const trli_exchanged *exchanged, const trli_traffic *traffic,
                      const trli_message *m, bool receives)
 {
@@ -111,7 +113,7 @@ static trl_err touch(trli_task_builder *b, trl_task task, const trli_exchanged *
         if (before && before->field == t->field && patch == (receives ? before->target_local : before->source_local))
             continue;
         TRL_TRY(trli_builder_field(b, task, exchanged->field[t->field], patch, receives ? TRLI_SET_HALO : TRLI_SET_RIM,
-                                   receives ? TRL_WRITE_PART : TRL_READ));
+                                   receives ? TRL_ADD : TRL_READ));
     }
 done:
     return err;
