@@ -7,8 +7,11 @@ import os
 import random
 import re
 
+import random_flows
 import test_direct
 import test_solvers as t
+
+FLOWS = 40 if "TRL_TEST_LONG" in os.environ else 2  # random ones
 
 
 def same_bits(number, what, text):
@@ -85,6 +88,7 @@ def main():
                                     "{preconditioner: multigrid}"),
              "gmres": t.manufactured(("dirichlet", "robin"), (11, 9), "yface", "{method: gmres}"),
              "directly": test_direct.random_deck(random.Random(0), 5)}
+    texts |= {f"flow {seed}": random_flows.write(random.Random(seed)) for seed in range(FLOWS)}
     for number, (name, text) in enumerate(texts.items()):
         same_bits(number, name, text)
 

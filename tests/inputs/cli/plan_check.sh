@@ -37,3 +37,19 @@ touch file
 expect 2 "$TRELLIS" check deck.yaml --set output.directory=file/out
 grep -q "the output folder 'file/out' cannot be written: 'file' is a file" stderr.txt ||
     fail "no message about the output folder"
+
+# A message brings ghosts after all kernels that wrote parts of its fields: before, the memory may have another field.
+expect 0 ranks 2 "$TRELLIS" plan "$TRELLIS_SOURCE/inputs/decks/heat_plugin.yaml" --set run.fusion=node \
+    --set grid.patches=[1,2] --set run.devices=cpu --dot messages
+python3 - <<'PYTHON' || fail "a message does not wait for kernels that write its fields"
+import re
+text = open("messages.tasks.dot", encoding="utf-8").read()
+label = dict(re.findall(r'^ +(t\d+) \[label="([^\\"]*)', text, re.MULTILINE))
+before = {}
+for one, other in re.findall(r"(t\d+) -> (t\d+)", text):
+    before.setdefault(other, []).append(label[one])
+messages = [before[task] for task, name in label.items() if name == "receive"]
+assert len(messages) == 3, messages
+for names in messages[1:]:
+    assert names.count("T") == 2 and names.count("spot") == 3, names
+PYTHON

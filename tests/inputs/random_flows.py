@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+# Part of Trellis, an expression-graph PDE solver framework.
+"""Random decks of incompressible flow: axes, sides, masks, densities, forces, scalars, methods and solvers."""
+import json
+
+AXES = "xyz"
+FACES = ("xface", "yface", "zface")
+EDGES = {(0, 1): "zedge", (0, 2): "yedge", (1, 2): "xedge"}
+SOLVERS = ("{}", "{}", "{method: cg}", "{method: bicgstab, preconditioner: jacobi}", "{preconditioner: multigrid}",
+           "{method: cg, preconditioner: none, iterations: 500}")
+
+
+def carrier(names, a):
+    """The velocity that carries component a."""
+    return "[" + ", ".join(n if b == a else f"at({n}, {EDGES[min(a, b), max(a, b)]})"
+                           for b, n in enumerate(names)) + "]"
+
+
+def conditions(rng, periodic, names):
+    """For each component and side its condition. What flows in at one side may leave at the other one."""
+    sides = [{} for _ in names]
+    for axis, wraps in enumerate(periodic):
+        if wraps:
+            continue
+        across = AXES[(axis + 1) % len(names)]
+        profile = rng.choice([None, None, f"1 + 0.2*sin(5*{across} + 9*t)", "0.7", f"min(100*t, 1)*{across}"])
+        for end, side in enumerate("-+"):
+            for a in range(len(names)):
+                if profile and end == 1:
+                    kind = "{outflow: true}"
+                elif a == axis:
+                    kind = f"{{dirichlet: \"{profile or 0}\"}}"
+                else:
+                    kind = rng.choice(["{dirichlet: 0}", "{neumann: 0}", "{dirichlet: \"0.3*cos(t)\"}",
+                                       f"[{{where: \"{across} > 0.4\", dirichlet: 0.5}}, {{neumann: 0}}]"])
+                sides[a][AXES[axis] + side] = kind
+    return ["{" + ", ".join(f"{side}: {kind}" for side, kind in own.items()) + "}" for own in sides]
+
+
+def scalar_sides(rng, periodic):
+    kinds = ("{neumann: 0}", "{outflow: true}", "{dirichlet: 1}")
+    return "{" + ", ".join(f"{AXES[a]}{s}: {rng.choice(kinds)}" for a, wraps in enumerate(periodic) if not wraps
+                           for s in "-+") + "}"
+
+
+def write(rng):
+    """The text of a deck."""
+    dim = rng.choice([2, 2, 3])
+    names = ("u", "v", "w")[:dim]
+    cells = [rng.choice([8, 9, 12] if dim == 3 else [8, 9, 13, 16, 20]) for _ in names]
+    periodic = [rng.random() < 0.5 for _ in names]
+    velocity = f"[{', '.join(names)}]"
+    sides = conditions(rng, periodic, names)
+    held = rng.choice(["", "", "(x - 0.4)^2 + (y - 0.5)^2 > 0.03"])
+    density = rng.choice(["1", "1", "2", "1 + 0.5*x", "rho", "1 + 0.2*rho"])
+    viscosity = rng.choice(["0.02*laplacian({0})", "0", "div((0.01 + 0.01*x)*grad({0}))"])
+    lines = []
+    for a, name in enumerate(names):
+        along, force = AXES[(a + 1) % dim], rng.choice(["", " - 0.5", f" + 0.3*at(rho, {FACES[a]})", " + sin(20*t)"])
+        limiter = rng.choice(["", ", vanleer"])
+        lines += [f"  {name}:", f"    location: {FACES[a]}",
+                  f"    initial: \"if({held or 1}, 0.2*sin(2*pi*{along}) + 0.1*random({a + 1}), 0)\"",
+                  f"    ddt: \"-div(advective_flux({name}, {carrier(names, a)}{limiter})) + "
+                  f"{viscosity.format(name)}{force}\"",
+                  f"    boundary: {sides[a]}"]
+        lines += [f"    mask: \"{held}\""] if held else []
+    lines += ["  rho:", "    initial: \"1.5 + 0.4*sin(6*x)*cos(5*y)\"",
+              f"    ddt: \"-div(advective_flux(rho, {velocity}, {rng.choice(['minmod', 'koren'])}))\"",
+              f"    boundary: {scalar_sides(rng, periodic)}"]
+    step = rng.choice(["4e-3", "{cfl: 0.4, max: 0.01}"])
+    return "\n".join([
+        "trellis: 1", f"grid: {{cells: {cells}, periodic: {json.dumps(periodic)}}}",
+        f"incompressible: {{velocity: {velocity}, pressure: p, density: \"{density}\", solver: s}}",
+        f"solvers: {{s: {rng.choice(SOLVERS)}}}", "equations:", *lines,
+        f"time: {{method: {rng.choice(['euler', 'ssprk2', 'ssprk3', 'rk4'])}, dt: {step}, steps: 3}}",
+        f"output: {{series: {{every: {{steps: 1}}, values: {{leak: \"norm(div({velocity}))\", top: \"domain_max(p)\"}}}}}}", ""
+    ])
