@@ -453,6 +453,7 @@ static trl_err solve(trli_solver *s, double *mean, double *scratch)
         TRL_TRY(find_residual(s, &norm));
         TRL_TRY(look(s));
     }
+    if (s->settings.method == TRL_SOLVE_AUTO) s->method = s->krylov; /* likewise */
     if (s->stats.singular) TRL_TRY(measure_means(s, mean));
     TRL_TRY(choose_start(s, &directly));
     TRL_TRY(find_reference(s, directly, &reference, &norm));
