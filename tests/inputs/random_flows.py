@@ -68,10 +68,11 @@ def write(rng):
               f"    ddt: \"-div(advective_flux(rho, {velocity}, {rng.choice(['minmod', 'koren'])}))\"",
               f"    boundary: {scalar_sides(rng, periodic)}"]
     step = rng.choice(["4e-3", "{cfl: 0.4, max: 0.01}"])
+    values = f"leak: \"norm(div({velocity}))\", top: \"domain_max(p)\""
     return "\n".join([
         "trellis: 1", f"grid: {{cells: {cells}, periodic: {json.dumps(periodic)}}}",
         f"incompressible: {{velocity: {velocity}, pressure: p, density: \"{density}\", solver: s}}",
         f"solvers: {{s: {rng.choice(SOLVERS)}}}", "equations:", *lines,
         f"time: {{method: {rng.choice(['euler', 'ssprk2', 'ssprk3', 'rk4'])}, dt: {step}, steps: 3}}",
-        f"output: {{series: {{every: {{steps: 1}}, values: {{leak: \"norm(div({velocity}))\", top: \"domain_max(p)\"}}}}}}", ""
+        f"output: {{series: {{every: {{steps: 1}}, values: {{{values}}}}}}}", ""
     ])
