@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Part of Trellis, an expression-graph PDE solver framework.
 """Decks on 1, 2, 4, ... GPUs of this machine, by one process and by a rank for each GPU, with and without a share for
-its cores, and on its cores by ranks of 12: steps' times, efficiencies and hashes, as tables of Markdown.
+its cores: steps' times, efficiencies and hashes, as tables of Markdown. `trellis bench scalability` and `trellis bench
+mpi` are for its cores.
 
 A step's time is the median of a run's last steps. A problem whose hashes differ ends the script with status 1."""
 import argparse
@@ -20,7 +21,6 @@ import tempfile
 
 ROOT = pathlib.Path(os.environ.get("TRELLIS_SOURCE", pathlib.Path(__file__).parents[2]))
 TRELLIS = os.environ.get("TRELLIS", str(ROOT / "build/release/trellis"))
-NODE = 12  # cores of a rank, as in the study that the last table repeats
 HEAT = """equations:
   T: {initial: "sin(2*pi*x)*sin(2*pi*y)*cos(2*pi*z)", ddt: "laplacian(T)"}
 time: {method: euler, dt: 1.0e-9, end: 1.0}
@@ -52,15 +52,13 @@ class Problem:
 GPUS = (Problem("heat, 512^3 for each GPU", HEAT, 512, True, 150e9, 1, 0.97),
         Problem("heat, 768^3", HEAT, 768, False, 150e9, 1, 0.92),
         Problem("transport of 16, 256^3", TRANSPORT, 256, False, 130e9, 16, 0.92))
-CORES = Problem("transport of 16, 256^3", TRANSPORT, 256, False, 5e9, 16, 0.9)
 
 
-def grid(problem, boxes, options):
-    """Cells along each axis; each doubling of weak scaling doubles one, z first."""
+def grid(problem, count, options):
+    """Cells along each axis; each GPU has a slab."""
     cells = [max(8, int(problem.cells * options.scale))] * 3
     if problem.weak:
-        for turn in range(int(math.log2(boxes))):
-            cells[(2, 1, 0)[turn % 3]] *= 2
+        cells[2] *= count
     return cells
 
 
@@ -145,28 +143,6 @@ def on_gpus(counts, options, results):
                 same(problem, hashes)
 
 
-def on_cores(options, results):
-    """A rank for each 12 cores, whose tasks are 1 to 12 at once; the rest of its threads work in loops of tasks."""
-    node = min(NODE, options.cores)
-    ranks = [n for n in (1, 2, 4, 8, 10) if n * node <= options.cores]
-    table(f"{CORES.name} on cores: a rank for each {node}",
-          ["cores", *(f"{t} task threads, ms" for t in (1, 2, 4, 8, 12) if t <= node), "of ideal"])
-    hashes, first, steps = {}, {}, choose_steps(CORES, ranks[-1], options)
-    for n in ranks:
-        row, cells = [], grid(CORES, 1, options)
-        for tasks in (t for t in (1, 2, 4, 8, 12) if t <= node):
-            threads = f"{{tasks: {tasks}, operators: {node // tasks}}}"
-            median, least, most, found, _ = measure(CORES, cells, steps, n, threads, ["run.devices=cpu"], {}, options)
-            first.setdefault(tasks, median)
-            hashes.setdefault(tuple(cells), set()).update(found)
-            row.append((median, first[tasks] / (n * median)))
-            results.append({"problem": CORES.name, "cores": n * node, "ranks": n, "task_threads": tasks, "steps": steps,
-                            "step_s": [least, median, most], "of_ideal": row[-1][1]})
-            same(CORES, hashes)
-        print(f"| {n * node} | {' | '.join(f'{1e3 * m:.2f}' for m, _ in row)} | "
-              f"{', '.join(f'{e:.2f}' for _, e in row)} |", flush=True)
-
-
 def gpus():
     """How many there are, by what the command says."""
     info = subprocess.run([TRELLIS, "info"], capture_output=True, text=True, check=False).stdout
@@ -180,7 +156,6 @@ def main():
     parser.add_argument("--seconds", type=float, default=1.0, help="of a run's steps, about")
     parser.add_argument("--scale", type=float, default=1.0, help="of the cells along each axis")
     parser.add_argument("--only", help="problems with this in their name")
-    parser.add_argument("--part", choices=("gpus", "cores"), help="one of both")
     parser.add_argument("--json", type=pathlib.Path, help="a file for all numbers")
     options = parser.parse_args()
     options.cores = len(os.sched_getaffinity(0))
@@ -188,10 +163,9 @@ def main():
         sys.exit("mpirun is not in PATH: ranks need it")
     results, there = [], gpus()
     print(f"{there} GPUs, {options.cores} cores; {options.runs} runs of about {options.seconds} s", flush=True)
-    if options.part != "cores" and there:
-        on_gpus([n for n in (1, 2, 4, 8) if n <= there], options, results)
-    if options.part != "gpus":
-        on_cores(options, results)
+    if not there:
+        sys.exit("there is no GPU")
+    on_gpus([n for n in (1, 2, 4, 8) if n <= there], options, results)
     if options.json:
         options.json.write_text(json.dumps(results, indent=1), encoding="utf-8")
 
