@@ -8,6 +8,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tempfile
 
 TRELLIS = os.environ.get("TRELLIS", "trellis")
 FOLDER = pathlib.Path(os.environ.get("TRELLIS_SOURCE", pathlib.Path(__file__).parents[2])) / "inputs/decks"
@@ -24,8 +25,10 @@ def run(deck, arguments, output, ranks=1, environment=(), settings=()):
     variables = {**os.environ, **dict(environment)}
     if ranks == 1:
         variables.setdefault("OMPI_MCA_ess_singleton_isolated", "1")  # no daemon
-    done = subprocess.run(command, env=variables, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
-                          timeout=600)
+    with tempfile.TemporaryDirectory() as own:  # Open MPI gives runs side by side one folder, and one removes another's
+        variables["OMPI_MCA_orte_tmpdir_base"] = own
+        done = subprocess.run(command, env=variables, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              check=False, timeout=600)
     if done.returncode:
         said = " ".join(f"{name}={shlex.quote(value)}" for name, value in dict(environment).items())
         return None, f"{said} {shlex.join(command)} ends with {done.returncode}: {done.stderr[-2000:]}"

@@ -61,7 +61,8 @@ def run(case, mocks):
     for setting in [*COMMON, *STEPS[case.deck], f"run.devices={case.devices}"]:
         command += ["--set", setting]
     with tempfile.TemporaryDirectory() as folder:
-        environment["TMPDIR"] = folder  # Open MPI's folder is not that of a launcher before, which may still remove it
+        # Open MPI's folder is not that of another run, which may make or remove it at this moment.
+        environment["TMPDIR"] = environment["OMPI_MCA_orte_tmpdir_base"] = folder
         done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, cwd=folder,
                               timeout=SECONDS)
         if done.returncode:
