@@ -11,7 +11,7 @@ bool trli_transform_supported(void)
 trl_err trli_transform_create(trl_context *ctx, trli_transform_kind kind, int n, trli_transform **transform)
 {
     (void)kind, (void)n, (void)transform;
-    return trl_fail(ctx, TRL_ERR_INTERNAL, NULL, "this build has no FFTW");
+    return trl_fail(ctx, TRL_ERR_BUG, NULL, "this build has no FFTW");
 }
 
 void trli_transform_destroy(trli_transform **transform)
