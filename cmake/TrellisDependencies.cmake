@@ -44,6 +44,29 @@ if(NOT TRL_FFTW STREQUAL "OFF")
     endif()
 endif()
 
+set(TRL_SUNDIALS "AUTO" CACHE STRING "Use SUNDIALS' CVODE: AUTO (when it is found), ON, OFF")
+set_property(CACHE TRL_SUNDIALS PROPERTY STRINGS AUTO ON OFF)
+set(TRL_HAVE_SUNDIALS OFF)
+if(NOT TRL_SUNDIALS STREQUAL "OFF")
+    find_path(TRL_SUNDIALS_INCLUDE cvode/cvode.h)
+    find_library(TRL_CVODE_LIBRARY sundials_cvode) # with the linear and nonlinear solvers that it uses
+    if(TRL_SUNDIALS_INCLUDE AND TRL_CVODE_LIBRARY)
+        cmake_push_check_state(RESET)
+        set(CMAKE_REQUIRED_INCLUDES "${TRL_SUNDIALS_INCLUDE}" ${MPI_C_INCLUDE_DIRS})
+        check_c_source_compiles("#include <sundials/sundials_config.h>
+#if SUNDIALS_VERSION_MAJOR != 6 || !defined(SUNDIALS_DOUBLE_PRECISION)
+#error other
+#endif
+int main(void) { return 0; }" TRL_SUNDIALS_SUITS)
+        cmake_pop_check_state()
+        set(TRL_HAVE_SUNDIALS ${TRL_SUNDIALS_SUITS})
+    endif()
+    if(TRL_SUNDIALS STREQUAL "ON" AND NOT TRL_HAVE_SUNDIALS)
+        message(FATAL_ERROR "TRL_SUNDIALS=ON, but no CVODE of SUNDIALS 6 in double precision was found. Install "
+                            "libsundials-dev on Debian, or configure with TRL_SUNDIALS=AUTO or OFF.")
+    endif()
+endif()
+
 if(BUILD_TESTING)
     pkg_check_modules(CHECK REQUIRED IMPORTED_TARGET check)
     pkg_check_modules(LAPACKE IMPORTED_TARGET lapacke) # for one test: tiled QR
@@ -79,6 +102,10 @@ target_link_libraries(
 )
 if(TRL_HAVE_FFTW)
     target_link_libraries(trellis_dependencies INTERFACE PkgConfig::FFTW)
+endif()
+if(TRL_HAVE_SUNDIALS)
+    target_link_libraries(trellis_dependencies INTERFACE "${TRL_CVODE_LIBRARY}")
+    target_include_directories(trellis_dependencies SYSTEM INTERFACE "${TRL_SUNDIALS_INCLUDE}")
 endif()
 if(TRL_HAVE_CUDA)
     target_link_libraries(trellis_dependencies INTERFACE $<LINK_ONLY:CUDA::cudart_static>) # headers: for .cu only

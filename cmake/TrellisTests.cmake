@@ -278,16 +278,20 @@ endforeach()
 # Decks. np: rank counts whose results must agree to the bit. tol: bound of every errors.<tag>.linf. args: more arguments of
 # the run. short: more arguments that make a run short, for all runs under a sanitizer and those that the short form
 # compares; tol is not checked with them because they change the problem. after: the deck with whose output, after 20 steps,
-# this one begins; {after} in args is its folder.
+# this one begins; {after} in args is its folder. needs: a library that builds may do without, such as sundials.
 file(GLOB decks CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/inputs/decks/*.yaml")
 foreach(deck IN LISTS decks)
     cmake_path(GET deck STEM name)
-    trellis_read_directive("${deck}" found none np tol timeout args short after)
+    trellis_read_directive("${deck}" found none np tol timeout args short after needs)
     if(NOT found)
         message(FATAL_ERROR "${deck}: no ctest line; begin the deck with '# ctest: np=1,4 tol=1e-10' or "
                             "'# ctest: none <reason>'")
     endif()
     if(directive_none OR NOT TARGET trellis)
+        continue()
+    endif()
+    string(TOUPPER "${directive_needs}" needs)
+    if(needs AND NOT TRL_HAVE_${needs})
         continue()
     endif()
     set(options)

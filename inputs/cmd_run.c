@@ -127,6 +127,8 @@ static trl_err summarise(trli_session *run)
         if (!run->problem->time.none)
             printf("%" TRL_GIDX_FMT " steps to t = %g in %.3g s", steps, trl_simulation_time(run->sim), loop);
         if (run->problem->time.adaptive) printf(", %" PRId64 " rejected", trl_simulation_rejected(run->sim));
+        if (trl_integrator_of(run->problem->time.method)->multistep)
+            printf(", at last of order %d", trl_simulation_order(run->sim));
         if (steps > 0) printf(", %.3g cells/s", run->progress.cells * (double)steps / loop);
         if (run->stopped) printf("; time.stop: %s", run->problem->time.stop.chars);
         if (!run->problem->time.none) putchar('\n');

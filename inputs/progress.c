@@ -38,6 +38,7 @@ void trli_progress_start(trli_progress *progress, const trli_session *run)
         .end = problem->time.end,
         .has_end = problem->time.has_end,
         .adaptive = problem->time.adaptive,
+        .varies_order = trl_integrator_of(problem->time.method)->multistep,
     };
     for (int a = 0; a < 3; ++a) progress->cells *= (double)problem->grid.cells[a];
     if (!progress->shown) return;
@@ -93,6 +94,7 @@ void trli_progress_update(trli_progress *progress, const trl_simulation *sim, tr
     printf("%sstep %" TRL_GIDX_FMT, p->terminal ? "\r" : "", step);
     if (p->steps >= 0) printf("/%" TRL_GIDX_FMT, p->steps);
     if (p->adaptive) printf(" (%" PRId64 " rejected)", trl_simulation_rejected(sim));
+    if (p->varies_order) printf("  order %d", trl_simulation_order(sim));
     printf("  t %.6g  dt %.3g  %.3g cells/s  %s left%s%s%s%s", time, dt,
            p->cells * (double)(step - p->first_step) / elapsed, left, solving, compiling, news,
            p->terminal ? "\033[K" : "\n");

@@ -237,6 +237,8 @@ static void put_progress(const trli_session *run, const report_totals *totals, t
     put_integer(json, "steps_run", step - run->first_step);
     if (run->problem && run->problem->time.adaptive)
         put_integer(json, "steps_rejected", sim ? trl_simulation_rejected(sim) : 0);
+    if (run->problem && trl_integrator_of(run->problem->time.method)->multistep && sim)
+        put_integer(json, "order", trl_simulation_order(sim));
     put_number(json, "time", sim ? trl_simulation_time(sim) : 0);
     put_number(json, "dt", sim ? trl_simulation_dt(sim) : 0);
     put_wall(run, totals, json);

@@ -41,7 +41,7 @@ typedef struct trli_progress {
     double cells;
     trl_gidx first_step, steps; /* steps: the number to reach, -1: none */
     double first_time, end;
-    bool has_end, adaptive;
+    bool has_end, adaptive, varies_order;
 } trli_progress;
 
 /* What the last steps took, without output, s. */

@@ -282,6 +282,7 @@ trl_err trli_session_write_checkpoint(trli_session *run, bool forced)
     int keep = options->checkpoint_keep > 0 ? options->checkpoint_keep : 1;
     TRL_TRY(trli_checkpoint_write(run->ctx, trl_simulation_layout(sim), options->directory, keep, &state, run->state.n,
                                   run->state.list));
+    trl_simulation_begin_anew(sim);
     run->checkpoint_step = step;
     run->lineage = state.lineage;
 done:

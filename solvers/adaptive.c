@@ -19,21 +19,38 @@
 #include "lower_impl.h"
 #include "memory_impl.h"
 #include "model_run_impl.h"
+#include "multistep_impl.h"
 #include "sides_impl.h"
 
 static const double safety = 0.9, least_factor = 0.2, largest_factor = 10, memory = 0.04, least_error = 1e-4;
 
 /* ---- the estimate ---- */
 
+trl_err trli_zero_where_set(trl_simulation *sim, trli_instance *in, int v, int field, trli_ir_value *value)
+{
+    const trli_equation *eq = &sim->equation[v];
+    const trli_model_field *f = &sim->model->field[field];
+    trli_ir *ir = &sim->model->ir;
+    const trli_ir_value zero = trli_ir_constant(ir, 0);
+    trli_ir_value mask;
+    trl_err err = TRL_OK;
+    for (int s = 0; s < 2 * sim->layout->grid.dim; ++s)
+        if (f->fixed_planes[s]) *value = trli_ir_select(ir, trli_ir_at_side(ir, s / 2, s % 2), zero, *value);
+    TRL_TRY(trli_sides_replace_set(in, field, zero, value));
+    if (eq->mask) {
+        TRL_TRY(trli_lower_at(in, eq->mask, eq->deck->names, sim->model->variable[v].location, &mask));
+        *value = trli_ir_select(ir, mask, *value, zero);
+    }
+done:
+    return err;
+}
+
 /* The difference of the two solutions over what is tolerated, of an equation at its points that advance. */
 static trl_err error_of(trl_simulation *sim, trli_instance *in, trli_ir_value sum, int v, trli_ir_value *ratio)
 {
     const trl_time_entry *p = &sim->problem->time;
     const trli_equation *eq = &sim->equation[v];
-    const trli_model_field *f = &sim->model->field[eq->state];
     trli_ir *ir = &sim->model->ir;
-    trli_ir_value zero = trli_ir_constant(ir, 0), mask;
-    trl_err err = TRL_OK;
     trli_ir_value before = trli_ir_unary(ir, TRLI_OP_ABS, trli_ir_field(ir, eq->state)),
                   after = trli_ir_unary(ir, TRLI_OP_ABS, trli_ir_field(ir, eq->next)),
                   size = trli_ir_binary(ir, TRLI_OP_MAX, before, after),
@@ -41,15 +58,7 @@ static trl_err error_of(trl_simulation *sim, trli_instance *in, trli_ir_value su
                                              trli_ir_binary(ir, TRLI_OP_MUL, trli_ir_constant(ir, p->relative), size)),
                   difference = trli_ir_binary(ir, TRLI_OP_MUL, trli_ir_scalar(ir, TRLI_SCALAR_DT), sum);
     *ratio = trli_ir_binary(ir, TRLI_OP_DIV, difference, tolerated);
-    for (int s = 0; s < 2 * sim->layout->grid.dim; ++s)
-        if (f->fixed_planes[s]) *ratio = trli_ir_select(ir, trli_ir_at_side(ir, s / 2, s % 2), zero, *ratio);
-    TRL_TRY(trli_sides_replace_set(in, eq->state, zero, ratio));
-    if (eq->mask) {
-        TRL_TRY(trli_lower_at(in, eq->mask, eq->deck->names, sim->model->variable[v].location, &mask));
-        *ratio = trli_ir_select(ir, mask, *ratio, zero);
-    }
-done:
-    return err;
+    return trli_zero_where_set(sim, in, v, eq->state, ratio);
 }
 
 /* The number of an equation's points, or a reduction of its mask. */
@@ -134,8 +143,7 @@ trl_err trli_adaptive_start(trl_simulation *sim)
     return TRL_OK;
 }
 
-/* The first time after the present one that a step lands on. */
-static double next_landing(const trl_time_entry *p, double time)
+double trli_next_landing(const trl_time_entry *p, double time)
 {
     double landing = p->has_end ? p->end : INFINITY;
     for (int i = 0; i < p->nlandings; ++i) {
@@ -147,7 +155,7 @@ static double next_landing(const trl_time_entry *p, double time)
 
 void trli_adaptive_choose(const trl_simulation *sim, trli_next_step *next)
 {
-    const double landing = next_landing(&sim->problem->time, next->from), rest = landing - next->from,
+    const double landing = trli_next_landing(&sim->problem->time, next->from), rest = landing - next->from,
                  dt = sim->control.dt;
     next->dt = rest <= dt * (1 + 1e-6) ? rest : rest < 2 * dt ? rest / 2 : dt;
     next->time = next->dt == rest ? landing : next->from + next->dt;
@@ -270,6 +278,7 @@ trl_err trli_adaptive_step(trl_simulation *sim, trli_next_step *next)
     const trl_time_entry *p = &sim->problem->time;
     trli_control *c = &sim->control;
     trl_err err = TRL_OK;
+    if (sim->multistep) return trli_multistep_step(sim, next);
     TRL_TRY(trli_first_rates_find(sim, next));
     for (;;) {
         TRL_TRY(try_step(sim, next));
@@ -290,6 +299,11 @@ trl_err trli_adaptive_step(trl_simulation *sim, trli_next_step *next)
     }
 done:
     return err;
+}
+
+int trl_simulation_order(const trl_simulation *sim)
+{
+    return sim->integrator->multistep ? sim->control.order : sim->integrator->order;
 }
 
 int64_t trl_simulation_rejected(const trl_simulation *sim)

@@ -8,6 +8,8 @@
 
 /* adaptive.c: the first dt; INPUT if nothing gives one. Nothing if dt does not follow from errors. */
 TRL_NODISCARD trl_err trli_adaptive_start(trl_simulation *sim);
+/* The first time after the present one that a step lands on. */
+double trli_next_landing(const trl_time_entry *p, double time);
 /* dt and time of the step that begins at next->from. */
 void trli_adaptive_choose(const trl_simulation *sim, trli_next_step *next);
 /* Run the program of the step, with smaller and smaller dt until the error is tolerated. NUMERICS if none is small

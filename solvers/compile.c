@@ -9,6 +9,7 @@
 #include "lifecycle_impl.h"
 #include "lower_impl.h"
 #include "memory_impl.h"
+#include "multistep_impl.h"
 #include "pipeline_impl.h"
 #include "sides_impl.h"
 #include "solving_impl.h"
@@ -347,6 +348,16 @@ done:
     return err;
 }
 
+bool trli_equation_sets_points(const trl_simulation *sim, int v)
+{
+    const trl_bc_side *boundary = sim->equation[v].deck->boundary;
+    bool any = false;
+    for (int s = 0; s < 2 * sim->layout->grid.dim; ++s)
+        any |= sim->model->field[sim->equation[v].state].fixed_planes[s] ||
+               trli_sides_set_parts(sim->model, &boundary[s], sim->model->variable[v].location, s);
+    return any;
+}
+
 void trli_equalise(trli_model *model, int a, int b)
 {
     trli_model_field *one = &model->field[a], *other = &model->field[b];
@@ -378,6 +389,7 @@ static void equalise_all(trl_simulation *sim)
         trli_dense_equalise(sim);
         trli_solving_equalise(sim);
         trli_implicit_equalise(sim);
+        trli_multistep_equalise(sim);
     } while (count_ghosts(sim->model) != before);
 }
 
@@ -408,6 +420,7 @@ trl_err trli_compile_programs(trl_simulation *sim)
     TRL_TRY(trli_frame_create(sim->model, &sim->frame));
     trli_solving_begin(sim);
     trli_implicit_begin(sim);
+    TRL_TRY(trli_multistep_begin(sim));
 done:
     return err;
 }

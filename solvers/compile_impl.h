@@ -23,7 +23,15 @@ TRL_NODISCARD trl_err trli_leapfrog_check(const trl_simulation *sim);
 TRL_NODISCARD trl_err trli_compile_errors(trl_simulation *sim, trli_instance *in, const trli_ir_value *sum);
 /* compile.c: give two fields that exchange their memory one shape. */
 void trli_equalise(trli_model *model, int a, int b);
+/* adaptive.c: *value = 0 at points of equation v that do not advance: where the mask is 0, and where conditions set
+ * those of its field. */
+TRL_NODISCARD trl_err trli_zero_where_set(trl_simulation *sim, trli_instance *in, int v, int field,
+                                          trli_ir_value *value);
+/* compile.c: whether conditions may set points of equation v. */
+bool trli_equation_sets_points(const trl_simulation *sim, int v);
 /* first_rates.c: rates that a step leaves to the next one. */
+/* Whether rates depend on more than the state and the time. */
+TRL_NODISCARD trl_err trli_rates_read_step(trl_simulation *sim, bool *any);
 /* Make the fields, if rates depend on state and time alone. */
 TRL_NODISCARD trl_err trli_first_rates_prepare(trl_simulation *sim);
 /* The fields of the rates at the start and the end of a step, [equations]; NULL: there are none. */

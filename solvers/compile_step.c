@@ -9,6 +9,7 @@
 #include "lifecycle_impl.h"
 #include "lower_impl.h"
 #include "memory_impl.h"
+#include "multistep_impl.h"
 #include "sides_impl.h"
 #include "solving_impl.h"
 
@@ -348,6 +349,10 @@ trl_err trli_compile_step(trl_simulation *sim)
     trl_err err = TRL_OK;
     if (!slope || !target) TRL_TRY(trli_no_memory(sim->ctx, NULL, "for %d equations", sim->nequations));
     TRL_TRY(trli_dense_prepare(sim));
+    if (sim->integrator->multistep) {
+        err = trli_multistep_compile(sim);
+        goto done;
+    }
     if (sim->integrator->implicit) {
         err = trli_compile_implicit(sim);
         goto done;

@@ -16,6 +16,7 @@
 #include "lower_impl.h"
 #include "memory_impl.h"
 #include "model_run_impl.h"
+#include "multistep_impl.h"
 #include "sides_impl.h"
 #include "solving_impl.h"
 
@@ -81,6 +82,25 @@ done:
     return err;
 }
 
+/* By a multistep method values come from its own polynomial, but at points that conditions set. */
+static trl_err compile_multistep(trl_simulation *sim)
+{
+    struct trli_dense *d = sim->dense;
+    trli_instance *at = NULL;
+    bool any = false;
+    trl_err err = TRL_OK;
+    for (int v = 0; v < sim->nequations; ++v) any |= trli_equation_sets_points(sim, v);
+    if (!any) return TRL_OK;
+    TRL_TRY(trli_program_create(sim->model, "between", &d->program));
+    TRL_TRY(trli_instance_create(sim->model, d->program, d->time_scalar, 0, NULL, &at));
+    for (int v = 0; v < sim->nequations; ++v) at->variable[v] = d->value[v];
+    TRL_TRY(trli_instance_planes(at, false));
+    for (int v = 0; v < sim->nequations; ++v) TRL_TRY(trli_program_add_root(d->program, d->value[v]));
+done:
+    trli_instance_destroy(&at);
+    return err;
+}
+
 /* The first guess of what is solved for. */
 static trl_err add_guess(trl_simulation *sim, int v)
 {
@@ -142,16 +162,9 @@ trl_err trli_dense_prepare(trl_simulation *sim)
     return sim->model->ir.err;
 }
 
-trl_err trli_dense_compile(trl_simulation *sim)
+static trl_err add_values(trl_simulation *sim)
 {
     struct trli_dense *d = sim->dense;
-    trli_instance *before = NULL, *after = NULL, *at = NULL;
-    trl_err err = TRL_OK;
-    if (!d) return TRL_OK;
-    TRL_TRY(trli_program_create(sim->model, "between", &d->program));
-    TRL_TRY(trli_instance_create(sim->model, d->program, TRLI_SCALAR_STEP_TIME, 0, NULL, &before));
-    TRL_TRY(trli_instance_create(sim->model, d->program, sim->stage_time[sim->integrator->stages], 0, NULL, &after));
-    TRL_TRY(trli_instance_create(sim->model, d->program, d->time_scalar, 0, after, &at));
     for (int v = 0; v < sim->nequations; ++v) {
         const trli_equation *eq = &sim->equation[v];
         const char *name = trli_model_name(sim->model, "%s:between", eq->deck->name);
@@ -159,8 +172,25 @@ trl_err trli_dense_compile(trl_simulation *sim)
         if (d->value[v] < 0) return sim->model->ir.err;
         sim->model->field[d->value[v]].persistent = true;
         trli_set_conditions(sim, v, d->value[v], d->value[eq->of]);
-        before->variable[v] = eq->next;
-        after->variable[v] = eq->state;
+    }
+    return TRL_OK;
+}
+
+trl_err trli_dense_compile(trl_simulation *sim)
+{
+    struct trli_dense *d = sim->dense;
+    trli_instance *before = NULL, *after = NULL, *at = NULL;
+    trl_err err = TRL_OK;
+    if (!d) return TRL_OK;
+    TRL_TRY(add_values(sim));
+    if (sim->integrator->multistep) return compile_multistep(sim);
+    TRL_TRY(trli_program_create(sim->model, "between", &d->program));
+    TRL_TRY(trli_instance_create(sim->model, d->program, TRLI_SCALAR_STEP_TIME, 0, NULL, &before));
+    TRL_TRY(trli_instance_create(sim->model, d->program, sim->stage_time[sim->integrator->stages], 0, NULL, &after));
+    TRL_TRY(trli_instance_create(sim->model, d->program, d->time_scalar, 0, after, &at));
+    for (int v = 0; v < sim->nequations; ++v) {
+        before->variable[v] = sim->equation[v].next;
+        after->variable[v] = sim->equation[v].state;
         at->variable[v] = d->value[v];
     }
     TRL_TRY(trli_instance_fill(before));
@@ -232,7 +262,8 @@ trl_err trl_simulation_interpolate(trl_simulation *sim, double time)
     trli_set_times(sim, &step);
     sim->frame->scalar[d->time_scalar] = time;
     sim->frame->scalar[d->share] = (time - sim->from) / sim->dt;
-    TRL_TRY(trli_run_checked(sim, d->program, sim->step_number, time, false));
+    if (sim->multistep) TRL_TRY(trli_multistep_between(sim, time, d->value));
+    if (d->program) TRL_TRY(trli_run_checked(sim, d->program, sim->step_number, time, false));
     swap_values(sim);
     d->between = true;
     d->present = sim->time;

@@ -52,8 +52,7 @@ done:
     return err;
 }
 
-/* Whether rates depend on more than the state and the time. */
-static trl_err depends_on_step(trl_simulation *sim, bool *any)
+trl_err trli_rates_read_step(trl_simulation *sim, bool *any)
 {
     const trl_problem *p = sim->problem;
     trl_err err = TRL_OK;
@@ -61,6 +60,7 @@ static trl_err depends_on_step(trl_simulation *sim, bool *any)
     for (int v = 0; v < sim->nequations && !*any; ++v) {
         const trli_equation *eq = &sim->equation[v];
         *any |= eq->ddt && trli_tree_reads_step(sim->model, eq->ddt, eq->deck->names);
+        *any |= eq->implicit && trli_tree_reads_step(sim->model, eq->implicit, eq->deck->names);
         TRL_TRY(sides_depend(sim, eq->deck->boundary, eq->deck->names, any));
     }
     for (int e = 0; e < p->nexpressions && !*any; ++e)
@@ -88,7 +88,7 @@ trl_err trli_first_rates_prepare(trl_simulation *sim)
     bool depends;
     trl_err err = TRL_OK;
     if (!sim->problem->time.adaptive || sim->integrator->implicit || sim->solving) return TRL_OK;
-    TRL_TRY(depends_on_step(sim, &depends));
+    TRL_TRY(trli_rates_read_step(sim, &depends));
     if (depends) return TRL_OK;
     struct trli_first_rates *r = sim->first_rates = trli_model_keep(sim->model, sizeof *r);
     if (!r) return sim->model->ir.err;

@@ -15,6 +15,7 @@
 #include "lower_impl.h"
 #include "memory_impl.h"
 #include "model_run_impl.h"
+#include "multistep_impl.h"
 #include "sides_impl.h"
 #include "solving_impl.h"
 
@@ -460,8 +461,8 @@ void trli_implicit_mark_fields(const trl_simulation *sim, bool *needed)
 
 /* ---- which terms are implicit ---- */
 
-static const char *const methods_for = "beuler, ark3 or ark4, or if all terms are implicit cn, esdirk2, esdirk3 or "
-                                       "esdirk4";
+static const char *const methods_for = "beuler, ark3 or ark4, or if all terms are implicit bdf, cn, esdirk2, "
+                                       "esdirk3 or esdirk4";
 
 trl_err trli_split_terms(trl_simulation *sim)
 {
@@ -469,6 +470,7 @@ trl_err trli_split_terms(trl_simulation *sim)
     const trl_integrator *m = sim->integrator;
     static const trl_text zero = {.chars = "0"};
     trl_err err = TRL_OK;
+    TRL_TRY(trli_multistep_check(sim));
     for (int v = 0; v < p->nequations; ++v) {
         trli_equation *eq = &sim->equation[v];
         const trl_value *terms = &eq->deck->implicit;

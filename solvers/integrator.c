@@ -233,6 +233,31 @@ static const trl_integrator ark4 = {
     .radius = 1,
 };
 
+static const trl_integrator bdf = {
+    .stages = 1,
+    .order = 5,
+    .stability = 1,
+    .implicit = true,
+    .imex = true,
+    .multistep = true,
+    .stiff = true,
+    .all_implicit = true,
+    .embedded = true,
+    .radius = 1,
+};
+
+static const trl_integrator adams = {
+    .stages = 1,
+    .order = 12,
+    .stability = 1,
+    .implicit = true,
+    .imex = true,
+    .multistep = true,
+    .all_implicit = true,
+    .embedded = true,
+    .radius = 1,
+};
+
 /* Stable up to |dt lambda| = 2 of an oscillation; what damps it is taken by the midpoint rule. */
 static const trl_integrator leapfrog = {
     .stages = 1,

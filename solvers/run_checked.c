@@ -13,6 +13,7 @@
 #include "lifecycle_impl.h"
 #include "memory_impl.h"
 #include "model_run_impl.h"
+#include "multistep_impl.h"
 #include "simulation_impl.h"
 #include "solving_impl.h"
 #include "tasks_impl.h"
@@ -125,6 +126,7 @@ static void find_needed(const trl_simulation *sim, const trli_program *program, 
     for (int v = 0; v < sim->nequations; ++v) needed[sim->equation[v].state] = program != sim->initial;
     if (program != sim->initial) trli_solving_mark_fields(sim, needed);
     if (program != sim->initial) trli_implicit_mark_fields(sim, needed);
+    if (program != sim->initial) trli_multistep_mark_fields(sim, needed);
     if (program != sim->initial) trli_first_rates_mark_fields(sim, needed);
     if (program != sim->initial && program != sim->step) trli_dense_mark_fields(sim, needed);
 }

@@ -14,6 +14,7 @@
 #include "late_impl.h"
 #include "lifecycle_impl.h"
 #include "model_run_impl.h"
+#include "multistep_impl.h"
 #include "pipeline_impl.h"
 #include "simulation_impl.h"
 #include "slot_plan_impl.h"
@@ -308,6 +309,7 @@ void trl_simulation_destroy(trl_simulation **sim)
     trli_bound_destroy(&s->bound);
     trli_solving_destroy(s);
     trli_implicit_destroy(s);
+    trli_multistep_destroy(s);
     trli_frame_destroy(&s->frame);
     trli_model_destroy(&s->model);
     for (int v = 0; v < s->nequations; ++v) {
@@ -373,13 +375,14 @@ trl_err trl_simulation_initialise(trl_simulation *sim)
     trl_context_begin_phase(sim->ctx);
     trli_set_present(sim);
     trli_first_rates_forget(sim);
+    trli_multistep_forget(sim);
     TRL_TRY(trli_run_checked(sim, sim->initial, 0, sim->time, true));
     evaluated = !sim->solving;
     TRL_TRY(trli_solve_initial(sim, false));
     TRL_TRY(trli_check_first_step(sim));
     trli_set_present(sim);
     TRL_TRY(trli_solve_initial(sim, true));
-    TRL_TRY(sim->implicit ? trli_implicit_foresee(sim) : trli_limit_warn(sim));
+    if (!sim->multistep) TRL_TRY(sim->implicit ? trli_implicit_foresee(sim) : trli_limit_warn(sim));
     err = trli_evaluate_kept(sim, false);
 done:
     err = trl_context_end_phase(sim->ctx, err);

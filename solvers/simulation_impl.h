@@ -60,6 +60,7 @@ typedef struct trli_control {
     bool lenient;     /* a solver that finds no solution says nothing, and sets */
     bool unsolved;
     int64_t nrejected;
+    int order; /* by a multistep method, of the last step; 0: there is none */
 } trli_control;
 
 struct trl_simulation {
@@ -111,6 +112,7 @@ struct trl_simulation {
     trli_program *estimate; /* of the error, once all is solved; NULL: the last part of a step has it, if any does */
     trli_program *part[TRL_STAGES_MAX];   /* of a step, by stage: solvers stand between them; else all are `step` */
     struct trli_implicit *implicit;       /* NULL: the method is explicit */
+    struct trli_multistep *multistep;     /* NULL: the method is one of single steps */
     struct trli_first_rates *first_rates; /* NULL: no step leaves rates to the next one */
     struct trli_dense *dense;             /* NULL: no values between the ends of steps are wanted */
     struct trli_solving *solving;         /* NULL: nothing is solved */
@@ -175,6 +177,8 @@ TRL_NODISCARD trl_err trli_agree_on_result(trl_simulation *sim, trl_err err, int
 void trli_swap_levels(trl_simulation *sim);
 /* Take note that steps were taken, the last of them this one. */
 void trli_accept_steps(trl_simulation *sim, const trli_next_step *last, int count);
+/* solve_vectors.c: let a field be zero. */
+void trli_clear_field(const trl_simulation *sim, int field);
 /* keep.c */
 /* Evaluate what is kept and locked from the present state; observing: and what is to be written. Collective: yes. */
 TRL_NODISCARD trl_err trli_evaluate_kept(trl_simulation *sim, bool observing);

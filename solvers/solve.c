@@ -451,11 +451,16 @@ static trl_err compile(trli_solver *s)
     TRL_TRY(add_vectors(s));
     TRL_TRY(add_tangents(s));
     TRL_TRY(compile_apply(s));
-    TRL_TRY(compile_residual(s));
+    if (!s->ask.products_alone) TRL_TRY(compile_residual(s));
     s->c = s->x;
-    if (!s->linear) TRL_TRY(trli_vector_add(s, "correction", true, &s->c));
+    if (!s->linear && !s->ask.products_alone) TRL_TRY(trli_vector_add(s, "correction", true, &s->c));
     if (s->settings.preconditioner != TRL_PRECONDITIONER_NONE || s->settings.method == TRL_SOLVE_MULTIGRID)
         TRL_TRY(trli_solver_compile_diagonal(s));
+    if (s->ask.products_alone) {
+        s->stats = (trl_solve_stats){.unknowns = s->ask.names, .linear = s->linear};
+        err = choose_preconditioner(s);
+        goto done;
+    }
     TRL_TRY(compile_trials(s));
     TRL_TRY(compile_moves(s));
     s->stats = (trl_solve_stats){.unknowns = s->ask.names, .linear = s->linear};

@@ -32,6 +32,8 @@ typedef struct trli_solve_request {
     const char *unbalanced; /* OPTIONAL: what is wrong if both sides do not have the same mean, and the remedy */
     void *data;
     bool on_grid; /* residual is one of formulas alone, and can be had in the model of another grid: multigrid may be */
+    bool products_alone; /* it is not run: the caller has a method, of products with the Jacobian and preconditioners
+                          */
 } trli_solve_request;
 
 /* Compile the programs that solve a system; before the model's passes are run. Fails with INPUT, MEMORY. */
@@ -51,6 +53,24 @@ TRL_NODISCARD trl_err trli_solver_run(trli_solver *solver, trl_gidx step, double
 /* Before the first solve, of a linear system whose coefficients are known: see which preconditioner it will have where
  * the operator is symmetric. Collective: yes. */
 TRL_NODISCARD trl_err trli_solver_foresee(trli_solver *solver, trl_gidx step, double time);
+/* Of one that has products alone: fields [n] of what the Jacobian is applied to, and of the product. */
+const int *trli_solver_direction(const trli_solver *solver);
+const int *trli_solver_product(const trli_solver *solver);
+/* Apply it. step and time: for messages. Collective: yes. */
+TRL_NODISCARD trl_err trli_solver_multiply(trli_solver *solver, trl_gidx step, double time);
+/* Make the preconditioner for the values that the instance's fields have. gamma: on other grids, dt. *cycles: it is one
+ * of multigrid; else the inverse of the diagonal. Collective: yes. */
+TRL_NODISCARD trl_err trli_solver_prepare_cycles(trli_solver *solver, double gamma, bool *cycles);
+/* Whether there is an inverse of the diagonal. [n] fields of it; NULL: they are numbers, which the next function gives.
+ */
+bool trli_solver_has_diagonal(const trli_solver *solver);
+const int *trli_solver_inverse(const trli_solver *solver);
+double trli_solver_inverse_number(const trli_solver *solver, int i);
+/* Fields [n] of what a cycle of multigrid is for, and of what it gives. */
+const int *trli_solver_right_side(const trli_solver *solver);
+const int *trli_solver_cycle_result(const trli_solver *solver);
+TRL_NODISCARD trl_err trli_solver_cycle(trli_solver *solver);
+trl_solve_stats *trli_solver_stats(trli_solver *solver);
 /* Mark the fields of whose values a run of a program may make use. */
 void trli_solver_mark_fields(const trli_solver *solver, bool *needed);
 

@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "krylov_impl.h"
+#include "multistep_impl.h"
 #include "solving_impl.h"
 
 /* Rounding errors of a product with the operator, relative to the sizes of its factors, stay below this. */
@@ -298,6 +299,21 @@ done:
     return err;
 }
 
+trl_err trli_solver_prepare_cycles(trli_solver *solver, double gamma, bool *cycles)
+{
+    double *dt = &solver->sim->frame->scalar[TRLI_SCALAR_DT];
+    const double full = *dt;
+    trl_err err = TRL_OK;
+    *cycles = false;
+    TRL_TRY(find_diagonal(solver));
+    *cycles = solver->cycles;
+    *dt = gamma;
+    if (solver->cycles) err = trli_multigrid_prepare(solver->multigrid, solver->time);
+    *dt = full;
+done:
+    return err;
+}
+
 /* Before anything else of a solve: a direct solution needs no guess. */
 static trl_err choose_start(trli_solver *s, bool *directly)
 {
@@ -495,12 +511,17 @@ done:
 
 int trl_simulation_solvers(const trl_simulation *sim)
 {
-    return trli_solving_count(sim) + (trli_implicit_solver(sim) != NULL);
+    return trli_solving_count(sim) + (trli_implicit_solver(sim) || trli_multistep_solver(sim));
+}
+
+static const trli_solver *of_steps(const trl_simulation *sim)
+{
+    return sim->multistep ? trli_multistep_solver(sim) : trli_implicit_solver(sim);
 }
 
 static const trli_solver *nth(const trl_simulation *sim, int solver)
 {
-    return solver < trli_solving_count(sim) ? trli_solving_solver(sim, solver) : trli_implicit_solver(sim);
+    return solver < trli_solving_count(sim) ? trli_solving_solver(sim, solver) : of_steps(sim);
 }
 
 const trl_solve_stats *trl_simulation_solver(const trl_simulation *sim, int solver)

@@ -177,18 +177,73 @@ bool trli_solver_reads(const trli_solver *solver, int equation)
     return solver->reads[equation];
 }
 
+void trli_clear_field(const trl_simulation *sim, int field)
+{
+    for (int p = 0; p < sim->layout->nlocal; ++p) {
+        const trl_array array = trli_frame_array(sim->frame, field, p, 0);
+        clear_array(&array);
+    }
+    trli_frame_written(sim->frame, field);
+}
+
 void trli_solver_clear(trli_solver *solver)
 {
-    const trl_simulation *sim = solver->sim;
-    const trli_model *model = sim->model;
-    for (int f = solver->first_field; f < solver->end_field; ++f) {
-        if (!model->field[f].persistent) continue;
-        for (int p = 0; p < sim->layout->nlocal; ++p) {
-            const trl_array array = trli_frame_array(sim->frame, f, p, 0);
-            clear_array(&array);
-        }
-        trli_frame_written(sim->frame, f);
-    }
+    for (int f = solver->first_field; f < solver->end_field; ++f)
+        if (solver->sim->model->field[f].persistent) trli_clear_field(solver->sim, f);
+}
+
+/* ---- of those that have products alone ---- */
+
+const int *trli_solver_direction(const trli_solver *solver)
+{
+    return solver->d.now;
+}
+
+const int *trli_solver_product(const trli_solver *solver)
+{
+    return solver->q.now;
+}
+
+trl_err trli_solver_multiply(trli_solver *solver, trl_gidx step, double time)
+{
+    solver->step = step;
+    solver->time = time;
+    return trli_solver_program(solver, solver->apply);
+}
+
+bool trli_solver_has_diagonal(const trli_solver *solver)
+{
+    return solver->inverse_value[0] >= 0;
+}
+
+const int *trli_solver_inverse(const trli_solver *solver)
+{
+    return solver->inverse.now;
+}
+
+double trli_solver_inverse_number(const trli_solver *solver, int i)
+{
+    return trli_ir_node(&solver->sim->model->ir, solver->inverse_value[i])->number;
+}
+
+const int *trli_solver_right_side(const trli_solver *solver)
+{
+    return solver->r.now;
+}
+
+const int *trli_solver_cycle_result(const trli_solver *solver)
+{
+    return trli_multigrid_solution(solver->multigrid);
+}
+
+trl_err trli_solver_cycle(trli_solver *solver)
+{
+    return trli_multigrid_cycle(solver->multigrid, solver->r.now);
+}
+
+trl_solve_stats *trli_solver_stats(trli_solver *solver)
+{
+    return &solver->stats;
 }
 
 void trli_solver_mark_fields(const trli_solver *solver, bool *needed)

@@ -13,6 +13,7 @@
 #include "limit_impl.h"
 #include "memory_impl.h"
 #include "model_run_impl.h"
+#include "multistep_impl.h"
 #include "solving_impl.h"
 
 /* More steps than this no run takes, and a double does not count them. */
@@ -249,6 +250,7 @@ trl_err trl_simulation_resume(trl_simulation *sim, trl_gidx step, double time, d
     for (int v = 0; v < sim->nequations; ++v) trli_frame_written(sim->frame, sim->equation[v].state);
     trli_solving_resume(sim, step, dt);
     trli_first_rates_forget(sim);
+    trli_multistep_forget(sim);
     sim->step_number = step;
     sim->time = time;
     sim->dt = dt;

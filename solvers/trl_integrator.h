@@ -13,20 +13,22 @@ extern "C" {
 #endif
 
 /* X(NAME, name, doc) */
-#define TRL_METHOD_LIST(X)                                                                           \
-    X(EULER, euler, "forward Euler")                                                                 \
-    X(SSPRK2, ssprk2, "strong-stability-preserving Runge-Kutta, two stages (Shu & Osher 1988)")      \
-    X(SSPRK3, ssprk3, "strong-stability-preserving Runge-Kutta, three stages (Shu & Osher 1988)")    \
-    X(RK4, rk4, "the classical Runge-Kutta method, four stages (Kutta 1901)")                        \
-    X(BS3, bs3, "three stages, order 3, with an estimate of the error (Bogacki & Shampine 1989)")    \
-    X(DP5, dp5, "six stages, order 5, with an estimate of the error (Dormand & Prince 1980)")        \
-    X(BEULER, beuler, "backward Euler; explicit terms by forward Euler")                             \
-    X(CN, cn, "the trapezoidal rule (Crank & Nicolson 1947), implicit")                              \
-    X(ESDIRK2, esdirk2, "implicit, order 2 (TR-BDF2; Bank et al. 1985)")                             \
-    X(ESDIRK3, esdirk3, "implicit, order 3: the implicit half of ark3")                              \
-    X(ESDIRK4, esdirk4, "implicit, order 4: the implicit half of ark4")                              \
-    X(ARK3, ark3, "explicit and implicit terms, order 3 (ARK3(2)4L[2]SA; Kennedy & Carpenter 2003)") \
-    X(ARK4, ark4, "explicit and implicit terms, order 4 (ARK4(3)6L[2]SA; Kennedy & Carpenter 2003)") \
+#define TRL_METHOD_LIST(X)                                                                                  \
+    X(EULER, euler, "forward Euler")                                                                        \
+    X(SSPRK2, ssprk2, "strong-stability-preserving Runge-Kutta, two stages (Shu & Osher 1988)")             \
+    X(SSPRK3, ssprk3, "strong-stability-preserving Runge-Kutta, three stages (Shu & Osher 1988)")           \
+    X(RK4, rk4, "the classical Runge-Kutta method, four stages (Kutta 1901)")                               \
+    X(BS3, bs3, "three stages, order 3, with an estimate of the error (Bogacki & Shampine 1989)")           \
+    X(DP5, dp5, "six stages, order 5, with an estimate of the error (Dormand & Prince 1980)")               \
+    X(BEULER, beuler, "backward Euler; explicit terms by forward Euler")                                    \
+    X(CN, cn, "the trapezoidal rule (Crank & Nicolson 1947), implicit")                                     \
+    X(ESDIRK2, esdirk2, "implicit, order 2 (TR-BDF2; Bank et al. 1985)")                                    \
+    X(ESDIRK3, esdirk3, "implicit, order 3: the implicit half of ark3")                                     \
+    X(ESDIRK4, esdirk4, "implicit, order 4: the implicit half of ark4")                                     \
+    X(ARK3, ark3, "explicit and implicit terms, order 3 (ARK3(2)4L[2]SA; Kennedy & Carpenter 2003)")        \
+    X(ARK4, ark4, "explicit and implicit terms, order 4 (ARK4(3)6L[2]SA; Kennedy & Carpenter 2003)")        \
+    X(BDF, bdf, "implicit, of several steps and orders 1 to 5, by SUNDIALS (CVODE; Hindmarsh et al. 2005)") \
+    X(ADAMS, adams, "of several steps and orders 1 to 12, not for stiff equations, by SUNDIALS (CVODE)")    \
     X(LEAPFROG, leapfrog, "for equations with ddt2: rates half a step behind (Stoermer 1907, Verlet 1967)")
 #define TRL_METHOD_ENUM(NAME, name, doc) TRL_METHOD_##NAME,
 typedef enum trl_method { TRL_METHOD_LIST(TRL_METHOD_ENUM) } trl_method;
@@ -52,6 +54,8 @@ typedef struct trl_integrator {
     bool implicit;     /* see solvers/implicit.c: stages U_0 to U_{S-1}, U_s being explicit in row a[s-1] and */
     bool imex;         /* implicit in diagonal[s]; imex: there may be explicit terms beside implicit ones */
     bool last_is_new;  /* u_{n+1} is U_{S-1}; else the weights of both are the last row of diagonal */
+    bool multistep;    /* see solvers/multistep.c; no table; order is the highest one, and dt follows from the error */
+    bool stiff;        /* multistep: stages are solved for with derivatives of the rates */
     bool all_implicit; /* terms that a deck does not divide are implicit, not explicit */
     double diagonal[TRL_STAGES_MAX][TRL_STAGES_MAX];
     bool embedded; /* dt * (sum over k <= S of error[k] * f_k) is the difference to a solution of another order */

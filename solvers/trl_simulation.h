@@ -45,6 +45,8 @@ TRL_API bool trl_simulation_done(const trl_simulation *sim);
 TRL_API double trl_simulation_time(const trl_simulation *sim);
 /* Steps that were rejected so far, as their error was not tolerated. */
 TRL_API int64_t trl_simulation_rejected(const trl_simulation *sim);
+/* Of the method; where it varies, that of the last step, or 0 before any. */
+TRL_API int trl_simulation_order(const trl_simulation *sim);
 /* What the next dt follows from where it follows from errors: part of a checkpoint, set after resuming. Numbers that
  * cannot be are ignored. */
 enum { TRL_CONTROLS = 2 };
@@ -137,6 +139,11 @@ TRL_API TRL_NODISCARD trl_err trl_simulation_extremes(trl_simulation *sim, doubl
  * With a fixed dt, t = start + step*dt goes on as such if the time is one of these, else from there. USAGE: step or
  * time cannot be. */
 TRL_API TRL_NODISCARD trl_err trl_simulation_resume(trl_simulation *sim, trl_gidx step, double time, double dt);
+
+/* Let the next step follow from the state alone, as after trl_simulation_resume: multistep methods forget the steps
+ * before, and begin at order 1. To be called where a checkpoint is written, so that the run goes on as one that resumes
+ * there. Nothing by other methods. */
+TRL_API void trl_simulation_begin_anew(trl_simulation *sim);
 
 /* What trellis plan and the report show. */
 typedef struct trl_simulation_stats {

@@ -215,8 +215,8 @@ START_TEST(what_does_not_suit_a_method_is_refused)
         const char *ddt, *method, *message;
     } cases[] = {
         {"{implicit: \"-T\"}", "rk4",
-         "rk4 advances no implicit terms, as those of 'T': use beuler, ark3 or ark4, or if all terms are implicit cn, "
-         "esdirk2, esdirk3 or esdirk4"},
+         "rk4 advances no implicit terms, as those of 'T': use beuler, ark3 or ark4, or if all terms are implicit bdf, "
+         "cn, esdirk2, esdirk3 or esdirk4"},
         {"{explicit: 1, implicit: \"-T\"}", "esdirk3",
          "esdirk3 advances no explicit terms, as those of 'T': use beuler, ark3 or ark4, or if all terms are implicit "
          "cn, esdirk2, esdirk3 or esdirk4"},

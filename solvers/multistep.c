@@ -1,0 +1,598 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* CVODE sees the values of all equations as one vector: of each equation, patch after patch, the owned points. For
+ * rates they are put where the next level will be, and a program evaluates them there. Points that do not advance (of a
+ * mask, or that a condition sets) are numbers whose rate is 0, and no parts of a norm. A product with the Jacobian J
+ * follows from one with 1 - gamma J, for which a solver has a program. */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "adaptive_impl.h"
+#include "compile_impl.h"
+#include "context_impl.h"
+#include "cvode_impl.h"
+#include "lifecycle_impl.h"
+#include "lower_impl.h"
+#include "memory_impl.h"
+#include "model_run_impl.h"
+#include "multistep_impl.h"
+#include "sides_impl.h"
+
+struct trli_multistep {
+    trl_simulation *sim;
+    int *at, *rate;         /* [equations] fields */
+    int *count;             /* [equations] scalars: points that advance */
+    trli_program *points;   /* finds these */
+    trli_program *finish;   /* sets points on sides of the next level; NULL: conditions set none */
+    int gamma, time_scalar; /* scalars: of 1 - gamma J; of the rates */
+    trli_solver *solver;    /* whose unknowns are all equations; NULL: nothing is solved for */
+    trl_loop *loop;
+    trli_cvode *cvode; /* NULL: before the first step */
+    int64_t *row;      /* [equations * patches + 1] the first row, along x, of an equation on a patch */
+    int64_t *first;    /* [equations * patches + 1] and the first number */
+    double *inverse;   /* of the diagonal; NULL: it is not used */
+    void *inverse_memory;
+    bool begun, cycles; /* cycles of multigrid are the preconditioner */
+    trl_gidx number;    /* of the step */
+    double time;        /* of the rates */
+};
+
+static int patches_of(const struct trli_multistep *m)
+{
+    return m->sim->layout->nlocal;
+}
+
+static int pieces_of(const struct trli_multistep *m)
+{
+    return m->sim->nequations * patches_of(m);
+}
+
+/* ---- between fields and vectors ---- */
+
+typedef struct copy_job {
+    const struct trli_multistep *m;
+    const int *field;    /* [equations] */
+    const double *from;  /* NULL: from fields to values; else to fields */
+    double *values;      /* what fields have, or */
+    const double *minus; /* not NULL: these less what fields have, over gamma */
+    double gamma;
+} copy_job;
+
+static void copy_row(const copy_job *w, double *f, int64_t at, trl_lidx n)
+{
+    if (w->from)
+        memcpy(f, w->from + at, (size_t)n * sizeof *f);
+    else if (!w->minus)
+        memcpy(w->values + at, f, (size_t)n * sizeof *f);
+    else
+        for (trl_lidx i = 0; i < n; ++i) w->values[at + i] = (w->minus[at + i] - f[i]) / w->gamma;
+}
+
+static trl_err copy_rows(void *data, int chunk, int chunks, int worker)
+{
+    const copy_job *w = data;
+    const struct trli_multistep *m = w->m;
+    const int64_t *start = m->row, rows = start[pieces_of(m)];
+    const int64_t begin = rows * chunk / chunks, end = rows * (chunk + 1) / chunks;
+    (void)worker;
+    for (int piece = 0; piece < pieces_of(m); ++piece) {
+        const int64_t last = end < start[piece + 1] ? end : start[piece + 1];
+        const trl_array a = trli_frame_array(m->sim->frame, w->field[piece / patches_of(m)], piece % patches_of(m), 0);
+        const trl_lidx *lo = a.owned.lo, nx = a.owned.hi[0] - lo[0], ny = a.owned.hi[1] - lo[1];
+        for (int64_t row = begin > start[piece] ? begin : start[piece]; row < last; ++row) {
+            const int64_t r = row - start[piece];
+            const ptrdiff_t offset =
+                trl_array_offset(&a, lo[0], lo[1] + (trl_lidx)(r % ny), lo[2] + (trl_lidx)(r / ny));
+            copy_row(w, (double *)a.at + offset, m->first[piece] + r * nx, nx);
+        }
+    }
+    return TRL_OK;
+}
+
+static trl_err copy_all(copy_job *w)
+{
+    const struct trli_multistep *m = w->m;
+    const int64_t rows = m->row[pieces_of(m)], most = 4 * trl_loop_workers(m->loop);
+    return trl_loop_run(m->loop, (int)(rows < most ? rows : most), copy_rows, w);
+}
+
+static trl_err gather(copy_job *w)
+{
+    trl_err err = TRL_OK;
+    for (int v = 0; v < w->m->sim->nequations; ++v) TRL_TRY(trli_frame_fetch(w->m->sim->frame, w->field[v]));
+    err = copy_all(w);
+done:
+    return err;
+}
+
+static trl_err scatter(const struct trli_multistep *m, const double *from, const int *field)
+{
+    const trl_err err = copy_all(&(copy_job){.m = m, .field = field, .from = from});
+    for (int v = 0; v < m->sim->nequations; ++v) trli_frame_written(m->sim->frame, field[v]);
+    return err;
+}
+
+static trl_err are_finite(const struct trli_multistep *m, const double *values, bool *finite)
+{
+    const int64_t n = m->first[pieces_of(m)];
+    double sum = 0;
+    for (int64_t i = 0; i < n; ++i) sum += 0 * values[i]; /* 0, or NaN */
+    int bad = sum != 0;
+    const trl_err err = trli_allreduce(m->sim->ctx, &bad, 1, MPI_INT, MPI_MAX);
+    *finite = !bad;
+    return err;
+}
+
+/* ---- what CVODE asks for ---- */
+
+static trl_err find_rates(void *data, double t, const double *y, double *f, bool *finite)
+{
+    struct trli_multistep *m = data;
+    trl_simulation *sim = m->sim;
+    trl_err err = TRL_OK;
+    m->time = t;
+    sim->frame->scalar[m->time_scalar] = t;
+    TRL_TRY(scatter(m, y, m->at));
+    TRL_TRY(trli_run_checked(sim, sim->step, m->number, t, false));
+    TRL_TRY(gather(&(copy_job){.m = m, .field = m->rate, .values = f}));
+    err = are_finite(m, f, finite);
+done:
+    return err;
+}
+
+static trl_err multiply(void *data, double gamma, const double *v, double *product)
+{
+    struct trli_multistep *m = data;
+    trl_err err = TRL_OK;
+    m->sim->frame->scalar[m->gamma] = gamma;
+    TRL_TRY(scatter(m, v, trli_solver_direction(m->solver)));
+    TRL_TRY(trli_solver_multiply(m->solver, m->number, m->time));
+    err = gather(
+        &(copy_job){.m = m, .field = trli_solver_product(m->solver), .values = product, .minus = v, .gamma = gamma});
+done:
+    return err;
+}
+
+static trl_err prepare(void *data, double gamma)
+{
+    struct trli_multistep *m = data;
+    const int *field = trli_solver_inverse(m->solver);
+    trl_err err = TRL_OK;
+    m->sim->frame->scalar[m->gamma] = gamma;
+    TRL_TRY(trli_solver_prepare_cycles(m->solver, gamma, &m->cycles));
+    if (m->cycles) goto done;
+    if (field) {
+        TRL_TRY(gather(&(copy_job){.m = m, .field = field, .values = m->inverse}));
+        goto done;
+    }
+    for (int v = 0; v < m->sim->nequations; ++v) {
+        const double inverse = trli_solver_inverse_number(m->solver, v);
+        const int64_t begin = m->first[v * patches_of(m)], end = m->first[(v + 1) * patches_of(m)];
+        for (int64_t i = begin; i < end; ++i) m->inverse[i] = inverse;
+    }
+done:
+    return err;
+}
+
+static trl_err precondition(void *data, const double *r, double *z)
+{
+    struct trli_multistep *m = data;
+    trl_err err = TRL_OK;
+    if (!m->cycles) {
+        const int64_t n = m->first[pieces_of(m)];
+        for (int64_t i = 0; i < n; ++i) z[i] = m->inverse[i] * r[i];
+        return TRL_OK;
+    }
+    TRL_TRY(scatter(m, r, trli_solver_right_side(m->solver)));
+    TRL_TRY(trli_solver_cycle(m->solver));
+    err = gather(&(copy_job){.m = m, .field = trli_solver_cycle_result(m->solver), .values = z});
+done:
+    return err;
+}
+
+/* ---- programs ---- */
+
+/* Values where the next level will be, at the time of the rates. */
+static trl_err make_instance(void *data, trli_program *program, trli_instance **in, trli_instance **old)
+{
+    const struct trli_multistep *m = data;
+    trl_simulation *sim = m->sim;
+    trl_err err = TRL_OK;
+    *old = NULL;
+    TRL_TRY(trli_instance_create(sim->model, program, m->time_scalar, 0, NULL, in));
+    for (int v = 0; v < sim->nequations; ++v) (*in)->variable[v] = m->at[v];
+done:
+    return err;
+}
+
+static trl_err rate_of(const struct trli_multistep *m, trli_instance *in, int v, trli_ir_value *value)
+{
+    const trli_equation *eq = &m->sim->equation[v];
+    const trl_location location = m->sim->model->variable[v].location;
+    trli_ir_value more;
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_lower_at(in, eq->implicit, eq->deck->names, location, value));
+    if (!eq->deck->implicit.count || !eq->deck->ddt.count) return TRL_OK;
+    TRL_TRY(trli_lower_at(in, eq->ddt, eq->deck->names, location, &more));
+    *value = trli_ir_binary(&in->model->ir, TRLI_OP_ADD, *value, more);
+    err = in->model->ir.err;
+done:
+    return err;
+}
+
+/* U - gamma f(U): only derivatives of it are wanted. In the model of another grid gamma stands in the place of dt. */
+static trl_err residual(void *data, trli_instance *in, int i, trli_ir_value *value)
+{
+    const struct trli_multistep *m = data;
+    trli_ir *ir = &in->model->ir;
+    trli_ir_value f;
+    trl_err err = TRL_OK;
+    TRL_TRY(rate_of(m, in, i, &f));
+    const trli_ir_value gamma = trli_ir_scalar(ir, in->model == m->sim->model ? m->gamma : TRLI_SCALAR_DT);
+    *value =
+        trli_ir_binary(ir, TRLI_OP_SUB, trli_ir_field(ir, in->variable[i]), trli_ir_binary(ir, TRLI_OP_MUL, gamma, f));
+    err = ir->err;
+done:
+    return err;
+}
+
+static trl_err compile_rates(struct trli_multistep *m)
+{
+    trl_simulation *sim = m->sim;
+    trli_instance *in = NULL, *old = NULL;
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_program_create(sim->model, TRLI_STEP_PROGRAM, &sim->part[0]));
+    sim->step = sim->part[0];
+    TRL_TRY(make_instance(m, sim->step, &in, &old));
+    TRL_TRY(trli_instance_planes(in, false));
+    TRL_TRY(trli_instance_fill(in));
+    TRL_TRY(trli_instance_prepare(in));
+    for (int v = 0; v < sim->nequations; ++v) {
+        trli_ir_value value;
+        TRL_TRY(rate_of(m, in, v, &value));
+        TRL_TRY(trli_zero_where_set(sim, in, v, m->at[v], &value));
+        TRL_TRY(trli_program_add_kernel(sim->step, sim->equation[v].deck->name, 1, &m->rate[v], &value, NULL));
+        TRL_TRY(trli_program_add_root(sim->step, m->rate[v]));
+    }
+    for (int v = 0; v < sim->nequations; ++v) TRL_TRY(trli_program_add_root(sim->step, m->at[v]));
+done:
+    trli_instance_destroy(&in);
+    return err;
+}
+
+static trl_err compile_points(struct trli_multistep *m)
+{
+    trl_simulation *sim = m->sim;
+    trli_instance *in = NULL, *old = NULL;
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_program_create(sim->model, "points", &m->points));
+    TRL_TRY(make_instance(m, m->points, &in, &old));
+    for (int v = 0; v < sim->nequations; ++v) {
+        const trl_location location = sim->model->variable[v].location;
+        trli_ir_value value = trli_ir_constant(&sim->model->ir, 1);
+        TRL_TRY(trli_zero_where_set(sim, in, v, m->at[v], &value));
+        value = trli_ir_place(&sim->model->ir, value, location);
+        TRL_TRY(trli_program_reduce(m->points, "points", value, location, TRLI_REDUCE_SUM, false, NULL, &m->count[v]));
+        TRL_TRY(trli_program_add_scalar_root(m->points, m->count[v]));
+    }
+done:
+    trli_instance_destroy(&in);
+    return err;
+}
+
+static trl_err compile_finish(struct trli_multistep *m)
+{
+    trl_simulation *sim = m->sim;
+    trli_instance *in = NULL;
+    bool any = false;
+    trl_err err = TRL_OK;
+    for (int v = 0; v < sim->nequations; ++v) any |= trli_equation_sets_points(sim, v);
+    if (!any) return TRL_OK;
+    TRL_TRY(trli_program_create(sim->model, "points on sides", &m->finish));
+    TRL_TRY(trli_instance_create(sim->model, m->finish, sim->stage_time[1], 1, NULL, &in));
+    for (int v = 0; v < sim->nequations; ++v) in->variable[v] = m->at[v];
+    TRL_TRY(trli_instance_planes(in, true));
+    for (int v = 0; v < sim->nequations; ++v) TRL_TRY(trli_program_add_root(m->finish, m->at[v]));
+done:
+    trli_instance_destroy(&in);
+    return err;
+}
+
+/* Steps go back to rates of other steps. */
+static trl_err check_rates(trl_simulation *sim)
+{
+    const trl_time_entry *p = &sim->problem->time;
+    bool reads = false;
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_rates_read_step(sim, &reads));
+    if (reads)
+        err = trl_fail(sim->ctx, TRL_ERR_INPUT, &p->method_place,
+                       "%s goes back to rates of several steps, and these rates depend on the step: remove dt, old(), "
+                       "noise(), expressions of a type and those that are evaluated once a step, or use dp5 or ark4",
+                       trl_method_name(p->method));
+done:
+    return err;
+}
+
+static const trl_solver_entry unnamed = TRL_SOLVER_DEFAULTS;
+
+static trl_err add_solver(struct trli_multistep *m)
+{
+    trl_simulation *sim = m->sim;
+    int *variable = trli_new(sim->ctx, (size_t)sim->nequations + 1, sizeof *variable);
+    const trl_solver_entry *settings = sim->equation[0].deck->solver;
+    const char *names = sim->equation[0].deck->name;
+    trl_err err = TRL_OK;
+    if (!variable) return trli_no_memory(sim->ctx, NULL, "for a solver");
+    for (int v = 0; v < sim->nequations; ++v) {
+        const trl_equation_entry *deck = sim->equation[v].deck;
+        variable[v] = v;
+        if (v > 0) names = trli_model_name(sim->model, "%s, %s", names, deck->name);
+        if (deck->solver == settings) continue;
+        TRL_TRY(trl_fail(sim->ctx, TRL_ERR_INPUT, &deck->place,
+                         "by bdf all equations are solved together: name the same solver for '%s'", names));
+    }
+    if (!settings) settings = &unnamed;
+    if (settings->method != TRL_SOLVE_AUTO && settings->method != TRL_SOLVE_GMRES &&
+        settings->method != TRL_SOLVE_BICGSTAB)
+        TRL_TRY(trl_fail(sim->ctx, TRL_ERR_INPUT, &settings->place,
+                         "the systems of bdf are solved by gmres or bicgstab: use one of these, or auto"));
+    err = trli_solver_add(sim,
+                          &(trli_solve_request){.names = names,
+                                                .place = sim->equation[0].implicit->text.place,
+                                                .settings = settings,
+                                                .n = sim->nequations,
+                                                .variable = variable,
+                                                .field = m->at,
+                                                .instance = make_instance,
+                                                .residual = residual,
+                                                .data = m,
+                                                .on_grid = true,
+                                                .products_alone = true},
+                          &m->solver);
+done:
+    trli_free(variable);
+    return err;
+}
+
+trl_err trli_multistep_compile(trl_simulation *sim)
+{
+    const size_t n = (size_t)sim->nequations + 1, pieces = (size_t)(sim->nequations * sim->layout->nlocal) + 1;
+    struct trli_multistep *m = sim->multistep = trli_model_keep(sim->model, sizeof *m);
+    trl_err err = TRL_OK;
+    if (!m) return sim->model->ir.err;
+    *m = (struct trli_multistep){.sim = sim,
+                                 .at = trli_model_keep(sim->model, n * sizeof(int)),
+                                 .rate = trli_model_keep(sim->model, n * sizeof(int)),
+                                 .count = trli_model_keep(sim->model, n * sizeof(int)),
+                                 .row = trli_model_keep(sim->model, pieces * sizeof *m->row),
+                                 .first = trli_model_keep(sim->model, pieces * sizeof *m->first),
+                                 .gamma = trli_model_add_scalar(sim->model, 0),
+                                 .time_scalar = trli_model_add_scalar(sim->model, 0)};
+    TRL_TRY(sim->model->ir.err);
+    TRL_TRY(check_rates(sim));
+    sim->stage_time[0] = TRLI_SCALAR_STEP_TIME;
+    sim->stage_time[1] = trli_model_add_scalar(sim->model, 0);
+    for (int v = 0; v < sim->nequations; ++v) {
+        m->at[v] = sim->equation[v].next;
+        TRL_TRY(
+            trli_add_beside(sim, v, trli_model_name(sim->model, "%s:rate", sim->equation[v].deck->name), &m->rate[v]));
+    }
+    TRL_TRY(compile_rates(m));
+    TRL_TRY(compile_points(m));
+    TRL_TRY(compile_finish(m));
+    if (sim->integrator->stiff) TRL_TRY(add_solver(m));
+done:
+    return err;
+}
+
+void trli_multistep_equalise(trl_simulation *sim)
+{
+    if (sim->multistep && sim->multistep->solver) trli_solver_equalise(sim->multistep->solver);
+}
+
+/* ---- running ---- */
+
+/* Where an equation's values on a patch begin in a vector. */
+static void number_points(struct trli_multistep *m)
+{
+    const int patches = patches_of(m);
+    for (int piece = 0; piece < pieces_of(m); ++piece) {
+        const trl_box o = trli_frame_array(m->sim->frame, m->at[piece / patches], piece % patches, 0).owned;
+        const int64_t rows = (int64_t)(o.hi[1] - o.lo[1]) * (o.hi[2] - o.lo[2]);
+        m->row[piece + 1] = m->row[piece] + rows;
+        m->first[piece + 1] = m->first[piece] + rows * (o.hi[0] - o.lo[0]);
+    }
+}
+
+static trl_err make_room(struct trli_multistep *m)
+{
+    trl_simulation *sim = m->sim;
+    const bool diagonal = m->solver && trli_solver_has_diagonal(m->solver);
+    const size_t bytes = sizeof(double) * (size_t)(m->first[pieces_of(m)] + 1);
+    trl_err err = TRL_OK;
+    TRL_TRY(trl_loop_create(sim->ctx, sim->workers, &m->loop));
+    if (diagonal) TRL_TRY(trl_memory_alloc(sim->ctx, bytes, "the inverse of a diagonal", &m->inverse_memory));
+    m->inverse = m->inverse_memory;
+done:
+    return err;
+}
+
+trl_err trli_multistep_begin(trl_simulation *sim)
+{
+    struct trli_multistep *m = sim->multistep;
+    if (!m) return TRL_OK;
+    number_points(m);
+    for (int v = 0; v < sim->nequations; ++v) trli_clear_field(sim, m->rate[v]);
+    if (m->solver) trli_solver_clear(m->solver);
+    return make_room(m);
+}
+
+void trli_multistep_destroy(trl_simulation *sim)
+{
+    struct trli_multistep *m = sim->multistep;
+    sim->multistep = NULL;
+    if (!m) return;
+    trli_cvode_destroy(&m->cvode);
+    trl_memory_free(sim->ctx, &m->inverse_memory);
+    trl_loop_destroy(&m->loop);
+    if (m->solver) trli_solver_destroy(&m->solver);
+}
+
+void trli_multistep_mark_fields(const trl_simulation *sim, bool *needed)
+{
+    const struct trli_multistep *m = sim->multistep;
+    if (!m) return;
+    if (m->solver) trli_solver_mark_fields(m->solver, needed);
+    for (int v = 0; v < sim->nequations; ++v) needed[m->at[v]] = needed[m->rate[v]] = true;
+}
+
+void trli_multistep_forget(trl_simulation *sim)
+{
+    if (sim->multistep) sim->multistep->begun = false;
+}
+
+void trl_simulation_begin_anew(trl_simulation *sim)
+{
+    trli_multistep_forget(sim);
+}
+
+static trl_err make_cvode(struct trli_multistep *m, double points)
+{
+    trl_simulation *sim = m->sim;
+    const trl_time_entry *p = &sim->problem->time;
+    const trl_solver_entry *settings = sim->equation[0].deck->solver ? sim->equation[0].deck->solver : &unnamed;
+    trli_cvode_request request = {.ctx = sim->ctx,
+                                  .loop = m->loop,
+                                  .n = m->first[pieces_of(m)],
+                                  .points = points,
+                                  .stiff = m->solver != NULL,
+                                  .bicgstab = settings->method == TRL_SOLVE_BICGSTAB,
+                                  .subspace = settings->restart,
+                                  .relative = p->relative,
+                                  .absolute = p->absolute,
+                                  .dt_min = p->dt_min,
+                                  .dt_max = p->dt_max,
+                                  .data = m,
+                                  .rates = find_rates,
+                                  .product = multiply};
+    if (m->inverse) {
+        request.prepare = prepare;
+        request.precondition = precondition;
+    }
+    return trl_context_agree(sim->ctx, trli_cvode_create(&request, &m->cvode));
+}
+
+/* From the present state. */
+static trl_err begin(struct trli_multistep *m, const trli_next_step *next)
+{
+    trl_simulation *sim = m->sim;
+    int *state = trli_new(sim->ctx, (size_t)sim->nequations + 1, sizeof *state);
+    double points = 0;
+    trl_err err = state ? TRL_OK : trli_no_memory(sim->ctx, NULL, "for the state");
+    TRL_TRY(trl_context_agree(sim->ctx, err));
+    for (int v = 0; v < sim->nequations; ++v) state[v] = sim->equation[v].state;
+    sim->frame->scalar[m->time_scalar] = next->from;
+    TRL_TRY(trli_run_checked(sim, m->points, next->number, next->from, false));
+    for (int v = 0; v < sim->nequations; ++v) points += sim->frame->scalar[m->count[v]];
+    if (!m->cvode) TRL_TRY(make_cvode(m, fmax(points, 1)));
+    TRL_TRY(gather(&(copy_job){.m = m, .field = state, .values = trli_cvode_values(m->cvode)}));
+    const bool first = next->number == 1 && sim->problem->time.dt_initial > 0;
+    err = trl_context_agree(sim->ctx, trli_cvode_begin(m->cvode, next->from, first ? next->dt : 0));
+    m->begun = err == TRL_OK;
+done:
+    trli_free(state);
+    return err;
+}
+
+static trl_err fail_step(const trl_simulation *sim, const trli_next_step *next, const char *why)
+{
+    const trl_time_entry *p = &sim->problem->time;
+    return trl_fail(sim->ctx, TRL_ERR_NUMERICS, &p->dt_place,
+                    "%s does not get beyond step %" PRId64 ", t = %.10g: %s; use a larger tolerance, another method, "
+                    "or look for a singularity there",
+                    trl_method_name(p->method), next->number - 1, next->from, why);
+}
+
+static void note(struct trli_multistep *m)
+{
+    trli_cvode_stats stats;
+    trli_cvode_get_stats(m->cvode, &stats);
+    m->sim->control.nrejected = stats.rejected;
+    m->sim->control.order = stats.order;
+    if (!m->solver) return;
+    trl_solve_stats *s = trli_solver_stats(m->solver);
+    const trl_solver_entry *settings = m->sim->equation[0].deck->solver;
+    s->method = settings && settings->method == TRL_SOLVE_BICGSTAB ? "Newton's method and bicgstab"
+                                                                   : "Newton's method and gmres";
+    s->preconditioner = !m->inverse ? "none" : m->cycles ? "multigrid" : "jacobi";
+    s->solves = stats.nonlinear;
+    s->iterations = stats.linear;
+    s->last_iterations = (int)stats.last_linear;
+    s->last_newton = (int)stats.last_nonlinear;
+}
+
+trl_err trli_multistep_step(trl_simulation *sim, trli_next_step *next)
+{
+    struct trli_multistep *m = sim->multistep;
+    const double landing = trli_next_landing(&sim->problem->time, next->from);
+    const bool lands = isfinite(landing);
+    const char *why = "";
+    trl_err err = TRL_OK;
+    m->number = next->number;
+    trli_set_times(sim, next);
+    if (!m->begun) TRL_TRY(begin(m, next));
+    err = trli_cvode_step(m->cvode, lands ? landing : next->from + 1e3 * next->dt, lands, &next->time, &sim->control.dt,
+                          &why);
+    if (err != TRL_OK) m->begun = false;
+    if (err == TRL_ERR_NUMERICS && why[0]) err = trl_context_agree(sim->ctx, fail_step(sim, next, why));
+    TRL_TRY(err);
+    if (!(next->time > next->from)) next->time = landing; /* which is as good as reached */
+    next->dt = next->time - next->from;
+    note(m);
+    TRL_TRY(scatter(m, trli_cvode_values(m->cvode), m->at));
+    trli_set_times(sim, next);
+    if (m->finish) err = trli_run_checked(sim, m->finish, next->number, next->time, false);
+done:
+    return err;
+}
+
+trl_err trli_multistep_between(trl_simulation *sim, double time, const int *field)
+{
+    const double *values;
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_cvode_between(sim->multistep->cvode, time, &values));
+    err = scatter(sim->multistep, values, field);
+done:
+    return err;
+}
+
+const trli_solver *trli_multistep_solver(const trl_simulation *sim)
+{
+    return sim->multistep ? sim->multistep->solver : NULL;
+}
+
+/* ---- which problems it suits ---- */
+
+trl_err trli_multistep_check(trl_simulation *sim)
+{
+    const trl_time_entry *p = &sim->problem->time;
+    const char *name = trl_method_name(p->method);
+    if (!sim->integrator->multistep) return TRL_OK;
+    if (!trli_cvode_supported())
+        return trl_fail(sim->ctx, TRL_ERR_INPUT, &p->method_place,
+                        "this build has no SUNDIALS, whose CVODE %s is: install libsundials-dev and configure with "
+                        "-D TRL_SUNDIALS=ON, or use esdirk3, esdirk4 or dp5",
+                        name);
+    if (!p->adaptive)
+        return trl_fail(sim->ctx, TRL_ERR_INPUT, &p->dt_place,
+                        "the dt of %s follows from its error: remove 'time.dt', and give time.method a 'tolerance'",
+                        name);
+    for (int v = 0; v < sim->nequations; ++v)
+        if (sim->equation[v].solve)
+            return trl_fail(sim->ctx, TRL_ERR_INPUT, &sim->equation[v].deck->place,
+                            "%s does not go with equations that are solved, as '%s', yet: use dp5, ark3 or ark4", name,
+                            sim->equation[v].deck->name);
+    return TRL_OK;
+}
