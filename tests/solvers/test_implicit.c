@@ -219,7 +219,7 @@ START_TEST(what_does_not_suit_a_method_is_refused)
          "cn, esdirk2, esdirk3 or esdirk4"},
         {"{explicit: 1, implicit: \"-T\"}", "esdirk3",
          "esdirk3 advances no explicit terms, as those of 'T': use beuler, ark3 or ark4, or if all terms are implicit "
-         "cn, esdirk2, esdirk3 or esdirk4"},
+         "bdf, cn, esdirk2, esdirk3 or esdirk4"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
         new_deck();
