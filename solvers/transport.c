@@ -116,8 +116,8 @@ static bool differentiates(reader *r, const trl_ast *node)
 {
     if (node->kind == TRL_AST_FAMILY) return member_differentiates(r, node);
     static const char *const operators[] = {
-        "grad", "div",  "laplacian", "curl",           "ddx",   "ddy",  "ddz",        "d2dx", "d2dy",
-        "d2dz", "left", "right",     "advective_flux", "grad4", "div4", "extrapolate"};
+        "grad", "div",  "laplacian", "curl",           "ddx",   "ddy",  "ddz",         "d2dx",  "d2dy",
+        "d2dz", "left", "right",     "advective_flux", "grad4", "div4", "extrapolate", "strain"};
     for (size_t i = 0; i < sizeof operators / sizeof *operators; ++i)
         if (is_call(node, operators[i])) return true;
     if (node->kind == TRL_AST_CALL && trli_stencil_find(r->lw.model, node->part[0].text)) return true;

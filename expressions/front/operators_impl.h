@@ -38,6 +38,7 @@ TRLI_OPERATOR_FAMILY(along_axis);
 TRLI_OPERATOR_FAMILY(interpolation);
 TRLI_OPERATOR_FAMILY(filter);
 TRLI_OPERATOR_FAMILY(extrapolation);
+TRLI_OPERATOR_FAMILY(strain);             /* strain.c */
 TRLI_OPERATOR_FAMILY(product_of_vectors); /* products.c */
 TRLI_OPERATOR_FAMILY(advective_flux);     /* fluxes.c */
 TRLI_OPERATOR_FAMILY(reconstruction);

@@ -22,6 +22,8 @@ extern "C" {
       "sum of second derivatives, at s's location; second order")                                               \
     X(CURL, curl, 1, 1, curl, TRL_CURL, 0, "curl(v)",                                                           \
       "curl: faces to edges, edges to faces; in 2-D a face vector to the scalar at zedge")                      \
+    X(STRAIN, strain, 1, 2, strain, TRL_GRADIENT, 0, "strain(v[, axis])",                                       \
+      "strain rate S of a vector on faces: sqrt(2 S:S) at cells; with an axis that row of S, a vector")         \
     X(DDX, ddx, 1, 1, along_axis, TRL_GRADIENT, 0, "ddx(s)",                                                    \
       "derivative along x; flips that bit of the location; second order")                                       \
     X(DDY, ddy, 1, 1, along_axis, TRL_GRADIENT, 1, "ddy(s)",                                                    \

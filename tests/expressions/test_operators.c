@@ -157,6 +157,32 @@ static double curl(const operator_case *c, const int q[3])
     return (b + 1) * derivative(&(operator_case){.axis = a}, q) - (a + 1) * derivative(&(operator_case){.axis = b}, q);
 }
 
+/* Row `axis`, column `other` of the strain rate of g. */
+static double strain(const operator_case *c, const int q[3])
+{
+    int a = c->axis, b = c->other;
+    return ((a + 1) * derivative(&(operator_case){.axis = b}, q) +
+            (b + 1) * derivative(&(operator_case){.axis = a}, q)) /
+           2;
+}
+
+/* sqrt(2 S:S), the squares beside the diagonal being means over four edges. */
+static double strain_magnitude(const operator_case *c, const int q[3])
+{
+    double sum = 0;
+    (void)c;
+    for (int a = 0; a < dim; ++a)
+        for (int b = 0; b < dim; ++b)
+            for (int edge = 0; edge < 4; ++edge) {
+                int p[3] = {q[0], q[1], q[2]};
+                if (a != b) p[a] += edge & 1 ? 1 : -1;
+                if (a != b) p[b] += edge & 2 ? 1 : -1;
+                double s = strain(&(operator_case){.axis = a, .other = b}, p);
+                sum += 2 * s * s / 4;
+            }
+    return sqrt(sum);
+}
+
 static double derivative4(const operator_case *c, const int q[3])
 {
     double near_by = shifted(q, c->axis, 1) - shifted(q, c->axis, -1);
@@ -318,6 +344,14 @@ static void add_fluxes(int at)
 static void add_vector_operators(int at)
 {
     add_case(at, divergence, "div(g)");
+    add_case(at, strain_magnitude, "strain(g)");
+    for (int a = 0; a < dim; ++a)
+        for (int b = 0; b < dim; ++b) {
+            operator_case *one =
+                add_case(a == b ? at : at ^ 1 << a ^ 1 << b, strain, "strain(g, %c).%c", "xyz"[a], "xyz"[b]);
+            one->axis = a;
+            one->other = b;
+        }
     if (dim == 2 && at == TRL_CELL)
         *add_case(TRL_ZEDGE, curl, "curl(g)") = (operator_case){"curl(g)", TRL_ZEDGE, curl, 0, 1, 0, 0, 0};
     if (dim != 3 || (at != TRL_CELL && at != TRL_NODE)) return;

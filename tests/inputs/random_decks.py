@@ -175,6 +175,11 @@ class Writer:
     def of_vectors(self, where):
         u, v = (vector(self.at(where) for _ in self.axes) for _ in range(2))
         choices = [f"dot({u}, {v})", f"mag({u})"]
+        choices.append(f"strain({vector(self.at(where ^ 1 << a) for a in range(self.dim))})")
+        row, column = self.rng.randrange(self.dim), self.rng.randrange(self.dim)
+        centre = where if row == column else where ^ 1 << row ^ 1 << column
+        around = vector(self.at(centre ^ 1 << a) for a in range(self.dim))
+        choices.append(f"strain({around}, {'xyz'[row]}).{'xyz'[column]}")
         if self.dim > 1:
             choices.append(f"(2*{u} - {v}).{self.rng.choice(self.axes)}")
         if self.dim == 3:

@@ -16,6 +16,12 @@ def carrier(names, a):
                            for b, n in enumerate(names)) + "]"
 
 
+def stress(names, a):
+    """Row a of twice the strain rate, by a viscosity at cells."""
+    parts = ["mu" if b == a else f"at(mu, {EDGES[min(a, b), max(a, b)]})" for b in range(len(names))]
+    return f"div(2*[{', '.join(parts)}]*strain([{', '.join(names)}], {AXES[a]}))"
+
+
 def conditions(rng, periodic, names):
     """For each component and side its condition. What flows in at one side may leave at the other one."""
     sides = [{} for _ in names]
@@ -54,6 +60,7 @@ def write(rng):
     held = rng.choice(["", "", "(x - 0.4)^2 + (y - 0.5)^2 > 0.03"])
     density = rng.choice(["1", "1", "2", "1 + 0.5*x", "rho", "1 + 0.2*rho"])
     viscosity = rng.choice(["0.02*laplacian({0})", "0", "div((0.01 + 0.01*x)*grad({0}))"])
+    thinning = rng.choice(["0.01/(1 + strain({0}))", "0.005 + 1e-3*strain({0})", None, None])
     lines = []
     for a, name in enumerate(names):
         along, force = AXES[(a + 1) % dim], rng.choice(["", " - 0.5", f" + 0.3*at(rho, {FACES[a]})", " + sin(20*t)"])
@@ -61,7 +68,7 @@ def write(rng):
         lines += [f"  {name}:", f"    location: {FACES[a]}",
                   f"    initial: \"if({held or 1}, 0.2*sin(2*pi*{along}) + 0.1*random({a + 1}), 0)\"",
                   f"    ddt: \"-div(advective_flux({name}, {carrier(names, a)}{limiter})) + "
-                  f"{viscosity.format(name)}{force}\"",
+                  f"{stress(names, a) if thinning else viscosity.format(name)}{force}\"",
                   f"    boundary: {sides[a]}"]
         lines += [f"    mask: \"{held}\""] if held else []
     lines += ["  rho:", "    initial: \"1.5 + 0.4*sin(6*x)*cos(5*y)\"",
@@ -72,7 +79,8 @@ def write(rng):
     return "\n".join([
         "trellis: 1", f"grid: {{cells: {cells}, periodic: {json.dumps(periodic)}}}",
         f"incompressible: {{velocity: {velocity}, pressure: p, density: \"{density}\", solver: s}}",
-        f"solvers: {{s: {rng.choice(SOLVERS)}}}", "equations:", *lines,
+        f"solvers: {{s: {rng.choice(SOLVERS)}}}",
+        *([f"expressions: {{mu: \"{thinning.format(velocity)}\"}}"] if thinning else []), "equations:", *lines,
         f"time: {{method: {rng.choice(['euler', 'ssprk2', 'ssprk3', 'rk4'])}, dt: {step}, steps: 3}}",
         f"output: {{series: {{every: {{steps: 1}}, values: {{{values}}}}}}}", ""
     ])

@@ -22,9 +22,13 @@ def run(deck, *settings):
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         sys.exit(f"{' '.join(command)}\n{done.stderr}")
+    return json.loads(pathlib.Path("report.json").read_text(encoding="utf-8")), series_at(-1)
+
+
+def series_at(row):
+    """A row of the last run's series by name."""
     rows = pathlib.Path("out/series.csv").read_text(encoding="utf-8").splitlines()
-    series = dict(zip(rows[0].split(","), map(float, rows[-1].split(","))))
-    return json.loads(pathlib.Path("report.json").read_text(encoding="utf-8")), series
+    return dict(zip(rows[0].split(","), map(float, rows[1:][row].split(","))))
 
 
 def check(what, holds, seen):
@@ -177,5 +181,31 @@ def driven():
     check("drive", 0.2 < series["drive"] < 0.4, series["drive"])
 
 
-for test in (order_in_space, order_in_time, conserved, cavity, heated_cavity, through, driven):
+# What is known of Taylor and Green's vortices at the start.
+START = {
+    "rotation": ("enstrophy", "(cos(x)^2*sin(y)^2 + sin(x)^2*cos(y)^2)*sin(z)^2 + 4*(sin(x)*sin(y)*cos(z))^2"),
+    "strain": ("strain(velocity)^2",
+               "(2*cos(x)*cos(y)*cos(z))^2 + (sin(x)*cos(y)*sin(z))^2 + (cos(x)*sin(y)*sin(z))^2"),
+    "shear": ("strain(velocity, x).z", "-sin(x)*cos(y)*sin(z)/2")
+}
+
+
+def strain_rate():
+    """Order 2 of what is made of the velocity's derivatives; a viscosity of any kind takes the energy that it says."""
+    settings = [f"output.series.values.{name}=norm({ours} - ({exact}))" for name, (ours, exact) in START.items()]
+    rows = []
+    for n in (8, 16):
+        run(DECKS / "taylor_green_3d.yaml", f"grid.cells=[{n},{n},{n}]", "time.steps=1", *settings)
+        rows.append(series_at(0))
+    for name in START:
+        check(f"order 2 of {name}", 3.5 < rows[0][name] / rows[1][name] < 4.5, rows)
+    check("energy of the vortices", abs(rows[1]["energy"] - 0.125) < 1e-13, rows[1])
+    terms = " + ".join(f"integral({a}*ddt({a}))" for a in "uvw")
+    series = run(DECKS / "les.yaml", "grid.cells=[8,6,9]", "time.steps=4",
+                 f"output.series.values.change=({terms})/volume")[1]
+    check("dissipation of a model", abs(series["change"] / series["dissipation"] + 1) < 1e-12, series)
+
+
+for test in (order_in_space, order_in_time, conserved, cavity, heated_cavity, through, driven,
+             strain_rate):
     test()

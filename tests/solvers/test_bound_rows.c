@@ -156,6 +156,8 @@ START_TEST(every_operator_has_the_sums_that_differences_give)
                  {"extrapolate(a, x-)", 1},
                  {"extrapolate(a, y+)", 2},
                  {"curl([b, c])", 3},
+                 {"strain([b, c])", 0},
+                 {"div([a, d]*strain([b, c], x))", 1},
                  {"mag([at(b, cell), at(c, cell)])", 0},
                  {"dot([at(b, cell), at(c, cell)], at(grad(a), cell))", 0},
                  {"-div(advective_flux(1*a, [b, c]))", 0},
