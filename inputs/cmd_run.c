@@ -89,10 +89,12 @@ static void print_errors(trli_session *run, const trl_field_info *info, const tr
 static void print_compiled(const trli_session *run)
 {
     trl_compile_stats s;
+    char others[48] = "";
     trl_simulation_get_compile_stats(run->sim, &s);
+    if (s.compiled && s.received) snprintf(others, sizeof others, ", %d by other ranks", s.received);
     if (s.compiled)
-        printf("%d kernel%s compiled in %.2g s%s\n", s.compiled, s.compiled == 1 ? " was" : "s were", s.seconds,
-               s.keeps ? ", which later runs save: the cache keeps them ('trellis info')" : "");
+        printf("%d kernel%s compiled in %.2g s%s%s\n", s.compiled, s.compiled == 1 ? " was" : "s were", s.seconds,
+               others, s.keeps ? ", which later runs save: the cache keeps them ('trellis info')" : "");
     if (s.under_way)
         printf("%d kernel%s still being compiled when the run ended\n", s.under_way,
                s.under_way == 1 ? " was" : "s were");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
+#include <sched.h>
 #include <stdlib.h>
 
 #include "context_impl.h"
@@ -65,11 +66,34 @@ trl_err trl_context_create(MPI_Comm comm, const trl_context_options *options, tr
     return err;
 }
 
+void trli_context_leave(trl_context *ctx, trli_leftover *leftover)
+{
+    if (!trl_context_lost(ctx) && leftover->end(leftover)) return;
+    leftover->next = ctx->leftover;
+    ctx->leftover = leftover;
+}
+
+/* Ranks may have left them in different orders. */
+static void end_leftovers(trl_context *ctx)
+{
+    while (ctx->leftover && !trl_context_lost(ctx)) {
+        trli_leftover *list = ctx->leftover;
+        ctx->leftover = NULL;
+        while (list) {
+            trli_leftover *next = list->next;
+            trli_context_leave(ctx, list);
+            list = next;
+        }
+        if (ctx->leftover) sched_yield();
+    }
+}
+
 void trl_context_destroy(trl_context **context)
 {
     trl_context *ctx = *context;
     *context = NULL;
     if (ctx == NULL || ctx->agreement.under_way) return; /* messages of a lost rank's agreement may still arrive */
+    end_leftovers(ctx);
     trli_topology_destroy(&ctx->topology);
     trli_diagnostics_destroy(&ctx->diagnostics);
     pthread_mutex_destroy(&ctx->mpi_lock);

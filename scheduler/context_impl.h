@@ -74,6 +74,13 @@ typedef struct trli_agreement {
     int64_t at_once, later; /* how many there were of each kind, between several ranks */
 } trli_agreement;
 
+/* Messages that may arrive after the object that sent them, or waits for them, has ended; its first member. */
+typedef struct trli_leftover trli_leftover;
+struct trli_leftover {
+    bool (*end)(trli_leftover *leftover); /* whether all has arrived; then its memory is gone */
+    trli_leftover *next;
+};
+
 struct trl_context {
     MPI_Comm comm;
     int rank, ranks;
@@ -88,6 +95,7 @@ struct trl_context {
     trli_topology topology;
     trli_diagnostics diagnostics;
     trli_memory memory;
+    trli_leftover *leftover;
 };
 
 /* Find the machine and this rank's share of it. Collective: yes. */
@@ -125,6 +133,10 @@ void trli_diagnostics_drop(trl_context *ctx, int first);
 void trli_diagnostics_unique(trli_diagnostics *diagnostics);
 /* Replace the messages of all ranks by those of root. Collective: yes. */
 TRL_NODISCARD trl_err trli_diagnostics_share(trl_context *ctx, int root);
+
+/* Try to end messages now, and again when the context ends, until all have arrived: there all ranks try. Thread:
+ * main. */
+void trli_context_leave(trl_context *ctx, trli_leftover *leftover);
 
 /* TRL_OK for MPI_SUCCESS; else record MPI's own message about the named call, and this rank is lost. Returns
  * TRL_ERR_MPI. Thread: any. */

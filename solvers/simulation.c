@@ -535,7 +535,7 @@ void trl_simulation_get_compile_stats(const trl_simulation *sim, trl_compile_sta
     *stats = (trl_compile_stats){0};
     if (!compiler) return;
     const trli_compiler_stats s = trli_compiler_get_stats(compiler);
-    *stats = (trl_compile_stats){s.under_way, s.compiled, s.cached, s.seconds, s.keeps};
+    *stats = (trl_compile_stats){s.under_way, s.compiled, s.cached, s.received, s.seconds, s.keeps};
 }
 
 trl_err trl_simulation_write_dot(const trl_simulation *sim, bool tasks, FILE *out)

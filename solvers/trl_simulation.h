@@ -169,6 +169,7 @@ TRL_API const trl_solve_stats *trl_simulation_solver(const trl_simulation *sim, 
 /* Compiled kernels of this rank: compilers work in the background while the simulation goes on with the interpreter. */
 typedef struct trl_compile_stats {
     int under_way, compiled, cached; /* cached: they came from the user's cache */
+    int received;                    /* from the rank of the node that compiled them, or has them in its cache */
     double seconds;                  /* that compilers took for those compiled, one after the other */
     bool keeps;                      /* what was compiled is in the cache now */
 } trl_compile_stats;

@@ -264,6 +264,7 @@ trl_err trli_kernels_request(trli_model *model)
     TRL_TRY(write_texts(model));
     TRL_TRY(for_steps(model, true, tune));
     TRL_TRY(trli_codes_compile(model->run->codes, model->run->compiler));
+    TRL_TRY(trli_compiler_share(model->run->compiler));
     find_native(model);
     model->run->compiling = true;
     if (model->settings.compile != TRL_COMPILE_ALWAYS) goto done;

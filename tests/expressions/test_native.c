@@ -1,4 +1,3 @@
-// ctest: np=1,3
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* The compiler of kernels and its cache: what is kept, what is made again, and what happens without either. */
@@ -462,22 +461,8 @@ START_TEST(stops_compilers_that_are_still_at_work)
 }
 END_TEST
 
-START_TEST(one_rank_compiles_for_all)
-{
-    set_up();
-    MPI_Bcast(folder, sizeof folder, MPI_CHAR, 0, MPI_COMM_WORLD);
-    setenv("TRELLIS_CACHE_DIR", folder, 1);
-    outcome o = compile_text(kernel_text);
-    ck_assert(o.result == 3.5);
-    ck_assert_int_eq(o.compiled, trl_context_rank(test_ctx) == 0);
-    ck_assert_int_eq(o.cached, trl_context_rank(test_ctx) > 0);
-}
-END_TEST
-
 static void add_tests(TCase *tc)
 {
-    tcase_add_test(tc, one_rank_compiles_for_all);
-    if (trl_context_ranks(test_ctx) > 1) return; /* the others are about one */
     tcase_add_test(tc, compiles_a_kernel_once_and_takes_it_from_the_cache_after_that);
     tcase_add_test(tc, fast_math_rounds_a_product_and_a_sum_together_and_has_an_entry_of_its_own);
     tcase_add_test(tc, compiles_equal_texts_once);

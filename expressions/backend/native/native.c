@@ -8,8 +8,8 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,11 +20,10 @@
 #include "clock_impl.h"
 #include "context_impl.h"
 #include "native_impl.h"
+#include "share_impl.h"
+#include "spawn_impl.h"
 
-enum {
-    LIMIT_S = 120, /* of one compiler */
-    DEFER_S = 15   /* what ranks other than the first wait for its results, before they compile themselves */
-};
+enum { LIMIT_S = 120 /* of one compiler */ };
 
 static const char *const options[] = {"-O3",
                                       "-march=native",
@@ -46,14 +45,14 @@ static const char *contraction(bool fast_math)
     return fast_math ? "-ffp-contract=fast" : "-ffp-contract=off";
 }
 
-typedef enum state { WAITING, AT_WORK, LOADED, FAILED } state;
+typedef enum state { ASKED, WAITING, AT_WORK, LOADED, FAILED } state; /* ASKED: the cache was not looked at */
 
 typedef struct job {
     char *text; /* NULL once loaded or failed */
     char digest[TRLI_DIGEST_TEXT];
     state state;
     pid_t pid;
-    double start; /* s; when it was asked for, then when its compiler started */
+    double start; /* s; when its compiler started */
     int nfns, fns_capacity;
     trli_native_fn **fn; /* whom to tell */
     trli_native_fn found;
@@ -71,7 +70,9 @@ struct trli_compiler {
     uint64_t machine[2];    /* digest of the compiler, its options and the processor */
     job *job;
     int njobs, capacity;
-    int compiled, cached, failed;
+    uint64_t asked[2]; /* digest of all texts, in their order */
+    trli_share *share; /* of the jobs; NULL: each rank does its own */
+    int compiled, cached, received, failed;
     double seconds; /* of compilers, for those compiled */
     char why[512];
 };
@@ -85,43 +86,15 @@ static void note(trli_compiler *c, const char *what, const char *detail)
     if (c->why[0] == '\0') snprintf(c->why, sizeof c->why, "%.*s%s%.*s", 150, what, *detail ? ": " : "", most, detail);
 }
 
-static bool is_program(const char *path)
-{
-    struct stat s;
-    return stat(path, &s) == 0 && S_ISREG(s.st_mode) && access(path, X_OK) == 0;
-}
-
-static bool find_in_path(const char *name, char path[TRLI_PATH_ROOM])
-{
-    const char *folders = getenv("PATH");
-    if (strchr(name, '/')) return snprintf(path, TRLI_PATH_ROOM, "%s", name) < TRLI_PATH_ROOM && is_program(path);
-    while (folders && *folders) {
-        int n = (int)strcspn(folders, ":");
-        if (n > 0 && snprintf(path, TRLI_PATH_ROOM, "%.*s/%s", n, folders, name) < TRLI_PATH_ROOM && is_program(path))
-            return true;
-        folders += n + (folders[n] == ':');
-    }
-    return false;
-}
-
-/* Compilers are started in a folder of their own. */
-static bool make_absolute(char path[TRLI_PATH_ROOM])
-{
-    char relative[TRLI_PATH_ROOM], here[TRLI_PATH_ROOM];
-    if (path[0] == '/') return true;
-    memcpy(relative, path, sizeof relative);
-    return getcwd(here, sizeof here) && snprintf(path, TRLI_PATH_ROOM, "%s/%s", here, relative) < TRLI_PATH_ROOM;
-}
-
 static void find_program(trli_compiler *c)
 {
     static const char *const names[] = {"cc", "gcc", "clang"};
     const char *wanted = getenv("TRELLIS_CC");
-    bool found = wanted && *wanted && find_in_path(wanted, c->program);
+    bool found = wanted && *wanted && trli_program_find(wanted, c->program);
     if (wanted && *wanted && !found) note(c, "TRELLIS_CC is no program that can be run", wanted);
     for (size_t i = 0; !(wanted && *wanted) && !found && i < sizeof names / sizeof *names; ++i)
-        found = find_in_path(names[i], c->program);
-    if (found && make_absolute(c->program)) return;
+        found = trli_program_find(names[i], c->program);
+    if (found) return;
     c->program[0] = '\0';
     note(c, "there is no C compiler (cc, gcc or clang) in PATH", "");
 }
@@ -149,6 +122,7 @@ trl_err trli_compiler_create(trl_context *ctx, bool fast_math, trli_compiler **c
     if (!c) return trli_no_memory(ctx, NULL, "for a compiler of kernels");
     c->ctx = ctx;
     c->fast_math = fast_math;
+    trli_digest_start(c->asked);
     find_program(c);
     trli_cache_open(&c->cache);
     c->workshop = (trli_workshop){.parent = -1, .folder = -1};
@@ -207,6 +181,20 @@ static bool load(trli_compiler *c, job *j, int file, const char *made)
     return false;
 }
 
+/* Tell the other ranks of the node what became of a job. file: of the library, with so many bytes; -1: there is
+ * none. */
+static void give(const trli_compiler *c, const job *j, int file, size_t bytes)
+{
+    const int item = (int)(j - c->job);
+    if (!c->share || !trli_share_is_mine(c->share, item)) return;
+    unsigned char *content = file >= 0 ? trli_new(c->ctx, bytes, 1) : NULL;
+    if (content && pread(file, content, bytes, 0) == (ssize_t)bytes)
+        trli_share_give(c->share, item, TRLI_GIFT_MADE, content, bytes);
+    else
+        trli_share_give(c->share, item, TRLI_GIFT_FAILED, c->why, strlen(c->why));
+    trli_free(content);
+}
+
 /* From the cache, if it has a whole one. What is wrong with an entry is no trouble: it is made again. */
 static bool load_entry(trli_compiler *c, job *j)
 {
@@ -219,6 +207,7 @@ static bool load_entry(trli_compiler *c, job *j)
     const bool loaded = trli_digest_file(file, found, TRLI_DIGEST_TEXT - 1, wanted) && strcmp(wanted, found) == 0 &&
                         load(c, j, file, NULL);
     memcpy(c->why, why, sizeof why);
+    if (loaded) give(c, j, file, (size_t)lseek(file, 0, SEEK_END) - (TRLI_DIGEST_TEXT - 1));
     close(file);
     return loaded;
 }
@@ -233,8 +222,8 @@ static void publish(const trli_compiler *c, const char *name, int file)
     (void)renameat(c->workshop.folder, name, c->cache.folder, name);
 }
 
-/* What the compiler wrote. */
-static bool take(trli_compiler *c, job *j)
+/* What the compiler wrote, or another rank's. keep: in the cache. */
+static bool take(trli_compiler *c, job *j, bool keep)
 {
     char name[FILE_ROOM];
     name_of(j, ".so", name);
@@ -244,7 +233,8 @@ static bool take(trli_compiler *c, job *j)
         return false;
     }
     const bool loaded = load(c, j, file, name);
-    if (loaded) publish(c, name, file);
+    if (loaded) give(c, j, file, (size_t)lseek(file, 0, SEEK_END));
+    if (loaded && keep) publish(c, name, file);
     close(file);
     return loaded;
 }
@@ -272,51 +262,9 @@ static void settle(trli_compiler *c, job *j, state state)
     j->state = state;
     for (int i = 0; i < j->nfns; ++i) *j->fn[i] = j->found;
     if (state == FAILED) ++c->failed;
+    if (state == FAILED) give(c, j, -1, 0);
     trli_free(j->text);
     j->text = NULL;
-}
-
-/* The environment of this process, but for temporary files: what a killed compiler leaves is removed with the workshop.
- */
-static char **environment(trl_context *ctx)
-{
-    static char temporary[] = "TMPDIR=.";
-    int n = 0, kept = 0;
-    while (environ[n]) ++n;
-    char **list = trli_new(ctx, (size_t)n + 2, sizeof *list);
-    for (int i = 0; list && i < n; ++i)
-        if (strncmp(environ[i], "TMPDIR=", 7) != 0) list[kept++] = environ[i];
-    if (list) list[kept] = temporary;
-    return list;
-}
-
-static bool spawn(const trli_compiler *c, job *j, char *const *argv, const char *log)
-{
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attributes;
-    sigset_t none;
-    int status = -1;
-    char **variables = environment(c->ctx);
-    sigemptyset(&none);
-    if (!variables || posix_spawn_file_actions_init(&actions) != 0) {
-        trli_free(variables);
-        return false;
-    }
-    if (posix_spawnattr_init(&attributes) == 0) {
-        /* A group of its own: what a user types at the terminal ends the run, which then ends its compilers. */
-        (void)posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
-        (void)posix_spawnattr_setpgroup(&attributes, 0);
-        (void)posix_spawnattr_setsigmask(&attributes, &none);
-        (void)posix_spawn_file_actions_addfchdir_np(&actions, c->workshop.folder);
-        (void)posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-        (void)posix_spawn_file_actions_addopen(&actions, 1, log, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-        (void)posix_spawn_file_actions_adddup2(&actions, 1, 2);
-        status = posix_spawn(&j->pid, c->program, &actions, &attributes, argv, variables);
-        posix_spawnattr_destroy(&attributes);
-    }
-    posix_spawn_file_actions_destroy(&actions);
-    trli_free(variables);
-    return status == 0;
 }
 
 /* The text of a kernel, for the compiler. */
@@ -355,7 +303,7 @@ static void start(trli_compiler *c, job *j)
         note(c, "the text of a kernel cannot be written", strerror(errno));
         clean(c, j);
         settle(c, j, FAILED);
-    } else if (!spawn(c, j, (char *const *)argv, log)) {
+    } else if (!trli_program_start(c->ctx, c->workshop.folder, (char *const *)argv, log, &j->pid)) {
         note(c, "the C compiler cannot be started", c->program);
         clean(c, j);
         settle(c, j, FAILED);
@@ -382,7 +330,7 @@ static void finish(trli_compiler *c, job *j, int status)
 {
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
         note_log(c, j);
-    else if (take(c, j)) {
+    else if (take(c, j, true)) {
         ++c->compiled;
         c->seconds += trli_clock() - j->start;
     }
@@ -422,14 +370,71 @@ static bool check(trli_compiler *c, job *j)
     return false;
 }
 
-/* Whether a job waits for the first rank, which compiles the same: then its result is looked for. */
-static bool defer(trli_compiler *c, job *j)
+/* Whether a job is done by what the cache has. */
+static bool look_up(trli_compiler *c, job *j)
 {
-    if (trl_context_rank(c->ctx) == 0 || c->cache.folder < 0 || trli_clock() - j->start > DEFER_S) return false;
-    if (!load_entry(c, j)) return true;
+    j->state = WAITING;
+    if (!load_entry(c, j)) return false;
     ++c->cached;
     settle(c, j, LOADED);
     return true;
+}
+
+/* Put another rank's library where a compiler would have left it. */
+static bool write_library(trli_compiler *c, const job *j, const trli_gift *gift)
+{
+    char name[FILE_ROOM];
+    name_of(j, ".so", name);
+    if (c->workshop.folder < 0 && !trli_workshop_open(&c->workshop, &c->cache)) {
+        note(c, "there is no folder for compilers to work in", strerror(errno));
+        return false;
+    }
+    const int file = openat(c->workshop.folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    const bool written = file >= 0 && write(file, gift->content, gift->bytes) == (ssize_t)gift->bytes;
+    if (!written) note(c, "a kernel compiled by another rank cannot be written", strerror(errno));
+    if (file >= 0) close(file);
+    return written;
+}
+
+/* Take a job's library from the rank that makes it, if it has come. */
+static void receive(trli_compiler *c, job *j)
+{
+    char name[FILE_ROOM];
+    trli_gift gift;
+    if (!trli_share_take(c->share, (int)(j - c->job), &gift)) return;
+    name_of(j, ".so", name);
+    const int there = trli_cache_entry(&c->cache, name); /* often its maker's, in the same folder */
+    if (there >= 0) close(there);
+    if (gift.kind == TRLI_GIFT_MADE && write_library(c, j, &gift) && take(c, j, there < 0)) ++c->received;
+    if (gift.kind == TRLI_GIFT_FAILED) {
+        char why[sizeof c->why] = "a kernel that another rank compiled cannot be received";
+        if (gift.bytes > 0) snprintf(why, sizeof why, "%.*s", (int)gift.bytes, (const char *)gift.content);
+        if (c->why[0] == '\0') memcpy(c->why, why, sizeof why);
+    }
+    trli_free(gift.content);
+    if (c->workshop.folder >= 0) clean(c, j);
+    settle(c, j, j->found ? LOADED : FAILED);
+}
+
+static bool is_mine(const trli_compiler *c, const job *j)
+{
+    return !c->share || trli_share_is_mine(c->share, (int)(j - c->job));
+}
+
+/* Go on with a job that waits: start its compiler if there is room for one, or look for what another rank made. */
+static void go_on(trli_compiler *c, job *j, int *at_work)
+{
+    if (!is_mine(c, j)) {
+        receive(c, j);
+    } else if (!(j->state == ASKED && look_up(c, j)) && *at_work < trl_context_threads(c->ctx)) {
+        start(c, j);
+        *at_work += j->state == AT_WORK;
+    }
+}
+
+static bool waits(const job *j)
+{
+    return j->state == ASKED || j->state == WAITING;
 }
 
 int trli_compiler_poll(trli_compiler *c, bool wait)
@@ -440,12 +445,8 @@ int trli_compiler_poll(trli_compiler *c, bool wait)
         for (int i = 0; i < c->njobs; ++i)
             if (c->job[i].state == AT_WORK && check(c, &c->job[i])) ++at_work;
         for (int i = 0; i < c->njobs; ++i) {
-            job *j = &c->job[i];
-            if (j->state == WAITING && !defer(c, j) && at_work < trl_context_threads(c->ctx)) {
-                start(c, j);
-                at_work += j->state == AT_WORK;
-            }
-            left += j->state == WAITING || j->state == AT_WORK;
+            if (waits(&c->job[i])) go_on(c, &c->job[i], &at_work);
+            left += waits(&c->job[i]) || c->job[i].state == AT_WORK;
         }
         if (!wait || left == 0 || (c->ctx->options.stop && c->ctx->options.stop())) return left;
         nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
@@ -468,7 +469,7 @@ static trl_err add_job(trli_compiler *c, const char *text, const char digest[TRL
     if (!trli_make_room(c->ctx, &c->job, c->njobs, 1, &c->capacity, sizeof *c->job))
         return trli_no_memory(c->ctx, NULL, "for %d kernels", c->njobs + 1);
     job *j = *added = &c->job[c->njobs];
-    *j = (job){.text = trli_copy_text(c->ctx, text), .start = trli_clock()};
+    *j = (job){.text = trli_copy_text(c->ctx, text)};
     if (!j->text) return trli_no_memory(c->ctx, NULL, "for the text of a kernel");
     memcpy(j->digest, digest, TRLI_DIGEST_TEXT);
     ++c->njobs;
@@ -489,11 +490,29 @@ trl_err trli_compiler_add(trli_compiler *c, const char *text, trli_native_fn *fn
         if (strcmp(c->job[i].digest, digest) == 0) j = &c->job[i];
     if (j) return tell(c, j, fn);
     TRL_TRY(add_job(c, text, digest, &j));
+    trli_digest_bytes(c->asked, text, strlen(text));
     TRL_TRY(tell(c, j, fn));
-    if (!load_entry(c, j)) goto done;
-    ++c->cached;
-    settle(c, j, LOADED);
+    if (trl_context_ranks(c->ctx) == 1) (void)look_up(c, j);
 done:
+    return err;
+}
+
+trl_err trli_compiler_share(trli_compiler *c)
+{
+    bool *given = NULL;
+    trl_err err;
+    TRL_TRY(trli_share_create(c->ctx, c->njobs, c->asked, &c->share));
+    for (int i = 0; i < c->njobs; ++i)
+        if (c->job[i].state == ASKED && is_mine(c, &c->job[i])) (void)look_up(c, &c->job[i]);
+    if (!c->share) goto done;
+    given = trli_new(c->ctx, (size_t)c->njobs, sizeof *given);
+    err = given ? TRL_OK : trli_no_memory(c->ctx, NULL, "for %d kernels", c->njobs);
+    TRL_TRY(trl_context_agree(c->ctx, err));
+    TRL_TRY(trli_share_announce(c->share, given));
+    for (int i = 0; i < c->njobs; ++i)
+        for (; given[i] && waits(&c->job[i]); sched_yield()) receive(c, &c->job[i]);
+done:
+    trli_free(given);
     return err;
 }
 
@@ -513,14 +532,15 @@ trli_compiler_stats trli_compiler_get_stats(const trli_compiler *c)
 {
     trli_compiler_stats s = {.compiled = c->compiled,
                              .cached = c->cached,
+                             .received = c->received,
                              .failed = c->failed,
                              .seconds = c->seconds,
                              .keeps = c->cache.folder >= 0,
                              .why = c->why[0] ? c->why : NULL};
-    bool started = c->compiled + c->failed > 0;
+    bool started = c->compiled + c->failed + c->received > 0;
     for (int i = 0; i < c->njobs; ++i) {
         started = started || c->job[i].state == AT_WORK;
-        s.under_way += c->job[i].state == AT_WORK || c->job[i].state == WAITING;
+        s.under_way += c->job[i].state == AT_WORK || waits(&c->job[i]);
     }
     if (!started) s.under_way = 0;
     return s;
@@ -538,6 +558,7 @@ void trli_compiler_destroy(trli_compiler **compiler)
         trli_free(j->text);
         trli_free(j->fn);
     }
+    trli_share_destroy(&c->share);
     trli_workshop_close(&c->workshop);
     trli_cache_close(&c->cache);
     trli_free(c->job);

@@ -22,22 +22,26 @@ typedef struct trli_compiler trli_compiler; /* of one rank: what it compiles, an
 TRL_NODISCARD trl_err trli_compiler_create(trl_context *ctx, bool fast_math, trli_compiler **compiler);
 /* Compilers still at work are stopped. Functions stay valid until then. */
 void trli_compiler_destroy(trli_compiler **compiler);
-/* Ask for a kernel; equal texts are compiled once. The text is copied. *fn is set, now from the cache or by a later
- * poll, and stays NULL if there is no way. */
+/* Ask for a kernel; equal texts are compiled once. The text is copied. *fn is set, now from the cache (if there is one
+ * rank), when ranks share, or by a later poll, and stays NULL if there is no way. */
 TRL_NODISCARD trl_err trli_compiler_add(trli_compiler *compiler, const char *text, trli_native_fn *fn);
 /* The cache, and the name of its entry for what was found out of a text on this machine, for a size; NULL: no cache. */
 const trli_cache *trli_compiler_entry(const trli_compiler *compiler, const char *text, const void *size, size_t bytes,
                                       char name[TRLI_ENTRY_ROOM]);
-/* Start compilers, as many at once as the rank has threads (ranks other than the first wait some seconds for its
- * results), and take in what they finished. Returns how many kernels are still under way. wait: return when none is.
- * Thread: main, with no kernel running. */
+/* After the last kernel was asked for, share the work with the other ranks of the node: each kernel is looked up and
+ * compiled by one rank, and comes to the others in a message. Sets the functions that a rank found in its cache. Ranks
+ * that do not call this, or ask for different kernels, each do their own. Fails with MEMORY, MPI. Collective: yes. */
+TRL_NODISCARD trl_err trli_compiler_share(trli_compiler *compiler);
+/* Start compilers, as many at once as the rank has threads, and take in what they finished, and what other ranks
+ * sent. Returns how many kernels are still under way. wait: return when none is. Thread: main, with no kernel
+ * running. */
 int trli_compiler_poll(trli_compiler *compiler, bool wait);
 typedef struct trli_compiler_stats {
-    int under_way;                /* kernels still to come, once the first compiler has started */
-    int compiled, cached, failed; /* cached: they came from the cache */
-    double seconds;               /* that compilers took for those compiled, one after the other */
-    bool keeps;                   /* there is a cache for them */
-    const char *why;              /* what went wrong with the first that failed, or NULL */
+    int under_way;                          /* kernels still to come, once the first compiler has started */
+    int compiled, cached, received, failed; /* cached: they came from the cache; received: from another rank */
+    double seconds;                         /* that compilers took for those compiled, one after the other */
+    bool keeps;                             /* there is a cache for them */
+    const char *why;                        /* what went wrong with the first that failed, or NULL */
 } trli_compiler_stats;
 trli_compiler_stats trli_compiler_get_stats(const trli_compiler *compiler);
 

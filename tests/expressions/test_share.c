@@ -1,0 +1,172 @@
+// ctest: np=2,4
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Kernels that ranks of a node compile for each other: each is compiled once, wherever caches are, and its failure
+ * is the same on all ranks. */
+#include "trl_test.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "native_impl.h"
+
+enum { KERNELS = 6 };
+
+static char folder[200];
+
+static void write_compiler(const char *command)
+{
+    char text[500];
+    snprintf(text, sizeof text, "#!/bin/sh\necho x >> \"$TRL_TEST_COUNT\"\n%s\n", command);
+    int file = open("compiler.sh", O_WRONLY | O_CREAT | O_TRUNC, 0700);
+    ck_assert_int_eq(write(file, text, strlen(text)), (ssize_t)strlen(text));
+    close(file);
+}
+
+/* A folder for all ranks, or one below it for each; a compiler that counts how often it runs. */
+static void set_up(bool apart, const char *command)
+{
+    char path[260];
+    snprintf(folder, sizeof folder, "share-XXXXXX");
+    if (trl_context_rank(test_ctx) == 0) {
+        ck_assert_ptr_nonnull(mkdtemp(folder));
+        write_compiler(command);
+    }
+    MPI_Bcast(folder, sizeof folder, MPI_CHAR, 0, MPI_COMM_WORLD);
+    snprintf(path, sizeof path, apart ? "%s/%d" : "%s/all", folder, trl_context_rank(test_ctx));
+    setenv("TRELLIS_CACHE_DIR", path, 1);
+    setenv("TRL_TEST_COUNT", "../../count", 1); /* compilers work in a folder of the cache */
+    setenv("TRELLIS_CC", "./compiler.sh", 1);
+}
+
+static char *text_of(int kernel)
+{
+    static char text[200];
+    snprintf(text, sizeof text, "void trl_kernel(trl_kernel_call *call) { call->output[0].at[0] = %d; }\n", kernel);
+    return text;
+}
+
+static trli_compiler *request(int n, trli_native_fn *fn)
+{
+    trli_compiler *compiler;
+    ck_ok(trli_compiler_create(test_ctx, false, &compiler));
+    for (int i = 0; i < n; ++i) ck_ok(trli_compiler_add(compiler, text_of(i), &fn[i]));
+    ck_ok(trli_compiler_share(compiler));
+    return compiler;
+}
+
+/* Whether each function is that of its own text. */
+static bool all_right(int n, const trli_native_fn *fn)
+{
+    bool right = true;
+    for (int i = 0; i < n; ++i) {
+        double out = -1;
+        trl_kernel_array array = {.at = &out};
+        trl_kernel_call call = {.output = &array};
+        if (fn[i]) fn[i](&call);
+        right = right && (int)out == i;
+    }
+    return right;
+}
+
+static bool on_all(bool mine)
+{
+    MPI_Allreduce(MPI_IN_PLACE, &mine, 1, MPI_C_BOOL, MPI_LAND, MPI_COMM_WORLD);
+    return mine;
+}
+
+static int sum_of(int mine)
+{
+    MPI_Allreduce(MPI_IN_PLACE, &mine, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    return mine;
+}
+
+/* How often the compiler ran. */
+static int count_runs(void)
+{
+    char path[300];
+    struct stat s = {0};
+    MPI_Barrier(MPI_COMM_WORLD);
+    snprintf(path, sizeof path, "%s/count", folder);
+    return stat(path, &s) == 0 ? (int)s.st_size / 2 : 0;
+}
+
+static void compile_all(int runs)
+{
+    trli_native_fn fn[KERNELS];
+    const int ranks = trl_context_ranks(test_ctx);
+    trli_compiler *compiler = request(KERNELS, fn);
+    ck_assert(on_all(trli_compiler_poll(compiler, true) == 0));
+    const trli_compiler_stats s = trli_compiler_get_stats(compiler);
+    ck_assert(on_all(all_right(KERNELS, fn)));
+    ck_assert_int_eq(count_runs(), runs);
+    ck_assert_int_eq(sum_of(s.compiled + s.cached), KERNELS);
+    ck_assert_int_eq(sum_of(s.received), KERNELS * (ranks - 1));
+    ck_assert_int_eq(sum_of(s.failed), 0);
+    trli_compiler_destroy(&compiler);
+}
+
+START_TEST(each_kernel_is_compiled_once)
+{
+    set_up(_i, "exec cc -O0 \"$@\"");
+    compile_all(KERNELS);
+    compile_all(KERNELS); /* now from the caches of those that compiled */
+}
+END_TEST
+
+START_TEST(a_failure_is_the_same_on_all_ranks)
+{
+    trli_native_fn fn[KERNELS];
+    char first[600];
+    set_up(true, "echo \"no disk today\"; exit 1");
+    trli_compiler *compiler = request(KERNELS, fn);
+    ck_assert(on_all(trli_compiler_poll(compiler, true) == 0));
+    trli_compiler_stats s = trli_compiler_get_stats(compiler);
+    snprintf(first, sizeof first, "%s", s.why ? s.why : "");
+    MPI_Bcast(first, sizeof first, MPI_CHAR, 0, MPI_COMM_WORLD);
+    ck_assert_str_eq(first, "the C compiler failed: no disk today");
+    ck_assert(on_all(s.why && strcmp(s.why, first) == 0 && s.failed == KERNELS));
+    ck_assert_int_eq(count_runs(), KERNELS);
+    trli_compiler_destroy(&compiler);
+}
+END_TEST
+
+START_TEST(ranks_with_different_kernels_compile_their_own)
+{
+    trli_native_fn fn[KERNELS];
+    const int ranks = trl_context_ranks(test_ctx), n = 1 + (trl_context_rank(test_ctx) == 0);
+    set_up(true, "exec cc -O0 \"$@\"");
+    trli_compiler *compiler = request(n, fn);
+    ck_assert(on_all(trli_compiler_poll(compiler, true) == 0 && all_right(n, fn)));
+    ck_assert_int_eq(count_runs(), ranks + 1);
+    trli_compiler_destroy(&compiler);
+}
+END_TEST
+
+/* The context's end receives what was sent; nobody waits before. */
+START_TEST(a_rank_may_end_before_others_have_sent)
+{
+    trli_native_fn fn[KERNELS];
+    const int rank = trl_context_rank(test_ctx);
+    set_up(true, _i ? "exec cc -O0 \"$@\"" : "sleep 1000");
+    trli_compiler *compiler = request(KERNELS, fn);
+    for (int i = 0; rank > 0 && i < 20; ++i) {
+        (void)trli_compiler_poll(compiler, false);
+        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+    }
+    trli_compiler_destroy(&compiler);
+    ck_assert(on_all(true));
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+    tcase_add_loop_test(tc, each_kernel_is_compiled_once, 0, 2);
+    tcase_add_test(tc, a_failure_is_the_same_on_all_ranks);
+    tcase_add_test(tc, ranks_with_different_kernels_compile_their_own);
+    tcase_add_loop_test(tc, a_rank_may_end_before_others_have_sent, 0, 2);
+}
+
+TRL_TEST_MAIN("share", add_tests)
