@@ -215,7 +215,7 @@ static bool scalar_fits(const trli_key *key, const char *text, bool item);
 
 static void add_example(phrase *p, const trli_key *key);
 
-/* A mapping of what a key requires, and of the first of its choices. */
+/* A mapping of what a key requires, and of the first of its choices; else of its first key, if it has a name. */
 static void add_mapping_example(phrase *p, const trli_key *key)
 {
     const char *separator = "";
@@ -227,6 +227,12 @@ static void add_mapping_example(phrase *p, const trli_key *key)
         chosen |= choice;
         add(p, "%s%s: ", separator, trli_schema_name(k));
         add_example(p, k);
+        separator = ", ";
+    }
+    const trli_key *first = trli_schema_next(key, NULL);
+    if (!*separator && first && *trli_schema_name(first) != '*' && !(first->flags & TRLI_LATER)) {
+        add(p, "%s: ", trli_schema_name(first));
+        add_example(p, first);
         separator = ", ";
     }
     add(p, *separator ? "}" : "...}");
