@@ -21,6 +21,8 @@ def variants(options, ranks, cells):
     split = "run.threads={tasks: %d, operators: %d}"
     compiled = "run.compile=always"
     elsewhere = ["TRL_MOCK_DEVICES=2", "run.placement=random:1"]
+    if not options.long:  # the run on one rank has told what the optimiser makes of the kernels
+        elsewhere.append(f"TRELLIS_CC={pathlib.Path(__file__).with_name('quick_cc.sh')}")
     yield ranks[0], [f"grid.patches={every}", "run.fusion=none", split % (1, 1)]
     most = ranks[min(1, len(ranks) - 1)] if options.few else ranks[-1]
     yield most, [f"grid.patches={last}", "run.fusion=node", compiled, *elsewhere]
@@ -48,7 +50,7 @@ def run(options, number, np, settings, more=""):
     command += [options.trellis, "run", options.deck, "--set", f"output.directory={folder}", "--report", str(report)]
     if not any(setting.startswith("run.compile=") for setting in settings):
         settings = [*settings, "run.compile=never"]
-    variables = [setting for setting in settings if setting.startswith("TRL_")]
+    variables = [setting for setting in settings if setting.startswith(("TRL_", "TRELLIS_"))]
     settings = [setting for setting in settings if setting not in variables]
     command += shlex.split(options.args) + shlex.split(more)
     command += [word for setting in settings for word in ("--set", setting)]
