@@ -74,6 +74,8 @@ trl_err trli_flow_prepare(trl_simulation *sim)
     for (int a = 0; a < deck->n; ++a) {
         flow->velocity[a] = find_equation(sim, deck->velocity[a]);
         TRL_TRY(trli_formula_of(sim, &deck->gradient[a], &flow->gradient[a]));
+        sim->model->variable[flow->velocity[a]].less = flow->gradient[a];
+        sim->model->variable[flow->velocity[a]].less_names = sim->problem->parameters;
     }
     TRL_TRY(trli_formula_of(sim, &deck->density, &flow->density));
     flow->weight = trli_model_add_scalar(sim->model, 1);
@@ -189,6 +191,13 @@ done:
     return err;
 }
 
+/* Whether a slope is a field that outlives its program, as it is if later stages need it. */
+static bool is_kept(const trli_model *model, trli_ir_value slope)
+{
+    const trli_node *n = trli_ir_node(&model->ir, slope);
+    return n->op == TRLI_OP_FIELD && model->field[n->index].persistent;
+}
+
 /* The new velocity along an axis, and a slope that later stages read. Where the velocity through a side is given the
  * gradient there is zero, so points on sides move like others. */
 static trl_err move_component(trl_simulation *sim, trli_instance *in, int a, trli_ir_value *slope)
@@ -204,7 +213,7 @@ static trl_err move_component(trl_simulation *sim, trli_instance *in, int a, trl
     const trli_ir_value change = trli_ir_binary(ir, TRLI_OP_MUL, trli_ir_scalar(ir, flow->weight), gradient);
     TRL_TRY(store(sim, in->program, v, flow->moved[a],
                   trli_ir_binary(ir, TRLI_OP_SUB, trli_ir_field(ir, in->variable[v]), change)));
-    if (!slope || trli_ir_node(ir, slope[v])->op != TRLI_OP_FIELD) goto done;
+    if (!slope || !is_kept(sim->model, slope[v])) goto done;
     TRL_TRY(add_field(sim, v, trli_model_name(sim->model, "slope%d", in->stage + 1), &corrected));
     TRL_TRY(store(sim, in->program, v, corrected, trli_ir_binary(ir, TRLI_OP_SUB, slope[v], gradient)));
     slope[v] = trli_ir_field(ir, corrected);

@@ -70,6 +70,11 @@ trl_err trli_lower_ddt(trli_lowering *lw, const trl_formula_operator *op, const 
         err = trli_lower_at(lw->instance, of->implicit, of->names, of->location, &more);
         if (err == TRL_OK) rate = trli_ir_binary(lw->ir, TRLI_OP_ADD, rate, more);
     }
+    if (err == TRL_OK && of->less) {
+        trli_ir_value less;
+        err = trli_lower_at(lw->instance, of->less, of->less_names, of->location, &less);
+        if (err == TRL_OK) rate = trli_ir_binary(lw->ir, TRLI_OP_SUB, rate, less);
+    }
     lw->instance->rates = true;
     TRL_TRY(err);
     if (variable->direction) TRL_TRY(trli_tangent(lw->instance, variable->direction, rate, &rate));

@@ -16,6 +16,8 @@ typedef struct trli_variable {
     trl_formula *initial, *mask; /* mask: NULL: none */
     const trl_formula *ddt;      /* lowered by the solver, and where ddt(f) is asked for */
     const trl_formula *implicit; /* a part of the rate beside ddt, or NULL */
+    const trl_formula *less;     /* what the rate is less by than ddt says, or NULL, and the names in it */
+    const trl_scope *less_names;
     trl_place place;
     int direction; /* 0: an unknown of its own; else the tangent along a direction */
     int of;        /* of this variable; it has that one's boundary, names and mask, and no formulas */

@@ -206,6 +206,36 @@ def strain_rate():
     check("dissipation of a model", abs(series["change"] / series["dissipation"] + 1) < 1e-12, series)
 
 
+# A force drives a fluid through a row of cylinders, until they hold all of it.
+ROW = """trellis: 1
+grid: {cells: [16, 16], periodic: [true, true]}
+expressions:
+  fluid: "(x - 0.5)^2 + (y - 0.4)^2 > 0.06"
+  force_u: {formula: "-div(advective_flux(u, [u, at(v, zedge)])) + laplacian(u)", location: xface}
+incompressible: {velocity: [u, v], pressure: p}
+equations:
+  u: {location: xface, initial: 0, mask: fluid, ddt: "force_u + if(fluid, 10, 0)"}
+  v: {location: yface, initial: 0, mask: fluid, ddt: "-div(advective_flux(v, [at(u, zedge), v])) + laplacian(v)"}
+time: {method: ssprk3, dt: 8e-4, end: 1, stop: {when: "norm(ddt(u)) < 1e-7"}}
+output:
+  series: {every: {steps: 1}, values: {drag: "integral(if(fluid, 0, force_u - ddx(p)))", still: "norm(ddt(u))",
+                                       driven: "integral(if(fluid, 10, 0)*at(1, xface))", rate: "integral(u)"}}
+"""
+
+
+def held():
+    """What a solid holds is what drives the flow, once that is steady; ddt(u) has the pressure's part."""
+    pathlib.Path("deck.yaml").write_text(ROW, encoding="utf-8")
+    series = run("deck.yaml")[1]
+    check("steady", series["time"] < 1 and series["still"] < 1e-7, series)
+    check("drag", abs(series["drag"] / series["driven"] - 1) < 1e-6, series)
+    row, before = series_at(20), series_at(18)
+    check("a rate", abs(row["drag"]) > 0.1 and row["still"] > 1, row)
+    change = (series_at(20)["rate"] - before["rate"]) / (2 * 8e-4)
+    held_back = series_at(19)["driven"] - series_at(19)["drag"]
+    check("momentum", abs(change / held_back - 1) < 1e-3, (change, held_back))
+
+
 for test in (order_in_space, order_in_time, conserved, cavity, heated_cavity, through, driven,
-             strain_rate):
+             strain_rate, held):
     test()

@@ -1,0 +1,179 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# Part of Trellis, an expression-graph PDE solver framework.
+# ctest: timeout=3600
+"""Incompressible flows beside published numbers: long runs, with TRL_TEST_LONG or for the names that are given; the
+tables of docs/verification.md are what this prints."""
+import json
+import math
+import os
+import pathlib
+import subprocess
+import sys
+
+TRELLIS = os.environ.get("TRELLIS", "trellis")
+DECKS = pathlib.Path(os.environ.get("TRELLIS_SOURCE", pathlib.Path(__file__).parents[2])) / "inputs/decks"
+
+
+def run(deck, *settings):
+    """The series of a deck: a list of rows by name, and its report."""
+    folder = pathlib.Path("published") / deck
+    command = [TRELLIS, "run", str(DECKS / f"{deck}.yaml"), "--quiet", "--report", str(folder / "report.json")]
+    folder.mkdir(parents=True, exist_ok=True)
+    for setting in (f"output.directory={folder}", "output.every={time: 1000}", *settings):
+        command += ["--set", setting]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        sys.exit(f"{' '.join(command)}\n{done.stderr}")
+    head, *rows = (folder / "series.csv").read_text(encoding="utf-8").splitlines()
+    return [dict(zip(head.split(","), map(float, row.split(",")))) for row in rows], json.loads(
+        (folder / "report.json").read_text(encoding="utf-8"))
+
+
+def row(*cells):
+    """A line of a table."""
+    print("| " + " | ".join(f"{c:.5g}" if isinstance(c, float) else str(c) for c in cells) + " |", flush=True)
+
+
+def check(what, holds, seen):
+    """Leave with what was seen unless it holds."""
+    if not holds:
+        sys.exit(f"{what}: {seen}")
+
+
+# Ghia, Ghia & Shin (1982), tables I and II, with a misprint of v at x = 0.9063 for Re = 400 left out.
+LINE_Y = (0.0547, 0.0625, 0.0703, 0.1016, 0.1719, 0.2813, 0.4531, 0.5, 0.6172, 0.7344, 0.8516, 0.9531, 0.9609, 0.9688,
+          0.9766)
+LINE_X = (0.0625, 0.0703, 0.0781, 0.0938, 0.1563, 0.2266, 0.2344, 0.5, 0.8047, 0.8594, 0.9063, 0.9453, 0.9531, 0.9609,
+          0.9688)
+GHIA_U = {
+    100: (-0.03717, -0.04192, -0.04775, -0.06434, -0.10150, -0.15662, -0.21090, -0.20581, -0.13641, 0.00332, 0.23151,
+          0.68717, 0.73722, 0.78871, 0.84123),
+    400: (-0.08186, -0.09266, -0.10338, -0.14612, -0.24299, -0.32726, -0.17119, -0.11477, 0.02135, 0.16256, 0.29093,
+          0.55892, 0.61756, 0.68439, 0.75837),
+    1000: (-0.18109, -0.20196, -0.22220, -0.29730, -0.38289, -0.27805, -0.10648, -0.06080, 0.05702, 0.18719, 0.33304,
+           0.46604, 0.51117, 0.57492, 0.65928)
+}
+GHIA_V = {
+    100: (0.09233, 0.10091, 0.10890, 0.12317, 0.16077, 0.17507, 0.17527, 0.05454, -0.24533, -0.22445, -0.16914,
+          -0.10313, -0.08864, -0.07391, -0.05906),
+    400: (0.18360, 0.19713, 0.20920, 0.22965, 0.28124, 0.30203, 0.30174, 0.05186, -0.38598, -0.44993, None, -0.22847,
+          -0.19254, -0.15663, -0.12146),
+    1000: (0.27485, 0.29012, 0.30353, 0.32627, 0.37095, 0.33075, 0.32235, 0.02526, -0.31966, -0.42665, -0.51550,
+           -0.39188, -0.33714, -0.27669, -0.21388)
+}
+
+
+def rms(a, b):
+    """Root of the mean square of differences, without what is not known."""
+    pairs = [(x, y) for x, y in zip(a, b) if x is not None and y is not None]
+    return math.sqrt(sum((x - y)**2 for x, y in pairs) / len(pairs))
+
+
+def cavity():
+    """Both centre lines on three grids; the differences between grids fall with order 2."""
+    row("Re", "cells", "u, rms", "v, rms", "order of u", "of v")
+    probes = [f'output.series.values.u{i}=probe(u, [0.5, {y}])' for i, y in enumerate(LINE_Y)]
+    probes += [f'output.series.values.v{i}=probe(v, [{x}, 0.5])' for i, x in enumerate(LINE_X)]
+    stop = 'time.stop={when: "norm(ddt(u)) < 1e-6", every: {steps: 50}}'
+    for reynolds in (100, 400, 1000):
+        lines = []
+        for n in (32, 64, 128):
+            last = run("cavity", f"grid.cells=[{n},{n}]", f"parameters.Re={reynolds}", "time.end=150", stop,
+                       *probes)[0][-1]
+            lines.append(([last[f"u{i}"] for i in range(15)], [last[f"v{i}"] for i in range(15)]))
+            off = [rms(ours, theirs) for ours, theirs in zip(lines[-1], (GHIA_U[reynolds], GHIA_V[reynolds]))]
+            orders = ["", ""] if n < 128 else [
+                math.log2(rms(lines[0][k], lines[1][k]) / rms(lines[1][k], lines[2][k])) for k in (0, 1)]
+            row(reynolds, f"{n} x {n}", *off, *orders)
+        check(f"cavity, Re = {reynolds}", max(off) < 0.01, off)
+        check(f"cavity, Re = {reynolds}", min(orders) > 1.5, orders)
+
+
+# de Vahl Davis (1983): mean Nusselt number, largest u on the line x = 1/2, largest v on y = 1/2.
+DAVIS = {"1e3": (1.118, 3.649, 3.697), "1e4": (2.243, 16.178, 19.617), "1e5": (4.519, 34.73, 68.59),
+         "1e6": (8.800, 64.63, 219.36)}
+
+
+def heated_cavity():
+    """Nusselt numbers and velocities of the cavity with a hot and a cold side."""
+    row("Ra", "cells", "Nu", "published", "u", "published", "v", "published")
+    lines = ['output.series.values.u_line=domain_max(if(abs(x - 0.5) < dx/4, u, 0))',
+             'output.series.values.v_line=domain_max(if(abs(y - 0.5) < dy/4, v, 0))']
+    for rayleigh, values in DAVIS.items():
+        for n in (20, 40, 80):
+            last = run("heated_cavity", f"grid.cells=[{n},{n}]", f"parameters.Ra={rayleigh}", "time.end=0.6",
+                       'time.stop={when: "norm(ddt(T)) < 1e-4", every: {steps: 50}}', *lines)[0][-1]
+            ours = [last[name] for name in ("nusselt", "u_line", "v_line")]
+            row(rayleigh, f"{n} x {n}", *[x for pair in zip(ours, values) for x in pair])
+        off = max(abs(a / b - 1) for a, b in zip(ours, values))
+        check(f"heated cavity, Ra = {rayleigh}", off < 0.02, off)
+
+
+def rayleigh_benard():
+    """The Rayleigh number at which a small disturbance neither grows nor decays, of two grids and in the limit."""
+    row("cells", "rate at 1,650", "rate at 1,770", "no growth at")
+    found = []
+    for n in (12, 24):
+        rates = []
+        for rayleigh in (1650, 1770):
+            rows = run("rayleigh_benard", f"grid.cells=[{2 * n},{n}]", f"parameters.Ra={rayleigh}",
+                       "parameters.kick=1e-6", "time.end=2")[0]
+            early = rows[len(rows) // 2]
+            rates.append(math.log(rows[-1]["speed"] / early["speed"]) / (rows[-1]["time"] - early["time"]))
+        found.append(1650 - rates[0] * 120 / (rates[1] - rates[0]))
+        row(f"{2 * n} x {n}", *rates, found[-1])
+    limit = found[1] + (found[1] - found[0]) / 3
+    row("limit of order 2", "", "", f"{limit:.1f}")
+    check("growth at Ra = 1,707.8", abs(limit - 1707.8) < 4, limit)
+    for rayleigh, published in ((1e4, 2.661), (5e4, 4.245)):
+        last = run("rayleigh_benard", "grid.cells=[64,32]", f"parameters.Ra={rayleigh}", "time.end=1")[0][-1]
+        row(f"Ra = {rayleigh:g}, 64 x 32", "Nu, published", last["nusselt"], published)
+
+
+def cylinder():
+    """Drag and Strouhal number of a cylinder that masks cut out."""
+    row("Re", "cells a diameter", "drag", "Strouhal")
+    for reynolds, end in ((40, 60), (100, 140)):
+        for cells in (8, 16):
+            rows = run("vortex_street", f"grid.cells=[{32 * cells},{20 * cells}]", "grid.length=[32, 20]",
+                       "grid.origin=[-10, -10]", f"parameters.Re={reynolds}", f"time.end={end}",
+                       "output.series.every={steps: 2}")[0]
+            late = [r for r in rows if r["time"] > end - 40]
+            drag = sum(r["drag"] for r in late) / len(late)
+            ups = [b["time"] - b["lift"] * (b["time"] - a["time"]) / (b["lift"] - a["lift"])
+                   for a, b in zip(late, late[1:]) if a["lift"] < 0 <= b["lift"]]
+            strouhal = (len(ups) - 1) / (ups[-1] - ups[0]) if reynolds == 100 and len(ups) > 2 else ""
+            row(reynolds, cells, drag, strouhal)
+        if reynolds == 40:
+            check("drag at Re = 40", 1.45 < drag < 1.7, drag)
+        else:
+            check("drag at Re = 100", 1.25 < drag < 1.5 and 0.155 < strouhal < 0.18, (drag, strouhal))
+
+
+def shear_layer():
+    """Kinetic energy without viscosity, by dt, and the strongest vorticity with it."""
+    row("dt", "change of energy without viscosity")
+    lost = []
+    for dt in (0.008, 0.004):
+        rows = run("shear_layer", "grid.cells=[64,64]", "parameters.nu=0", f"time.dt={dt}", "time.method=rk4")[0]
+        lost.append(rows[-1]["energy"] / rows[0]["energy"] - 1)
+        row(dt, f"{lost[-1]:.2e}")
+    check("energy", abs(lost[1]) < abs(lost[0]) / 8, lost)
+
+
+def vortices():
+    """Taylor-Green at Re = 1,600: the largest dissipation, and when."""
+    row("cells", "largest -dE/dt", "at", "largest dissipation of the strain rate")
+    for n in (32, 64):
+        rows = run("taylor_green_3d", f"grid.cells=[{n},{n},{n}]", "time.end=12")[0]
+        loss = [(a["energy"] - b["energy"]) / (b["time"] - a["time"]) for a, b in zip(rows, rows[1:])]
+        at = max(range(len(loss)), key=lambda i: loss[i])
+        row(f"{n}^3", loss[at], (rows[at]["time"] + rows[at + 1]["time"]) / 2,
+            max(r["dissipation"] for r in rows))
+    check("time of the largest dissipation", 7.5 < rows[at]["time"] < 10, rows[at])
+
+
+CASES = {f.__name__: f for f in (cavity, heated_cavity, rayleigh_benard, cylinder, shear_layer, vortices)}
+for name in sys.argv[1:] or (CASES if "TRL_TEST_LONG" in os.environ else ()):
+    CASES[name]()
