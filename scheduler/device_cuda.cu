@@ -56,7 +56,7 @@ static int use(int index)
     return cudaSetDevice(index);
 }
 
-static int befriend(int other)
+static int befriend(int other, bool *near)
 {
     int self = 0, can = 0;
     cudaError_t status = cudaGetDevice(&self);
@@ -66,12 +66,17 @@ static int befriend(int other)
         cudaGetLastError();
         status = cudaSuccess;
     }
+    *near = can && status == cudaSuccess;
     return status;
 }
 
-static int stream_create(void **stream)
+static int stream_create(void **stream, bool urgent)
 {
-    return cudaStreamCreateWithFlags(reinterpret_cast<cudaStream_t *>(stream), cudaStreamNonBlocking);
+    int least = 0, greatest = 0;
+    const cudaError_t status = cudaDeviceGetStreamPriorityRange(&least, &greatest);
+    if (status != cudaSuccess) return status;
+    return cudaStreamCreateWithPriority(reinterpret_cast<cudaStream_t *>(stream), cudaStreamNonBlocking,
+                                        urgent ? greatest : least);
 }
 
 static void stream_destroy(void *stream)
@@ -204,6 +209,92 @@ static int copy(const trli_box_copy *c, void *on)
     return status;
 }
 
+/* ---- copies by a kernel ---- */
+
+/* A box in units of a type. */
+struct unit_box {
+    void *to;
+    const void *from;
+    unsigned row, rows, points; /* points: all units */
+    ptrdiff_t to_row, to_plane, from_row, from_plane;
+};
+
+struct unit_boxes {
+    unit_box box[TRLI_COPIES];
+};
+static_assert(sizeof(unit_boxes) <= 4096, "a kernel's parameters");
+
+/* A box for each blockIdx.y. A thread reads some units before it writes the first: memory of another GPU is far. */
+template <typename unit> static __global__ void copy_kernel(const __grid_constant__ unit_boxes boxes)
+{
+    enum { AT_ONCE = 4 };
+    const unit_box &b = boxes.box[blockIdx.y];
+    const unsigned threads = gridDim.x * blockDim.x;
+    for (unsigned i = blockIdx.x * blockDim.x + threadIdx.x; i < b.points; i += AT_ONCE * threads) {
+        unit value[AT_ONCE];
+        ptrdiff_t to[AT_ONCE];
+#pragma unroll
+        for (unsigned u = 0; u < AT_ONCE; ++u) {
+            const unsigned n = i + u * threads, line = n / b.row, x = n % b.row;
+            const unsigned plane = line / b.rows, y = line % b.rows;
+            to[u] = plane * b.to_plane + y * b.to_row + x;
+            if (n < b.points) value[u] = static_cast<const unit *>(b.from)[plane * b.from_plane + y * b.from_row + x];
+        }
+#pragma unroll
+        for (unsigned u = 0; u < AT_ONCE; ++u)
+            if (i + u * threads < b.points) static_cast<unit *>(b.to)[to[u]] = value[u];
+    }
+}
+
+/* Bytes by which all of a box is divisible, up to 16. */
+static size_t unit_of(const trli_box_copy *c)
+{
+    const size_t all = reinterpret_cast<size_t>(c->to) | reinterpret_cast<size_t>(c->from) | c->row |
+                       static_cast<size_t>(c->to_row) | static_cast<size_t>(c->to_plane) |
+                       static_cast<size_t>(c->from_row) | static_cast<size_t>(c->from_plane);
+    return all % 16 == 0 ? 16 : all % 8 == 0 ? 8 : 1;
+}
+
+static int copy_boxes(int n, const trli_box_copy *c, void *on)
+{
+    constexpr size_t THREADS = 256, BLOCKS_MOST = 256, UNITS_MOST = 1 << 30;
+    const cudaStream_t stream = static_cast<cudaStream_t>(on);
+    size_t unit = 16, most = 0;
+    unit_boxes boxes = {};
+    unsigned some = 0;
+    for (int i = 0; i < n; ++i) unit = unit_of(&c[i]) < unit ? unit_of(&c[i]) : unit;
+    for (int i = 0; i < n; ++i) {
+        const size_t units = c[i].row / unit * static_cast<size_t>(c[i].rows) * static_cast<size_t>(c[i].planes);
+        const ptrdiff_t u = static_cast<ptrdiff_t>(unit);
+        if (units == 0) continue;
+        if (units > UNITS_MOST) {
+            const int status = copy(&c[i], on);
+            if (status != cudaSuccess) return status;
+            continue;
+        }
+        most = units > most ? units : most;
+        boxes.box[some++] = {c[i].to,
+                             c[i].from,
+                             static_cast<unsigned>(c[i].row / unit),
+                             static_cast<unsigned>(c[i].rows),
+                             static_cast<unsigned>(units),
+                             c[i].to_row / u,
+                             c[i].to_plane / u,
+                             c[i].from_row / u,
+                             c[i].from_plane / u};
+    }
+    if (some == 0) return cudaSuccess;
+    const size_t wanted = (most + 4 * THREADS - 1) / (4 * THREADS);
+    const dim3 grid(static_cast<unsigned>(wanted < BLOCKS_MOST ? wanted : BLOCKS_MOST), some);
+    if (unit == 16)
+        copy_kernel<uint4><<<grid, THREADS, 0, stream>>>(boxes);
+    else if (unit == 8)
+        copy_kernel<double><<<grid, THREADS, 0, stream>>>(boxes);
+    else
+        copy_kernel<unsigned char><<<grid, THREADS, 0, stream>>>(boxes);
+    return cudaGetLastError();
+}
+
 static int load(const void *image, void **library, void **kernel)
 {
     cudaLibrary_t loaded = nullptr;
@@ -284,12 +375,11 @@ static void graph_destroy(void *graph, void *executable)
 }
 
 /* In the order of the struct. */
-static const trli_gpu_api api = {message,       is_memory,      is_fatal,      use,           befriend,
-                                 stream_create, stream_destroy, stream_finish, event_create,  event_destroy,
-                                 event_record,  event_query,    event_wait,    event_seconds, allocate,
-                                 release,       host_allocate,  host_release,  pin,           unpin,
-                                 copy,          load,           unload,        launch,        graph_create,
-                                 graph_add,     graph_make,     graph_change,  graph_launch,  graph_destroy};
+static const trli_gpu_api api = {
+    message,       is_memory,     is_fatal,     use,         befriend,     stream_create, stream_destroy, stream_finish,
+    event_create,  event_destroy, event_record, event_query, event_wait,   event_seconds, allocate,       release,
+    host_allocate, host_release,  pin,          unpin,       copy,         copy_boxes,    load,           unload,
+    launch,        graph_create,  graph_add,    graph_make,  graph_change, graph_launch,  graph_destroy};
 
 const trli_gpu_api *trli_gpu_api_get(void)
 {

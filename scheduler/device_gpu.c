@@ -5,10 +5,13 @@
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "executor_impl.h"
 #include "memory_impl.h"
+
+enum { KERNEL_FROM = 4 };
 
 typedef struct block {
     void *at;
@@ -19,6 +22,8 @@ typedef struct gpu {
     trl_device device;
     const trli_gpu_api *api;
     int index;
+    unsigned reach;  /* spaces whose memory its kernels can access, a bit each */
+    int kernel_from; /* boxes that are copied at once: from so many on a kernel does it */
     void *stream[TRLI_STREAMS];
     pthread_mutex_t calls;  /* held during a call: task functions use the scratch memory of the device's lane */
     pthread_mutex_t memory; /* guards the blocks: */
@@ -145,6 +150,30 @@ static trl_err copy(trl_device *device, trli_stream stream, const trli_box_copy 
                 : TRL_OK;
 }
 
+/* A copy by the driver costs the host more than the launch of a kernel, which makes many; but it takes no part of the
+ * GPU from other kernels. */
+static bool takes_kernel(const gpu *g, int n, const trli_box_copy *copy)
+{
+    if (g->kernel_from == 0 || n < g->kernel_from) return false;
+    for (int i = 0; i < n; ++i)
+        if (!(g->reach >> copy[i].from_space & 1) || !(g->reach >> copy[i].to_space & 1)) return false;
+    return true;
+}
+
+static trl_err copies(trl_device *device, trli_stream stream, int n, const trli_box_copy *what, trli_ticket ticket)
+{
+    const gpu *g = gpu_of(device);
+    trl_err err = TRL_OK;
+    for (int i = 0; i < n && !takes_kernel(g, n, what); ++i) TRL_TRY(copy(device, stream, &what[i], ticket));
+    if (!takes_kernel(g, n, what) || trli_outcome_err(ticket.outcome) != TRL_OK) return TRL_OK;
+    if (atomic_load(&device->lost)) return refuse_lost(device);
+    int code = g->api->use(g->index);
+    if (code == 0) code = g->api->copy_boxes(n, what, g->stream[stream]);
+    if (code) err = trli_gpu_fail(device, code, "copying %d boxes to space %d", n, what[0].to_space);
+done:
+    return err;
+}
+
 static trl_err call(trl_device *device, trli_stream stream, trl_task_fn run, void *data, const trl_task_args *args,
                     trli_ticket ticket)
 {
@@ -262,6 +291,7 @@ static const trli_device_ops ops = {
     .allocate = allocate,
     .release = release,
     .copy = copy,
+    .copies = copies,
     .call = call,
     .fence_create = fence_create,
     .fence_destroy = fence_destroy,
@@ -286,12 +316,15 @@ trl_err trli_gpu_open(trl_context *ctx, int index, char why[TRLI_GPU_WHY_ROOM], 
     g->device.captures = true;
     g->api = api;
     g->index = index;
+    const char *from = getenv("TRELLIS_GPU_COPIES");
+    g->kernel_from = from ? atoi(from) : KERNEL_FROM; /* a word, as `off`: 0 */
     pthread_mutex_init(&g->calls, NULL);
     pthread_mutex_init(&g->memory, NULL);
     const char *reason = trli_device_backend_describe(index, &g->device.info);
     if (!reason) g->device.figures = trli_figures_of(g->device.info.name, (double)g->device.info.bytes);
     int code = reason ? 0 : api->use(index);
-    for (int i = 0; i < TRLI_STREAMS && code == 0 && !reason; ++i) code = api->stream_create(&g->stream[i]);
+    for (int i = 0; i < TRLI_STREAMS && code == 0 && !reason; ++i)
+        code = api->stream_create(&g->stream[i], i != TRLI_STREAM_COMPUTE);
     if (!reason && code == 0) {
         *device = &g->device;
         return TRL_OK;
@@ -305,7 +338,9 @@ void trli_gpu_befriend(const trl_devices *devices)
 {
     for (int i = 0; i < devices->n; ++i)
         for (int k = 0; k < devices->n; ++k) {
-            const gpu *g = gpu_of(devices->device[i]);
-            if (i != k && g->api->use(g->index) == 0) (void)g->api->befriend(gpu_of(devices->device[k])->index);
+            gpu *g = gpu_of(devices->device[i]);
+            bool near = i == k;
+            if (i != k && g->api->use(g->index) == 0) (void)g->api->befriend(gpu_of(devices->device[k])->index, &near);
+            if (near) g->reach |= 1u << devices->device[k]->space;
         }
 }

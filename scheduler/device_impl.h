@@ -29,6 +29,8 @@ typedef struct trli_box_copy {
     ptrdiff_t to_row, to_plane, from_row, from_plane; /* bytes from one row, and one plane, to the next */
 } trli_box_copy;
 
+enum { TRLI_COPIES = 64 /* boxes that are copied at once: a kernel gets them in its parameters */ };
+
 /* A kernel of three arguments for blocks of threads. What arguments point to is copied before a function returns. */
 enum { TRLI_GPU_ARGUMENTS = 3 };
 typedef struct trli_gpu_work {
@@ -45,8 +47,9 @@ typedef struct trli_gpu_api {
     bool (*is_memory)(int code);      /* the device has no memory left, and nothing else is wrong */
     bool (*is_fatal)(int code);       /* this process can no longer use the device */
     int (*use)(int index);            /* calls of this thread are for that GPU from now on */
-    int (*befriend)(int other); /* let the GPU in use access the memory of another one, if the machine allows it */
-    int (*stream_create)(void **stream);
+    /* Let the GPU in use access the memory of another one. *near: whether the machine allows it. */
+    int (*befriend)(int other, bool *near);
+    int (*stream_create)(void **stream, bool urgent); /* urgent: blocks of its kernels start before those of others */
     void (*stream_destroy)(void *stream);
     int (*stream_finish)(void *stream); /* wait until the stream is done */
     int (*event_create)(void **event, bool timed);
@@ -63,6 +66,8 @@ typedef struct trli_gpu_api {
                size_t bytes); /* keep memory of the host in place: GPUs copy from and to it by themselves */
     int (*unpin)(void *memory);
     int (*copy)(const trli_box_copy *copy, void *stream);
+    /* The same for n <= TRLI_COPIES boxes, in memory that kernels of the GPU in use can access, by a kernel. */
+    int (*copy_boxes)(int n, const trli_box_copy *copies, void *stream);
     /* Load machine code, and the function trl_kernel in it, for all GPUs of the kind that it was compiled for. */
     int (*load)(const void *image, void **library, void **kernel);
     void (*unload)(void *library);

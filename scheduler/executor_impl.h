@@ -46,6 +46,8 @@ typedef struct trli_device_ops {
     trl_err (*allocate)(trl_device *device, size_t bytes, void **memory);
     void (*release)(trl_device *device, void *memory);
     trl_err (*copy)(trl_device *device, trli_stream stream, const trli_box_copy *copy, trli_ticket ticket);
+    /* OPTIONAL: the same for n <= TRLI_COPIES at once, in any order. */
+    trl_err (*copies)(trl_device *device, trli_stream stream, int n, const trli_box_copy *copy, trli_ticket ticket);
     /* Do, or enqueue, a task's call for this kind of executor. args: with the device's space and worker number. */
     trl_err (*call)(trl_device *device, trli_stream stream, trl_task_fn run, void *data, const trl_task_args *args,
                     trli_ticket ticket);
@@ -155,6 +157,9 @@ static inline bool trli_device_usable(const trl_device *device)
            !atomic_load_explicit(&device->lost, memory_order_relaxed);
 }
 
+/* Copy n <= TRLI_COPIES boxes, none of which overlaps another one's target: `copies`, or `copy` for each. */
+TRL_NODISCARD trl_err trli_device_copies(trl_device *device, trli_stream stream, int n, const trli_box_copy *copies,
+                                         trli_ticket ticket);
 /* Wait for runs that have returned while devices still work for them. */
 TRL_NODISCARD trl_err trli_device_finish(trl_device *device);
 /* Copy to or from a device and wait for the copy: not in a task. */

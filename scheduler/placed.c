@@ -39,10 +39,11 @@ typedef struct builder {
     trli_placed_nodes nodes;
     const trli_transfer *transfer;
     int32_t *order, *region; /* [nodes] */
+    int32_t *group;          /* [transfers] the first transfer of its launch */
     int32_t *node;           /* [nodes] a task of the new graph */
     int32_t *launch;         /* [nodes] the launch of a task on a device, or -1 */
-    int32_t *fence;          /* [nodes] set when the node is done; -1: no one waits for it */
-    bool *watched;           /* [nodes] the host waits for the fence */
+    int32_t *fence;          /* [nodes] set when the node is done, of a group when all are; -1: no one waits for it */
+    bool *watched;           /* [nodes] the host waits for the fence; of a group its last one's */
     int32_t *head;           /* [launches] its first node */
     int32_t *last;           /* [launches] its last node */
     int32_t *waited;         /* [fences] the last launch, plus one, that waits for it */
@@ -121,25 +122,31 @@ static bool is_light(const builder *b)
     return graph->state && b->placed->nregions > 0 && bytes < little;
 }
 
+static bool is_last(const builder *b, int32_t x)
+{
+    return b->last[b->launch[x]] == x;
+}
+
 /* The end of each launch is watched: the run ends when its devices are done, also if an error leaves out what should
- * follow. */
+ * follow. The last transfer of a group has the fence for all, which have equal successors. */
 static trl_err find_fences(builder *b)
 {
     const trli_placed_nodes *nodes = &b->nodes;
     trl_err err = TRL_OK;
     for (int32_t i = 0; i < nodes->n; ++i) {
         const int32_t x = b->order[i];
-        if (!is_launched(b, x)) continue;
+        if (!is_launched(b, x) || (x >= nodes->tasks && !is_last(b, x))) continue;
         bool wanted = false;
         for (int32_t k = nodes->after_first[x]; k < nodes->after_first[x + 1]; ++k) {
             const int32_t y = nodes->after[k];
             b->watched[x] |= !is_launched(b, y);
             wanted |= is_launched(b, y) && !same_stream(b, x, y);
         }
-        if (b->last[b->launch[x]] == x && !b->placed->overlaps) b->watched[x] = true;
+        if (is_last(b, x) && !b->placed->overlaps) b->watched[x] = true;
         if (wanted || b->watched[x]) TRL_TRY(add_fences(b, x));
         b->placed->nwatches += b->watched[x];
     }
+    for (int32_t x = nodes->tasks; x < nodes->n; ++x) b->fence[x] = b->fence[b->last[b->launch[x]]];
 done:
     return err;
 }
@@ -188,7 +195,8 @@ static trl_err add_commands(builder *b, int32_t x)
     TRL_TRY(add_command(b, launch, call ? TRLI_COMMAND_CALL : TRLI_COMMAND_COPY, stream_of(b, x),
                         call ? b->placed->ncalls : x - b->nodes.tasks));
     if (call) b->placed->call[b->placed->ncalls++] = x;
-    if (b->fence[x] >= 0) TRL_TRY(add_command(b, launch, TRLI_COMMAND_SET, stream_of(b, x), b->fence[x]));
+    if (b->fence[x] >= 0 && (call || is_last(b, x)))
+        TRL_TRY(add_command(b, launch, TRLI_COMMAND_SET, stream_of(b, x), b->fence[x]));
 done:
     return err;
 }
@@ -263,7 +271,7 @@ static trl_err add_launch(builder *b, int32_t x)
                                 .chunks = 1,
                                 .type = b->free_type,
                                 .priority = 1};
-    if (launch->n > 0) { /* a further member of a region */
+    if (launch->n > 0) { /* a further member of a region, or a group */
         b->node[x] = b->node[b->head[b->launch[x]]];
         return TRL_OK;
     }
@@ -429,7 +437,7 @@ static trl_err number_launches(builder *b, int32_t regions)
     if (!p->launch || !b->head || !b->last) return trli_no_memory(b->ctx, NULL, "for a placed graph");
     for (int32_t i = 0; i < b->nodes.n; ++i) {
         const int32_t x = b->order[i];
-        b->launch[x] = x < b->nodes.tasks ? b->region[x] : regions + x - b->nodes.tasks;
+        b->launch[x] = x < b->nodes.tasks ? b->region[x] : regions + b->group[x - b->nodes.tasks];
         if (b->launch[x] < 0) continue;
         p->launch[b->launch[x]] = (trli_launch){.placed = p, .space = b->nodes.space[x]};
         b->last[b->launch[x]] = x;
@@ -443,6 +451,7 @@ static trl_err make_arrays(builder *b)
     const size_t n = (size_t)b->nodes.n + 1, tasks = (size_t)b->nodes.tasks + 1;
     b->order = trli_new(b->ctx, n, sizeof *b->order);
     b->region = trli_new(b->ctx, n, sizeof *b->region);
+    b->group = trli_new(b->ctx, n, sizeof *b->group);
     b->node = trli_new(b->ctx, n, sizeof *b->node);
     b->launch = trli_new(b->ctx, n, sizeof *b->launch);
     b->fence = trli_new(b->ctx, n, sizeof *b->fence);
@@ -450,8 +459,8 @@ static trl_err make_arrays(builder *b)
     p->node_of = trli_new(b->ctx, tasks, sizeof *p->node_of);
     p->call = trli_new(b->ctx, tasks, sizeof *p->call);
     p->task_of = trli_new(b->ctx, 2 * n, sizeof *p->task_of); /* a node and its watch */
-    if (!b->order || !b->region || !b->node || !b->launch || !b->fence || !b->watched || !p->node_of || !p->call ||
-        !p->task_of)
+    if (!b->order || !b->region || !b->group || !b->node || !b->launch || !b->fence || !b->watched || !p->node_of ||
+        !p->call || !p->task_of)
         return trli_no_memory(b->ctx, NULL, "for a placed graph");
     for (size_t x = 0; x < n; ++x) b->fence[x] = b->launch[x] = -1;
     return TRL_OK;
@@ -460,7 +469,8 @@ static trl_err make_arrays(builder *b)
 static void free_builder(builder *b)
 {
     trli_placed_nodes_free(&b->nodes);
-    void *arrays[] = {b->order, b->region, b->node, b->launch, b->fence, b->watched, b->head, b->last, b->waited};
+    void *arrays[] = {b->order, b->region,  b->group, b->node, b->launch,
+                      b->fence, b->watched, b->head,  b->last, b->waited};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; ++i) trli_free(arrays[i]);
 }
 
@@ -489,6 +499,7 @@ static trl_err build(builder *b)
     b->transfer = p->transfers.list.data;
     TRL_TRY(make_arrays(b));
     TRL_TRY(trli_regions_find(b->ctx, &b->nodes, b->order, b->region, &regions));
+    TRL_TRY(trli_groups_find(p, &b->nodes, b->order, b->group));
     TRL_TRY(number_launches(b, regions));
     p->joint = trli_new(b->ctx, (size_t)b->nodes.n * (size_t)p->devices->n + 1, sizeof *p->joint);
     if (!p->joint) TRL_TRY(trli_no_memory(b->ctx, NULL, "for a placed graph"));

@@ -29,7 +29,7 @@ typedef struct trli_launch {
     struct trli_placed *placed;
     int32_t space;    /* of the device; 0: the device that has the value */
     int32_t first, n; /* range of commands */
-    int32_t task;     /* logical task: the first one; of a transfer, the first reader */
+    int32_t task;     /* logical task: the first one; of transfers, the first one's first reader */
 } trli_launch;
 
 typedef struct trli_watch {
@@ -62,7 +62,7 @@ typedef struct trli_placed {
     int32_t *node_of;         /* [logical tasks] its task of `graph` */
     int32_t *task_of;         /* [tasks of graph] its logical task, or -1 */
     int32_t nlaunches, nregions;
-    trli_launch *launch; /* regions, then transfers */
+    trli_launch *launch; /* regions, then transfers: of a group of them only the first is launched, with all copies */
     trli_list commands;  /* trli_device_command */
     trli_list fences;    /* int32_t: the space of the device whose fence it is */
     bool *joint;         /* [fences] of a copy to a GPU for which only devices wait: it is set when one does */
@@ -133,6 +133,13 @@ typedef struct trli_placed_nodes {
  * device, else -1. */
 TRL_NODISCARD trl_err trli_regions_find(trl_context *ctx, const trli_placed_nodes *nodes, int32_t *order,
                                         int32_t *region, int32_t *regions);
+
+/* ---- placed_groups.c ---- */
+
+/* Find the transfers that are one launch: group[i] is the first one of the group of transfer i, perhaps i. In `order`,
+ * of all nodes, those of a group come one after the other. Fails with MEMORY. */
+TRL_NODISCARD trl_err trli_groups_find(const trli_placed *placed, const trli_placed_nodes *nodes, int32_t *order,
+                                       int32_t *group);
 
 /* ---- placed_times.c ---- */
 

@@ -49,7 +49,10 @@ static int32_t timers(const trli_placed *p)
 /* The device to which the fences belong; 0: none, because the device is chosen when the run begins. */
 static int space_of_timer(const trli_placed *p, int32_t timer)
 {
-    return timer < p->ncalls ? p->executor[p->call[timer]] : p->launch[p->nregions + timer - p->ncalls].space;
+    const trli_transfer *transfer = p->transfers.list.data;
+    if (timer < p->ncalls) return p->executor[p->call[timer]];
+    const trli_transfer *t = &transfer[timer - p->ncalls];
+    return t->to > 0 ? t->to : t->from == TRLI_ANYWHERE ? 0 : t->from;
 }
 
 static bool is_lost(const trli_placed *p, int space)
@@ -91,8 +94,22 @@ static int32_t part_of(const trli_placed *p, const trli_transfer *t)
     return graph->access[a].part;
 }
 
+/* Copies of a launch that are given to the device together. */
+typedef struct copy_list {
+    int n;
+    trli_box_copy copy[TRLI_COPIES];
+    trli_ticket ticket; /* of the first */
+} copy_list;
+
+static trl_err flush_copies(trl_device *device, trli_stream stream, copy_list *copies)
+{
+    const int n = copies->n;
+    copies->n = 0;
+    return n > 0 ? trli_device_copies(device, stream, n, copies->copy, copies->ticket) : TRL_OK;
+}
+
 static trl_err copy_pieces(trli_run_state *run, const trli_transfer *t, int from, trl_device *device,
-                           trli_stream stream)
+                           trli_stream stream, copy_list *copies)
 {
     const trli_placed *p = run->graph->placed;
     const trl_graph_memory *memory = &p->logical->memory;
@@ -108,9 +125,12 @@ static trl_err copy_pieces(trli_run_state *run, const trli_transfer *t, int from
     TRL_TRY(set_timer(run, device, stream, timer, 0));
     for (int i = 0; i < n; ++i) {
         const trli_box_copy copy = trli_copy_of_boxes(&source[i], from, &target[i], t->to);
-        TRL_TRY(device->ops->copy(device, stream, &copy, (trli_ticket){&run->placed->outcome, t->reader}));
+        if (copies->n == TRLI_COPIES) TRL_TRY(flush_copies(device, stream, copies));
+        if (copies->n == 0) copies->ticket = (trli_ticket){&run->placed->outcome, t->reader};
+        copies->copy[copies->n++] = copy;
         bytes += (int64_t)copy.row * copy.rows * copy.planes;
     }
+    if (run->watched) TRL_TRY(flush_copies(device, stream, copies));
     TRL_TRY(set_timer(run, device, stream, timer, 1));
     /* Relaxed: read after the run. */
     atomic_fetch_add_explicit(&run->placed->copies[way], 1, memory_order_relaxed);
@@ -257,24 +277,54 @@ done:
     return err;
 }
 
+static const trli_transfer *transfer_of(const trli_placed *p, const trli_device_command *c)
+{
+    return (const trli_transfer *)p->transfers.list.data + c->index;
+}
+
+/* The space from which the first of the launch's transfers that copies something does so; -1: there is none. */
+static int first_source(const trli_run_state *run, const trli_launch *launch, const trli_device_command *c)
+{
+    int from = -1;
+    for (int32_t i = 0; i < launch->n && from < 0; ++i)
+        if (c[i].kind == TRLI_COMMAND_COPY)
+            from = find_source(launch->placed, transfer_of(launch->placed, &c[i]), run->frame);
+    return from;
+}
+
+static trl_err transfer_command(trli_run_state *run, const trli_launch *launch, trl_device *device,
+                                const trli_device_command *c, int32_t other, copy_list *copies)
+{
+    const trli_stream stream = (trli_stream)c->stream;
+    trl_err err = TRL_OK;
+    if (c->kind == TRLI_COMMAND_COPY) {
+        const trli_transfer *t = transfer_of(launch->placed, c);
+        const int from = find_source(launch->placed, t, run->frame);
+        return from < 0 ? TRL_OK : copy_pieces(run, t, from, device, stream, copies);
+    }
+    if (c->kind != TRLI_COMMAND_SET) return trli_placed_wait(run, device, stream, c->index);
+    TRL_TRY(flush_copies(device, stream, copies));
+    err = trli_placed_set(run, device, stream, c->index + other);
+done:
+    return err;
+}
+
 /* If the value may be in any space, its device, and with it the stream and the fence, are known only now. */
-static trl_err launch_transfer(trli_run_state *run, const trli_launch *launch)
+static trl_err launch_transfers(trli_run_state *run, const trli_launch *launch)
 {
     const trli_placed *p = launch->placed;
     const trli_device_command *c = (const trli_device_command *)p->commands.data + launch->first;
-    const trli_transfer *t = (const trli_transfer *)p->transfers.list.data + (launch - p->launch - p->nregions);
-    const int from = find_source(p, t, run->frame);
+    const int from = first_source(run, launch, c);
+    copy_list copies = {.n = 0};
     trl_err err = TRL_OK;
     if (from < 0) return TRL_OK;
-    trl_device *device = trli_device_of(p->devices, t->to > 0 ? t->to : from);
+    trl_device *device = trli_device_of(p->devices, launch->space > 0 ? launch->space : from);
     const int32_t other = launch->space > 0 ? 0 : from - 1; /* offset among the fences, one for each device */
+    const trli_stream stream = (trli_stream)c->stream;
     int32_t i = 0;
-    TRL_TRY(trli_placed_wait_for_runs(run, device, t->to > 0 ? TRLI_STREAM_IN : TRLI_STREAM_OUT));
-    for (; i < launch->n; ++i)
-        TRL_TRY(c[i].kind == TRLI_COMMAND_COPY ? copy_pieces(run, t, from, device, (trli_stream)c[i].stream)
-                : c[i].kind == TRLI_COMMAND_SET
-                    ? trli_placed_set(run, device, (trli_stream)c[i].stream, c[i].index + other)
-                    : trli_placed_wait(run, device, (trli_stream)c[i].stream, c[i].index));
+    TRL_TRY(trli_placed_wait_for_runs(run, device, stream));
+    for (; i < launch->n; ++i) TRL_TRY(transfer_command(run, launch, device, &c[i], other, &copies));
+    TRL_TRY(flush_copies(device, stream, &copies));
 done:
     if (err) set_fences(run, device, c + i, launch->n - i, other);
     return err;
@@ -285,7 +335,7 @@ trl_err trli_placed_launch(void *data, const trl_task_args *args, bool *done)
     const trli_launch *launch = data;
     trli_run_state *run = args->run->run;
     const bool region = launch - launch->placed->launch < launch->placed->nregions;
-    const trl_err err = region ? launch_region(run, launch) : launch_transfer(run, launch);
+    const trl_err err = region ? launch_region(run, launch) : launch_transfers(run, launch);
     (void)done;
     if (err) trli_outcome_note((trli_ticket){&run->placed->outcome, launch->task}, err);
     return err;

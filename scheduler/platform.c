@@ -22,6 +22,16 @@ done:
     return err;
 }
 
+trl_err trli_device_copies(trl_device *device, trli_stream stream, int n, const trli_box_copy *copies,
+                           trli_ticket ticket)
+{
+    trl_err err = TRL_OK;
+    if (device->ops->copies) return device->ops->copies(device, stream, n, copies, ticket);
+    for (int i = 0; i < n; ++i) TRL_TRY(device->ops->copy(device, stream, &copies[i], ticket));
+done:
+    return err;
+}
+
 trl_err trli_device_copy_now(trl_device *device, int n, const trli_box_copy *copies)
 {
     const trli_stream stream = n > 0 && copies[0].to_space == 0 ? TRLI_STREAM_OUT : TRLI_STREAM_IN;

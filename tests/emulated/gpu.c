@@ -70,9 +70,10 @@ static int use(int index)
     return SUCCESS;
 }
 
-static int befriend(int other)
+static int befriend(int other, bool *near)
 {
     (void)other;
+    *near = true;
     return SUCCESS;
 }
 
@@ -82,8 +83,9 @@ static int create(void **made, size_t bytes)
     return *made ? SUCCESS : NO_MEMORY;
 }
 
-static int stream_create(void **stream)
+static int stream_create(void **stream, bool urgent)
 {
+    (void)urgent;
     return create(stream, 1);
 }
 
@@ -167,6 +169,12 @@ static int copy(const trli_box_copy *c, void *stream)
         for (int64_t j = 0; j < c->rows; ++j)
             memcpy((char *)c->to + k * c->to_plane + j * c->to_row,
                    (const char *)c->from + k * c->from_plane + j * c->from_row, c->row);
+    return SUCCESS;
+}
+
+static int copy_boxes(int n, const trli_box_copy *copies, void *stream)
+{
+    for (int i = 0; i < n; ++i) (void)copy(&copies[i], stream);
     return SUCCESS;
 }
 
@@ -371,6 +379,7 @@ static const trli_gpu_api api = {
     .pin = pin,
     .unpin = unpin,
     .copy = copy,
+    .copy_boxes = copy_boxes,
     .load = load,
     .unload = unload,
     .launch = launch,

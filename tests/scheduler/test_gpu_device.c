@@ -163,8 +163,53 @@ START_TEST(gpus_copy_between_each_other)
 }
 END_TEST
 
+/* Boxes of all sizes and alignments, within a GPU or to the next one, as many as are copied at once. */
+START_TEST(many_boxes_are_copied_at_once)
+{
+    enum { ROOM = 1 << 13 };
+    static unsigned char from[TRLI_COPIES * ROOM], wanted[TRLI_COPIES * ROOM], back[TRLI_COPIES * ROOM];
+    open_gpus();
+    trl_device *a = devices->device[0], *b = devices->device[trl_devices_opened(devices) > 1];
+    for (size_t i = 0; i < sizeof from; ++i) from[i] = (unsigned char)(i * 2654435761u >> 24);
+    for (size_t unit = 1; unit <= 16; unit += unit == 1 ? 7 : 8) {
+        trli_box_copy copy[TRLI_COPIES];
+        char *source = allocate(a, sizeof from), *target = allocate(b, sizeof from);
+        memset(wanted, 0, sizeof wanted);
+        ck_ok(give_copy(a, TRLI_STREAM_IN, source, a->space, from, 0, sizeof from));
+        ck_ok(wait_stream(a, TRLI_STREAM_IN));
+        ck_ok(give_copy(b, TRLI_STREAM_IN, target, b->space, wanted, 0, sizeof wanted));
+        for (int i = 0; i < TRLI_COPIES; ++i) {
+            const ptrdiff_t u = (ptrdiff_t)unit, to = i * (ptrdiff_t)ROOM + u * (i % 3), at = i * (ptrdiff_t)ROOM + u;
+            copy[i] = (trli_box_copy){.to = target + to,
+                                      .from = source + at,
+                                      .to_space = b->space,
+                                      .from_space = a->space,
+                                      .row = unit * (size_t)(1 + i % 7),
+                                      .rows = 1 + i % 5,
+                                      .planes = i % 4, /* some have none */
+                                      .to_row = 9 * u,
+                                      .to_plane = 50 * u,
+                                      .from_row = 8 * u,
+                                      .from_plane = 47 * u};
+            for (ptrdiff_t k = 0; k < copy[i].planes; ++k)
+                for (ptrdiff_t j = 0; j < copy[i].rows; ++j)
+                    memcpy(wanted + to + k * copy[i].to_plane + j * copy[i].to_row,
+                           from + at + k * copy[i].from_plane + j * copy[i].from_row, copy[i].row);
+        }
+        ck_ok(trli_device_copies(b, TRLI_STREAM_IN, TRLI_COPIES, copy, (trli_ticket){&outcome, 0}));
+        ck_ok(give_copy(b, TRLI_STREAM_IN, back, 0, target, b->space, sizeof back));
+        ck_ok(wait_stream(b, TRLI_STREAM_IN));
+        ck_assert_mem_eq(back, wanted, sizeof back);
+        a->ops->release(a, source);
+        b->ops->release(b, target);
+    }
+    trl_devices_close(&devices);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
+    tcase_add_test(tc, many_boxes_are_copied_at_once);
     tcase_add_test(tc, boxes_are_copied_there_and_back);
     tcase_add_test(tc, a_call_is_made_at_once_with_a_stream);
     tcase_add_test(tc, streams_wait_for_fences_of_each_other);
