@@ -108,6 +108,21 @@ START_TEST(a_rejected_step_leaves_no_trace)
 }
 END_TEST
 
+/* The step that is tried again meets no jump, and has no error: the next one may not grow, and the one after it may. */
+START_TEST(a_step_does_not_grow_right_after_a_rejected_one)
+{
+    static const double tried[] = {0.2, 0.2, 0.4}; /* a fifth of 1, the same, a fifth of ten times that */
+    open_text("grid: {cells: [2], periodic: [true]}\nequations: {u: {initial: 1, ddt: \"1e3*(t > 0.9)\"}}\n"
+              "time: {method: {name: bs3, dt: {initial: 1}}, end: 10}\n");
+    for (int i = 0; i < 3; ++i) {
+        ck_ok(trl_simulation_step(sim));
+        ck_assert_msg(fabs(trl_simulation_dt(sim) - tried[i]) < 1e-12, "step %d: %g", i + 1, trl_simulation_dt(sim));
+        ck_assert_int_eq(trl_simulation_rejected(sim), i < 2 ? 1 : 2);
+    }
+    close_problem();
+}
+END_TEST
+
 START_TEST(steps_land_on_end_and_on_times_of_lists)
 {
     static const double at[] = {0.01, 0.0123, 0.3};
@@ -308,6 +323,7 @@ static void add_tests(TCase *tc)
     }
     tcase_add_test(tc, as_many_steps_as_dopri5_on_the_orbit_of_arenstorf);
     tcase_add_test(tc, a_rejected_step_leaves_no_trace);
+    tcase_add_test(tc, a_step_does_not_grow_right_after_a_rejected_one);
     tcase_add_test(tc, steps_land_on_end_and_on_times_of_lists);
     tcase_add_test(tc, a_restart_goes_on_with_the_same_bits);
     tcase_add_test(tc, values_between_steps_have_the_order_of_the_method);

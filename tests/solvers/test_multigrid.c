@@ -146,6 +146,29 @@ START_TEST(coarse_grids_tell_old_values_from_unknowns)
 }
 END_TEST
 
+/* Patches as thick as transfers reach exchange with their neighbours, thinner ones are gathered: the bits are those of
+ * one patch. */
+START_TEST(patches_do_not_show)
+{
+    static const char *const patches[] = {"[1, 1]", "[2, 3]", "[6, 2]"};
+    static const char *const *const equations[] = {&field, &face, &coupled};
+    for (size_t k = 0; k < sizeof equations / sizeof *equations; ++k) {
+        uint64_t hash[3];
+        int64_t taken[3];
+        for (int i = 0; i < 3; ++i) {
+            open_text("grid: {cells: [13, 10], patches: %s}\nequations:\n%s"
+                      "solvers: {s: {preconditioner: multigrid}}\n",
+                      patches[i], *equations[k]);
+            hash[i] = hash_of("p");
+            taken[i] = trl_simulation_solver(sim, k == 0)->iterations;
+            ck_assert_msg(hash[i] == hash[0] && taken[i] == taken[0], "%s\n%s: %d iterations, %d on one patch",
+                          patches[i], *equations[k], (int)taken[i], (int)taken[0]);
+        }
+    }
+    close_problem();
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, iterations_do_not_grow_with_the_mesh);
@@ -153,6 +176,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, implicit_steps_choose_by_their_diffusion_number);
     tcase_add_test(tc, points_that_conditions_set_are_no_unknowns);
     tcase_add_test(tc, coarse_grids_tell_old_values_from_unknowns);
+    tcase_add_test(tc, patches_do_not_show);
 }
 
 TRL_TEST_MAIN("multigrid", add_tests)
