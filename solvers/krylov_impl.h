@@ -36,6 +36,9 @@ struct trli_solver {
     trli_vector q;                    /* and the product */
     trli_vector inverse;              /* of the diagonal, where it varies; now NULL: nowhere */
     trli_ir_value *inverse_value;     /* [n] what jacobi multiplies a residual with; TRLI_NO_VALUE: nothing */
+    int *coupling;                    /* [n][n] fields of derivatives at one point; NULL: they are not known */
+    double *coupling_number;          /* [n][n] where the field is -1 */
+    trli_program *couple;             /* finds them */
     bool plain;                       /* rows have numbers alone, for the nearest points along axes */
     bool bounded;                     /* of each row the sum of magnitudes over the diagonal is known: */
     double *bound_number;             /* [n] the largest, or */
@@ -124,6 +127,11 @@ bool trli_solver_reads_fields(const trli_solver *s);
 TRL_NODISCARD trl_err trli_solver_compile_diagonal(trli_solver *s);
 /* After its run, if rows are bounded: the largest sum of a row's magnitudes over its diagonal. */
 double trli_solver_largest_row(const trli_solver *s);
+
+/* ---- coupling.c ---- */
+
+/* The program that finds what couples the unknowns of a point, if they are coupled, at one location and few. */
+TRL_NODISCARD trl_err trli_solver_compile_coupling(trli_solver *s);
 
 /* ---- coarsen.c ---- */
 

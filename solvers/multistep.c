@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* CVODE sees the values of all equations as one vector: of each equation, patch after patch, the owned points. For
- * rates they are put where the next level will be, and a program evaluates them there. Points that do not advance (of a
- * mask, or that a condition sets) are numbers whose rate is 0, and no parts of a norm. A product with the Jacobian J
- * follows from one with 1 - gamma J, for which a solver has a program. */
+/* CVODE sees the values of all equations as one vector. For rates they are put where the next level will be, and a
+ * program evaluates them there. Points that do not advance (of a mask, or that a condition sets) are numbers whose rate
+ * is 0, and no parts of a norm. A product with the Jacobian J follows from one with 1 - gamma J, for which a solver has
+ * a program. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -17,6 +17,8 @@
 #include "memory_impl.h"
 #include "model_run_impl.h"
 #include "multistep_impl.h"
+#include "packing_impl.h"
+#include "point_blocks_impl.h"
 #include "sides_impl.h"
 
 struct trli_multistep {
@@ -27,95 +29,21 @@ struct trli_multistep {
     trli_program *finish;   /* sets points on sides of the next level; NULL: conditions set none */
     int gamma, time_scalar; /* scalars: of 1 - gamma J; of the rates */
     trli_solver *solver;    /* whose unknowns are all equations; NULL: nothing is solved for */
-    trl_loop *loop;
-    trli_cvode *cvode; /* NULL: before the first step */
-    int64_t *row;      /* [equations * patches + 1] the first row, along x, of an equation on a patch */
-    int64_t *first;    /* [equations * patches + 1] and the first number */
-    double *inverse;   /* of the diagonal; NULL: it is not used */
+    trli_cvode *cvode;      /* NULL: before the first step */
+    trli_packing packing;
+    double *inverse; /* of the diagonal; NULL: it is not used */
     void *inverse_memory;
-    bool begun, cycles; /* cycles of multigrid are the preconditioner */
-    trl_gidx number;    /* of the step */
-    double time;        /* of the rates */
+    trli_point_blocks blocks; /* n 0: there are none */
+    bool begun, cycles;       /* cycles of multigrid are the preconditioner */
+    trl_gidx number;          /* of the step */
+    double time;              /* of the rates */
 };
 
-static int patches_of(const struct trli_multistep *m)
-{
-    return m->sim->layout->nlocal;
-}
-
-static int pieces_of(const struct trli_multistep *m)
-{
-    return m->sim->nequations * patches_of(m);
-}
-
-/* ---- between fields and vectors ---- */
-
-typedef struct copy_job {
-    const struct trli_multistep *m;
-    const int *field;    /* [equations] */
-    const double *from;  /* NULL: from fields to values; else to fields */
-    double *values;      /* what fields have, or */
-    const double *minus; /* not NULL: these less what fields have, over gamma */
-    double gamma;
-} copy_job;
-
-static void copy_row(const copy_job *w, double *f, int64_t at, trl_lidx n)
-{
-    if (w->from)
-        memcpy(f, w->from + at, (size_t)n * sizeof *f);
-    else if (!w->minus)
-        memcpy(w->values + at, f, (size_t)n * sizeof *f);
-    else
-        for (trl_lidx i = 0; i < n; ++i) w->values[at + i] = (w->minus[at + i] - f[i]) / w->gamma;
-}
-
-static trl_err copy_rows(void *data, int chunk, int chunks, int worker)
-{
-    const copy_job *w = data;
-    const struct trli_multistep *m = w->m;
-    const int64_t *start = m->row, rows = start[pieces_of(m)];
-    const int64_t begin = rows * chunk / chunks, end = rows * (chunk + 1) / chunks;
-    (void)worker;
-    for (int piece = 0; piece < pieces_of(m); ++piece) {
-        const int64_t last = end < start[piece + 1] ? end : start[piece + 1];
-        const trl_array a = trli_frame_array(m->sim->frame, w->field[piece / patches_of(m)], piece % patches_of(m), 0);
-        const trl_lidx *lo = a.owned.lo, nx = a.owned.hi[0] - lo[0], ny = a.owned.hi[1] - lo[1];
-        for (int64_t row = begin > start[piece] ? begin : start[piece]; row < last; ++row) {
-            const int64_t r = row - start[piece];
-            const ptrdiff_t offset =
-                trl_array_offset(&a, lo[0], lo[1] + (trl_lidx)(r % ny), lo[2] + (trl_lidx)(r / ny));
-            copy_row(w, (double *)a.at + offset, m->first[piece] + r * nx, nx);
-        }
-    }
-    return TRL_OK;
-}
-
-static trl_err copy_all(copy_job *w)
-{
-    const struct trli_multistep *m = w->m;
-    const int64_t rows = m->row[pieces_of(m)], most = 4 * trl_loop_workers(m->loop);
-    return trl_loop_run(m->loop, (int)(rows < most ? rows : most), copy_rows, w);
-}
-
-static trl_err gather(copy_job *w)
-{
-    trl_err err = TRL_OK;
-    for (int v = 0; v < w->m->sim->nequations; ++v) TRL_TRY(trli_frame_fetch(w->m->sim->frame, w->field[v]));
-    err = copy_all(w);
-done:
-    return err;
-}
-
-static trl_err scatter(const struct trli_multistep *m, const double *from, const int *field)
-{
-    const trl_err err = copy_all(&(copy_job){.m = m, .field = field, .from = from});
-    for (int v = 0; v < m->sim->nequations; ++v) trli_frame_written(m->sim->frame, field[v]);
-    return err;
-}
+/* ---- what CVODE asks for ---- */
 
 static trl_err are_finite(const struct trli_multistep *m, const double *values, bool *finite)
 {
-    const int64_t n = m->first[pieces_of(m)];
+    const int64_t n = trli_packing_size(&m->packing);
     double sum = 0;
     for (int64_t i = 0; i < n; ++i) sum += 0 * values[i]; /* 0, or NaN */
     int bad = sum != 0;
@@ -124,8 +52,6 @@ static trl_err are_finite(const struct trli_multistep *m, const double *values, 
     return err;
 }
 
-/* ---- what CVODE asks for ---- */
-
 static trl_err find_rates(void *data, double t, const double *y, double *f, bool *finite)
 {
     struct trli_multistep *m = data;
@@ -133,9 +59,9 @@ static trl_err find_rates(void *data, double t, const double *y, double *f, bool
     trl_err err = TRL_OK;
     m->time = t;
     sim->frame->scalar[m->time_scalar] = t;
-    TRL_TRY(scatter(m, y, m->at));
+    TRL_TRY(trli_unpack(&m->packing, y, m->at));
     TRL_TRY(trli_run_checked(sim, sim->step, m->number, t, false));
-    TRL_TRY(gather(&(copy_job){.m = m, .field = m->rate, .values = f}));
+    TRL_TRY(trli_pack(&m->packing, m->rate, f));
     err = are_finite(m, f, finite);
 done:
     return err;
@@ -146,10 +72,28 @@ static trl_err multiply(void *data, double gamma, const double *v, double *produ
     struct trli_multistep *m = data;
     trl_err err = TRL_OK;
     m->sim->frame->scalar[m->gamma] = gamma;
-    TRL_TRY(scatter(m, v, trli_solver_direction(m->solver)));
+    TRL_TRY(trli_unpack(&m->packing, v, trli_solver_direction(m->solver)));
     TRL_TRY(trli_solver_multiply(m->solver, m->number, m->time));
-    err = gather(
-        &(copy_job){.m = m, .field = trli_solver_product(m->solver), .values = product, .minus = v, .gamma = gamma});
+    err = trli_pack_difference(&m->packing, v, trli_solver_product(m->solver), gamma, product);
+done:
+    return err;
+}
+
+/* What couples the unknowns of each point. */
+static trl_err find_blocks(struct trli_multistep *m)
+{
+    trli_point_blocks *b = &m->blocks;
+    const int n = b->n;
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_solver_find_coupling(m->solver));
+    for (int i = 0; i < n; ++i)
+        for (int j = 0; j < n; ++j) {
+            double number, *entry = b->entry + i * n + j;
+            const int field = trli_solver_coupling(m->solver, i, j, &number);
+            for (int64_t k = 0; k < b->points && field < 0; ++k) entry[k * n * n] = number;
+            if (field >= 0) TRL_TRY(trli_pack_one(&m->packing, field, n * n, entry));
+        }
+    err = trli_point_blocks_factor(b);
 done:
     return err;
 }
@@ -160,15 +104,16 @@ static trl_err prepare(void *data, double gamma)
     const int *field = trli_solver_inverse(m->solver);
     trl_err err = TRL_OK;
     m->sim->frame->scalar[m->gamma] = gamma;
+    if (m->blocks.n) return find_blocks(m);
     TRL_TRY(trli_solver_prepare_cycles(m->solver, gamma, &m->cycles));
     if (m->cycles) goto done;
     if (field) {
-        TRL_TRY(gather(&(copy_job){.m = m, .field = field, .values = m->inverse}));
+        TRL_TRY(trli_pack(&m->packing, field, m->inverse));
         goto done;
     }
     for (int v = 0; v < m->sim->nequations; ++v) {
         const double inverse = trli_solver_inverse_number(m->solver, v);
-        const int64_t begin = m->first[v * patches_of(m)], end = m->first[(v + 1) * patches_of(m)];
+        const int64_t begin = trli_packing_begin(&m->packing, v), end = trli_packing_begin(&m->packing, v + 1);
         for (int64_t i = begin; i < end; ++i) m->inverse[i] = inverse;
     }
 done:
@@ -179,14 +124,15 @@ static trl_err precondition(void *data, const double *r, double *z)
 {
     struct trli_multistep *m = data;
     trl_err err = TRL_OK;
+    if (m->blocks.n) return trli_point_blocks_solve(&m->blocks, r, z);
     if (!m->cycles) {
-        const int64_t n = m->first[pieces_of(m)];
+        const int64_t n = trli_packing_size(&m->packing);
         for (int64_t i = 0; i < n; ++i) z[i] = m->inverse[i] * r[i];
         return TRL_OK;
     }
-    TRL_TRY(scatter(m, r, trli_solver_right_side(m->solver)));
+    TRL_TRY(trli_unpack(&m->packing, r, trli_solver_right_side(m->solver)));
     TRL_TRY(trli_solver_cycle(m->solver));
-    err = gather(&(copy_job){.m = m, .field = trli_solver_cycle_result(m->solver), .values = z});
+    err = trli_pack(&m->packing, trli_solver_cycle_result(m->solver), z);
 done:
     return err;
 }
@@ -358,7 +304,7 @@ done:
 
 trl_err trli_multistep_compile(trl_simulation *sim)
 {
-    const size_t n = (size_t)sim->nequations + 1, pieces = (size_t)(sim->nequations * sim->layout->nlocal) + 1;
+    const size_t n = (size_t)sim->nequations + 1;
     struct trli_multistep *m = sim->multistep = trli_model_keep(sim->model, sizeof *m);
     trl_err err = TRL_OK;
     if (!m) return sim->model->ir.err;
@@ -366,8 +312,6 @@ trl_err trli_multistep_compile(trl_simulation *sim)
                                  .at = trli_model_keep(sim->model, n * sizeof(int)),
                                  .rate = trli_model_keep(sim->model, n * sizeof(int)),
                                  .count = trli_model_keep(sim->model, n * sizeof(int)),
-                                 .row = trli_model_keep(sim->model, pieces * sizeof *m->row),
-                                 .first = trli_model_keep(sim->model, pieces * sizeof *m->first),
                                  .gamma = trli_model_add_scalar(sim->model, 0),
                                  .time_scalar = trli_model_add_scalar(sim->model, 0)};
     TRL_TRY(sim->model->ir.err);
@@ -378,6 +322,7 @@ trl_err trli_multistep_compile(trl_simulation *sim)
         m->at[v] = sim->equation[v].next;
         TRL_TRY(
             trli_add_beside(sim, v, trli_model_name(sim->model, "%s:rate", sim->equation[v].deck->name), &m->rate[v]));
+        sim->model->field[m->rate[v]].keeps_planes = true; /* which are 0 */
     }
     TRL_TRY(compile_rates(m));
     TRL_TRY(compile_points(m));
@@ -394,27 +339,18 @@ void trli_multistep_equalise(trl_simulation *sim)
 
 /* ---- running ---- */
 
-/* Where an equation's values on a patch begin in a vector. */
-static void number_points(struct trli_multistep *m)
-{
-    const int patches = patches_of(m);
-    for (int piece = 0; piece < pieces_of(m); ++piece) {
-        const trl_box o = trli_frame_array(m->sim->frame, m->at[piece / patches], piece % patches, 0).owned;
-        const int64_t rows = (int64_t)(o.hi[1] - o.lo[1]) * (o.hi[2] - o.lo[2]);
-        m->row[piece + 1] = m->row[piece] + rows;
-        m->first[piece + 1] = m->first[piece] + rows * (o.hi[0] - o.lo[0]);
-    }
-}
-
 static trl_err make_room(struct trli_multistep *m)
 {
     trl_simulation *sim = m->sim;
-    const bool diagonal = m->solver && trli_solver_has_diagonal(m->solver);
-    const size_t bytes = sizeof(double) * (size_t)(m->first[pieces_of(m)] + 1);
+    const bool coupled = m->solver && trli_solver_has_coupling(m->solver);
+    const bool diagonal = m->solver && !coupled && trli_solver_has_diagonal(m->solver);
     trl_err err = TRL_OK;
-    TRL_TRY(trl_loop_create(sim->ctx, sim->workers, &m->loop));
+    TRL_TRY(trli_packing_create(sim, &m->packing));
+    const int64_t points = trli_packing_begin(&m->packing, 1);
+    const size_t bytes = sizeof(double) * (size_t)(trli_packing_size(&m->packing) + 1);
     if (diagonal) TRL_TRY(trl_memory_alloc(sim->ctx, bytes, "the inverse of a diagonal", &m->inverse_memory));
     m->inverse = m->inverse_memory;
+    if (coupled) err = trli_point_blocks_create(sim->ctx, m->packing.loop, sim->nequations, points, &m->blocks);
 done:
     return err;
 }
@@ -423,7 +359,6 @@ trl_err trli_multistep_begin(trl_simulation *sim)
 {
     struct trli_multistep *m = sim->multistep;
     if (!m) return TRL_OK;
-    number_points(m);
     for (int v = 0; v < sim->nequations; ++v) trli_clear_field(sim, m->rate[v]);
     if (m->solver) trli_solver_clear(m->solver);
     return make_room(m);
@@ -436,7 +371,8 @@ void trli_multistep_destroy(trl_simulation *sim)
     if (!m) return;
     trli_cvode_destroy(&m->cvode);
     trl_memory_free(sim->ctx, &m->inverse_memory);
-    trl_loop_destroy(&m->loop);
+    trli_point_blocks_destroy(&m->blocks);
+    trli_packing_destroy(&m->packing);
     if (m->solver) trli_solver_destroy(&m->solver);
 }
 
@@ -464,8 +400,8 @@ static trl_err make_cvode(struct trli_multistep *m, double points)
     const trl_time_entry *p = &sim->problem->time;
     const trl_solver_entry *settings = sim->equation[0].deck->solver ? sim->equation[0].deck->solver : &unnamed;
     trli_cvode_request request = {.ctx = sim->ctx,
-                                  .loop = m->loop,
-                                  .n = m->first[pieces_of(m)],
+                                  .loop = m->packing.loop,
+                                  .n = trli_packing_size(&m->packing),
                                   .points = points,
                                   .stiff = m->solver != NULL,
                                   .bicgstab = settings->method == TRL_SOLVE_BICGSTAB,
@@ -477,7 +413,7 @@ static trl_err make_cvode(struct trli_multistep *m, double points)
                                   .data = m,
                                   .rates = find_rates,
                                   .product = multiply};
-    if (m->inverse) {
+    if (m->inverse || m->blocks.n) {
         request.prepare = prepare;
         request.precondition = precondition;
     }
@@ -497,7 +433,7 @@ static trl_err begin(struct trli_multistep *m, const trli_next_step *next)
     TRL_TRY(trli_run_checked(sim, m->points, next->number, next->from, false));
     for (int v = 0; v < sim->nequations; ++v) points += sim->frame->scalar[m->count[v]];
     if (!m->cvode) TRL_TRY(make_cvode(m, fmax(points, 1)));
-    TRL_TRY(gather(&(copy_job){.m = m, .field = state, .values = trli_cvode_values(m->cvode)}));
+    TRL_TRY(trli_pack(&m->packing, state, trli_cvode_values(m->cvode)));
     const bool first = next->number == 1 && sim->problem->time.dt_initial > 0;
     err = trl_context_agree(sim->ctx, trli_cvode_begin(m->cvode, next->from, first ? next->dt : 0));
     m->begun = err == TRL_OK;
@@ -526,7 +462,10 @@ static void note(struct trli_multistep *m)
     const trl_solver_entry *settings = m->sim->equation[0].deck->solver;
     s->method = settings && settings->method == TRL_SOLVE_BICGSTAB ? "Newton's method and bicgstab"
                                                                    : "Newton's method and gmres";
-    s->preconditioner = !m->inverse ? "none" : m->cycles ? "multigrid" : "jacobi";
+    s->preconditioner = m->blocks.n   ? "jacobi in blocks of unknowns"
+                        : !m->inverse ? "none"
+                        : m->cycles   ? "multigrid"
+                                      : "jacobi";
     s->solves = stats.nonlinear;
     s->iterations = stats.linear;
     s->last_iterations = (int)stats.last_linear;
@@ -551,7 +490,7 @@ trl_err trli_multistep_step(trl_simulation *sim, trli_next_step *next)
     if (!(next->time > next->from)) next->time = landing; /* which is as good as reached */
     next->dt = next->time - next->from;
     note(m);
-    TRL_TRY(scatter(m, trli_cvode_values(m->cvode), m->at));
+    TRL_TRY(trli_unpack(&m->packing, trli_cvode_values(m->cvode), m->at));
     trli_set_times(sim, next);
     if (m->finish) err = trli_run_checked(sim, m->finish, next->number, next->time, false);
 done:
@@ -563,7 +502,7 @@ trl_err trli_multistep_between(trl_simulation *sim, double time, const int *fiel
     const double *values;
     trl_err err = TRL_OK;
     TRL_TRY(trli_cvode_between(sim->multistep->cvode, time, &values));
-    err = scatter(sim->multistep, values, field);
+    err = trli_unpack(&sim->multistep->packing, values, field);
 done:
     return err;
 }

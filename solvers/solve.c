@@ -458,7 +458,8 @@ static trl_err compile(trli_solver *s)
         TRL_TRY(trli_solver_compile_diagonal(s));
     if (s->ask.products_alone) {
         s->stats = (trl_solve_stats){.unknowns = s->ask.names, .linear = s->linear};
-        err = choose_preconditioner(s);
+        TRL_TRY(choose_preconditioner(s));
+        if (s->inverse_value[0] >= 0 && !s->multigrid) err = trli_solver_compile_coupling(s);
         goto done;
     }
     TRL_TRY(compile_trials(s));

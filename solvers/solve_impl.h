@@ -66,6 +66,11 @@ TRL_NODISCARD trl_err trli_solver_prepare_cycles(trli_solver *solver, double gam
 bool trli_solver_has_diagonal(const trli_solver *solver);
 const int *trli_solver_inverse(const trli_solver *solver);
 double trli_solver_inverse_number(const trli_solver *solver, int i);
+/* Whether it is known how the derivatives of all equations by all unknowns at the same point couple these; find them;
+ * and the field of that of equation i by unknown j, or -1 where it is *number. */
+bool trli_solver_has_coupling(const trli_solver *solver);
+TRL_NODISCARD trl_err trli_solver_find_coupling(trli_solver *solver);
+int trli_solver_coupling(const trli_solver *solver, int i, int j, double *number);
 /* Fields [n] of what a cycle of multigrid is for, and of what it gives. */
 const int *trli_solver_right_side(const trli_solver *solver);
 const int *trli_solver_cycle_result(const trli_solver *solver);

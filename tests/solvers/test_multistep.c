@@ -253,14 +253,14 @@ static void add_tests(TCase *tc)
         tcase_add_test(tc, a_build_without_sundials_says_so);
         return;
     }
-    tcase_add_test(tc, conditions_and_masks_hold_at_and_between_steps);
     tcase_add_test(tc, a_restart_has_the_bits_of_a_run_that_begins_anew_there);
+    tcase_add_test(tc, what_does_not_suit_names_place_and_remedy);
     if (ranks > 1) return;
+    tcase_add_test(tc, conditions_and_masks_hold_at_and_between_steps);
     tcase_add_test(tc, errors_follow_the_tolerance);
     tcase_add_test(tc, values_between_steps_are_as_good_as_those_at_steps);
     tcase_add_test(tc, diffusion_is_preconditioned_by_multigrid);
     tcase_add_test(tc, robertsons_kinetics_are_solved_by_either_krylov_method);
-    tcase_add_test(tc, what_does_not_suit_names_place_and_remedy);
 }
 
 TRL_TEST_MAIN("multistep", add_tests)

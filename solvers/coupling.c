@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* The derivatives of a system's equations by its unknowns at the same point. */
+#include "krylov_impl.h"
+#include "lifecycle_impl.h"
+#include "partials_impl.h"
+#include "point_blocks_impl.h"
+#include "sides_impl.h"
+
+static int unknown_of(const trli_solver *s, int variable)
+{
+    for (int i = 0; i < s->ask.n; ++i)
+        if (s->ask.variable[i] == variable) return i;
+    return -1;
+}
+
+/* The derivatives of equation i by each unknown, [n]. *known: formulas give all of them. */
+static trl_err find_row(trli_solver *s, trli_instance *marked, trli_partials *partials, int i, trli_ir_value *row,
+                        bool *known)
+{
+    enum { ENTRIES = 20000 };
+    const trli_partial_derivative *list;
+    trli_ir_value f;
+    int n;
+    trl_err err = TRL_OK;
+    for (int j = 0; j < s->ask.n; ++j) row[j] = trli_ir_constant(&s->sim->model->ir, 0);
+    TRL_TRY(s->ask.residual(s->ask.data, marked, i, &f));
+    TRL_TRY(trli_partials_of(partials, f, -1, ENTRIES, false, &list, &n));
+    for (int k = 0; k < n; ++k) {
+        const trli_partial_derivative *e = &list[k];
+        const int j = unknown_of(s, e->variable);
+        if (j < 0 || e->everywhere || e->offset[0] || e->offset[1] || e->offset[2]) continue;
+        *known &= e->value >= 0;
+        if (e->value >= 0) row[j] = e->value;
+    }
+    for (int j = 0; j < s->ask.n; ++j) TRL_TRY(trli_partials_together(partials, row[j], &row[j]));
+done:
+    return err;
+}
+
+/* Where an unknown does not advance its equation is that of the identity. */
+static trl_err store_row(trli_solver *s, trli_instance *in, int i, trli_ir_value *row)
+{
+    trli_model *model = s->sim->model;
+    trli_ir *ir = &model->ir;
+    const trli_ir_value one = trli_ir_constant(ir, 1);
+    trl_err err = TRL_OK;
+    for (int j = 0; j < s->ask.n; ++j) {
+        const int at = i * s->ask.n + j;
+        if (i == j) row[j] = trli_ir_binary(ir, TRLI_OP_SUB, row[j], one);
+        TRL_TRY(trli_solver_masked(s, in, i, &row[j]));
+        if (i == j) row[j] = trli_ir_binary(ir, TRLI_OP_ADD, row[j], one);
+        TRL_TRY(ir->err);
+        const trli_node *node = trli_ir_node(ir, row[j]);
+        s->coupling[at] = -1;
+        s->coupling_number[at] = node->number;
+        if (node->op == TRLI_OP_CONSTANT) continue;
+        const trli_variable *v = &model->variable[s->ask.variable[i]];
+        const char *name = trli_model_name(model, "%s:coupling%d", v->name, j);
+        s->coupling[at] = trli_model_add_field(model, name, v->location);
+        if (s->coupling[at] < 0) return ir->err;
+        model->field[s->coupling[at]].persistent = true;
+        TRL_TRY(trli_program_add_kernel(s->couple, name, 1, &s->coupling[at], &row[j], NULL));
+        TRL_TRY(trli_program_add_root(s->couple, s->coupling[at]));
+    }
+done:
+    return err;
+}
+
+static bool at_one_place(const trli_solver *s)
+{
+    const trli_variable *variable = s->sim->model->variable;
+    bool same = s->ask.n <= TRLI_BLOCK_MOST;
+    for (int i = 1; i < s->ask.n; ++i)
+        same &= variable[s->ask.variable[i]].location == variable[s->ask.variable[0]].location;
+    return same;
+}
+
+trl_err trli_solver_compile_coupling(trli_solver *s)
+{
+    const size_t n = (size_t)s->ask.n;
+    trli_model *model = s->sim->model;
+    trli_instance *in = NULL, *old = NULL, *marked = NULL;
+    trli_partials *partials = NULL;
+    const trli_marks none = {0};
+    bool known = true;
+    trl_err err = TRL_OK;
+    if (!s->coupled || !at_one_place(s)) return TRL_OK;
+    trli_ir_value *row = trli_model_keep(model, (n * n + 1) * sizeof *row);
+    s->coupling = trli_model_keep(model, (n * n + 1) * sizeof *s->coupling);
+    s->coupling_number = trli_model_keep(model, (n * n + 1) * sizeof *s->coupling_number);
+    TRL_TRY(model->ir.err);
+    TRL_TRY(trli_solver_begin(s, "coupling", &s->couple));
+    TRL_TRY(s->ask.instance(s->ask.data, s->couple, &in, &old));
+    TRL_TRY(trli_instance_fill(in));
+    TRL_TRY(trli_instance_marked(in, &none, &marked));
+    TRL_TRY(trli_instance_prepare(marked));
+    TRL_TRY(trli_partials_create(marked, &partials));
+    for (int i = 0; i < s->ask.n && known; ++i) TRL_TRY(find_row(s, marked, partials, i, row + (size_t)i * n, &known));
+    for (int i = 0; i < s->ask.n && known; ++i) TRL_TRY(store_row(s, in, i, row + (size_t)i * n));
+    if (!known) s->coupling = NULL;
+done:
+    trli_partials_destroy(&partials);
+    trli_instance_marked_destroy(&marked);
+    trli_instance_destroy(&in);
+    trli_instance_destroy(&old);
+    return err;
+}
+
+bool trli_solver_has_coupling(const trli_solver *solver)
+{
+    return solver->coupling != NULL;
+}
+
+trl_err trli_solver_find_coupling(trli_solver *solver)
+{
+    return trli_solver_program(solver, solver->couple);
+}
+
+int trli_solver_coupling(const trli_solver *solver, int i, int j, double *number)
+{
+    const int at = i * solver->ask.n + j;
+    *number = solver->coupling_number[at];
+    return solver->coupling[at];
+}
