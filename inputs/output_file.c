@@ -289,7 +289,7 @@ trl_err trli_output_end(trli_output_file *file, const trli_contents *contents, t
 
 static trli_part part_of(const trl_layout *layout, const trli_output_field *field, int p)
 {
-    const trl_patch *patch = &layout->patch[layout->local[p]];
+    const trl_patch *patch = &layout->patch[p];
     return (trli_part){&field->patch[p], patch->first, trl_patch_owned(layout, patch, field->location)};
 }
 

@@ -343,7 +343,7 @@ trl_err trli_hdf5_read(trl_context *ctx, const trl_layout *layout, const char *p
     data = H5Dopen2(file, dataset, H5P_DEFAULT);
     if (data < 0) TRL_TRY(trli_hdf5_fail(ctx, "read", path));
     for (int p = 0; p < layout->nlocal; ++p) {
-        const trl_patch *patch = &layout->patch[layout->local[p]];
+        const trl_patch *patch = &layout->patch[p];
         const trl_box box = trl_patch_owned(layout, patch, field->location);
         void *values = NULL;
         TRL_TRY(trl_memory_alloc(ctx, (size_t)trl_box_points(&box) * sizeof(double), field->name, &values));

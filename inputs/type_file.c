@@ -55,7 +55,7 @@ static void teardown(void *data)
 /* Memory for exactly the points that a patch owns. */
 static trl_err allocate_patch(file_state *s, const trl_layout *layout, int p)
 {
-    const trl_patch *patch = &layout->patch[layout->local[p]];
+    const trl_patch *patch = &layout->patch[p];
     const trl_box owned = trl_patch_owned(layout, patch, s->location);
     trl_array *a = &s->array[p];
     void *memory;

@@ -202,7 +202,7 @@ static trl_err find_on_rank(const trl_simulation *sim, largest_error *largest)
         if (sim->error[v].field < 0) continue;
         TRL_TRY(trli_frame_fetch(sim->frame, sim->error[v].field));
         for (int p = 0; p < sim->layout->nlocal; ++p) {
-            const trl_patch *patch = &sim->layout->patch[sim->layout->local[p]];
+            const trl_patch *patch = &sim->layout->patch[p];
             const trl_array f = trli_frame_array(sim->frame, sim->error[v].field, p, 0);
             for (trl_lidx k = f.owned.lo[2]; k < f.owned.hi[2]; ++k)
                 for (trl_lidx j = f.owned.lo[1]; j < f.owned.hi[1]; ++j)

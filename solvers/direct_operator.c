@@ -37,7 +37,7 @@ typedef struct patch_points {
 static patch_points points_of(const search *f, int field, int p)
 {
     const trl_simulation *sim = f->s->sim;
-    const trl_patch *patch = &sim->layout->patch[sim->layout->local[p]];
+    const trl_patch *patch = &sim->layout->patch[p];
     patch_points m = {.array = trli_frame_array(sim->frame, field, p, 0)};
     for (int a = 0; a < 3; ++a) m.first[a] = (ptrdiff_t)patch->first[a] - f->line[a].first;
     return m;

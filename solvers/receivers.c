@@ -88,7 +88,7 @@ static int find_patch(const trl_simulation *sim, trl_location location, int i, r
     const int id = trl_layout_owner(layout, cell);
     for (int p = 0; p < layout->nlocal; ++p) {
         if (layout->local[p] != id) continue;
-        for (int a = 0; a < g->dim; ++a) place->at[a] = (trl_lidx)(first[a] - layout->patch[id].first[a]);
+        for (int a = 0; a < g->dim; ++a) place->at[a] = (trl_lidx)(first[a] - layout->patch[p].first[a]);
         return p;
     }
     return -1;

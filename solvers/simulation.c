@@ -498,7 +498,7 @@ void trl_simulation_get_stats(const trl_simulation *sim, trl_simulation_stats *s
     trl_field_manager_get_stats(sim->frame->memory, 0, &memory);
     trl_memory_get_stats(sim->ctx, &all);
     for (int p = 0; p < sim->layout->nlocal; ++p) {
-        const trl_patch *patch = &sim->layout->patch[sim->layout->local[p]];
+        const trl_patch *patch = &sim->layout->patch[p];
         cells += (double)patch->cells[0] * patch->cells[1] * patch->cells[2];
     }
     *stats = (trl_simulation_stats){.planned_bytes = sim->model->slots->bytes,

@@ -57,11 +57,11 @@ static void patch_parts(const trl_layout *layout, trl_location location, const t
                         trli_shuffle_part *part)
 {
     for (int p = 0; p < layout->npatches; ++p) {
-        const trl_patch *patch = &layout->patch[p];
-        const trl_box box = trl_patch_owned(layout, patch, location);
-        part[p] = (trli_shuffle_part){.rank = patch->rank};
+        const trl_patch patch = trl_layout_patch(layout, p);
+        const trl_box box = trl_patch_owned(layout, &patch, location);
+        part[p] = (trli_shuffle_part){.rank = patch.rank};
         for (int a = 0; a < 3; ++a) {
-            const int shift = (int)patch->first[a] - line[a].first;
+            const int shift = (int)patch.first[a] - line[a].first;
             part[p].lo[a] = box.lo[a] + shift > 0 ? box.lo[a] + shift : 0;
             part[p].hi[a] = box.hi[a] + shift < line[a].n ? box.hi[a] + shift : line[a].n;
         }
@@ -368,7 +368,7 @@ static trl_err run(trli_slabs *w, const slab *s, trl_loop_fn work)
 
 static trli_view view_of(const trli_slabs *w, const trl_simulation *sim, int field, int p)
 {
-    const trl_patch *patch = &sim->layout->patch[sim->layout->local[p]];
+    const trl_patch *patch = &sim->layout->patch[p];
     const trl_array a = trli_frame_array(sim->frame, field, p, 0);
     trli_view v = {.at = a.at, .stride = {a.stride[0], a.stride[1], a.stride[2]}};
     for (int k = 0; k < 3; ++k) v.at -= ((ptrdiff_t)patch->first[k] - w->first[k]) * v.stride[k];

@@ -46,7 +46,7 @@ static trli_counted counted_of(const trl_simulation *sim, const trli_shown *show
 
 static void count_patch(const trl_simulation *sim, const trli_counted *c, int p, trli_tally *t)
 {
-    const trl_patch *patch = &sim->layout->patch[sim->layout->local[p]];
+    const trl_patch *patch = &sim->layout->patch[p];
     const bool masked = c->mask >= 0, exact = c->exact >= 0;
     const trl_array f = trli_frame_array(sim->frame, c->field, p, 0);
     const trl_array m = masked ? trli_frame_array(sim->frame, c->mask, p, 0) : f;

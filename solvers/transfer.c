@@ -204,7 +204,7 @@ done:
 static job job_of(const trli_grid_transfer *t, const trl_simulation *fine, int fine_field, const trl_simulation *coarse,
                   int coarse_field, int p)
 {
-    const trl_patch *patch = &fine->layout->patch[fine->layout->local[p]];
+    const trl_patch *patch = &fine->layout->patch[p];
     job w = {.t = t,
              .fine = trli_frame_array(fine->frame, fine_field, p, 0),
              .coarse = trli_frame_array(coarse->frame, coarse_field, 0, 0),
@@ -240,7 +240,7 @@ static trl_err gather(const trli_grid_transfer *t, const trl_simulation *fine, i
     strides_of(t, true, stride);
     clear(t->buffer, points_of(t, true));
     for (int p = 0; p < fine->layout->nlocal; ++p) {
-        const trl_patch *patch = &fine->layout->patch[fine->layout->local[p]];
+        const trl_patch *patch = &fine->layout->patch[p];
         const trl_array a = trli_frame_array(fine->frame, from, p, 0);
         double *at = t->buffer + patch->first[0] + patch->first[1] * stride[1] + patch->first[2] * stride[2];
         move_rows(&a, &a.owned, at, stride, false);
@@ -276,7 +276,7 @@ trl_err trli_restrict(const trli_grid_transfer *t, trl_simulation *fine, int fro
     }
     for (int p = 0; p < fine->layout->nlocal && err == TRL_OK; ++p) {
         job w = job_of(t, fine, from, coarse, to, p);
-        own_coarse(t, &fine->layout->patch[fine->layout->local[p]], &w);
+        own_coarse(t, &fine->layout->patch[p], &w);
         err = trl_loop_run(loop, chunks_of(&w, loop), restrict_chunk, &w);
     }
     if (cut) err = trl_context_agree(fine->ctx, err);
@@ -291,7 +291,7 @@ trl_err trli_prolong(const trli_grid_transfer *t, trl_simulation *coarse, int fr
 {
     trl_err err = trli_frame_fetch(coarse->frame, from);
     for (int p = 0; p < fine->layout->nlocal && err == TRL_OK; ++p) {
-        const trl_patch *patch = &fine->layout->patch[fine->layout->local[p]];
+        const trl_patch *patch = &fine->layout->patch[p];
         job w = job_of(t, fine, to, coarse, from, p);
         for (int a = 0; a < 3; ++a) {
             w.lo[a] = (int)patch->first[a];

@@ -348,7 +348,7 @@ static bool begin_side(const fill_job *job, int p, int axis, int side, side_fill
     const trl_layout *layout = b->layout;
     const trli_pieces *pieces = &b->side[2 * axis + side];
     *f = (side_fill){.boundary = b,
-                     .patch = &layout->patch[layout->local[p]],
+                     .patch = &layout->patch[p],
                      .local = p,
                      .axis = axis,
                      .side = side,

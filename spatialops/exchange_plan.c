@@ -75,20 +75,21 @@ static trl_err check_widths(trl_context *ctx, const trl_layout *layout, const tr
     return TRL_OK;
 }
 
-/* The patch next to another, round periodic axes; NULL beyond a side or along an axis that the grid lacks. */
-static const trl_patch *neighbour(const trl_layout *layout, const trl_patch *patch, int direction)
+/* The patch next to another, round periodic axes; false beyond a side or along an axis that the grid lacks. */
+static bool find_neighbour(const trl_layout *layout, const trl_patch *patch, int direction, trl_patch *found)
 {
     int index[3];
     for (int a = 0; a < 3; ++a) {
         int step = step_of(direction, a), count = layout->counts[a];
-        if (step != 0 && a >= layout->grid.dim) return NULL;
+        if (step != 0 && a >= layout->grid.dim) return false;
         index[a] = patch->index[a] + step;
         if (index[a] < 0 || index[a] >= count) {
-            if (!layout->grid.periodic[a]) return NULL;
+            if (!layout->grid.periodic[a]) return false;
             index[a] = (index[a] + count) % count;
         }
     }
-    return &layout->patch[index[0] + layout->counts[0] * (index[1] + layout->counts[1] * index[2])];
+    *found = trl_layout_patch(layout, index[0] + layout->counts[0] * (index[1] + layout->counts[1] * index[2]));
+    return true;
 }
 
 static int local_index(const planner *plan, const trl_patch *patch)
@@ -134,18 +135,17 @@ static void enumerate(const planner *plan, trl_exchange *exchange)
     const trl_layout *layout = plan->layout;
     exchange->receives.ntransfers = exchange->sends.ntransfers = exchange->copies.ntransfers = 0;
     for (int l = 0; l < layout->nlocal; ++l) {
-        const trl_patch *patch = &layout->patch[layout->local[l]];
+        const trl_patch *patch = &layout->patch[l];
         for (int f = 0; f < plan->nfields; ++f) {
             for (int d = 0; d < DIRECTIONS; ++d) {
                 if (!plan->widths[f].has[d]) continue;
-                const trl_patch *source = neighbour(layout, patch, d);
-                const trl_patch *target = neighbour(layout, patch, opposite(d));
-                if (source != NULL) {
-                    trli_exchange_piece in = make_transfer(plan, source, patch, f, d);
-                    append(source->rank == plan->rank ? &exchange->copies : &exchange->receives, &in);
+                trl_patch source, target;
+                if (find_neighbour(layout, patch, d, &source)) {
+                    trli_exchange_piece in = make_transfer(plan, &source, patch, f, d);
+                    append(source.rank == plan->rank ? &exchange->copies : &exchange->receives, &in);
                 }
-                if (target != NULL && target->rank != plan->rank) {
-                    trli_exchange_piece out = make_transfer(plan, patch, target, f, d);
+                if (find_neighbour(layout, patch, opposite(d), &target) && target.rank != plan->rank) {
+                    trli_exchange_piece out = make_transfer(plan, patch, &target, f, d);
                     append(&exchange->sends, &out);
                 }
             }

@@ -16,7 +16,7 @@ static int64_t lay_out(trl_field *field, int p)
     trl_array *a = &field->array[p];
     ptrdiff_t origin;
     *a = (trl_array){.type = TRL_F64};
-    a->owned = a->held = trl_patch_owned(layout, &layout->patch[layout->local[p]], field->location);
+    a->owned = a->held = trl_patch_owned(layout, &layout->patch[p], field->location);
     for (int axis = 0; axis < layout->grid.dim; ++axis) {
         a->held.lo[axis] -= field->ghost_lo[axis];
         a->held.hi[axis] += field->ghost_hi[axis];
@@ -181,7 +181,7 @@ void trl_field_invalidate_ghosts(trl_field *field)
 
 static trl_err refuse_side(const trl_field *field, int p, int axis, int side, trl_lidx missing, bool is_held)
 {
-    const trl_patch *patch = &field->layout->patch[field->layout->local[p]];
+    const trl_patch *patch = &field->layout->patch[p];
     const char *cure = !is_held                                              ? "create the field with more ghosts"
                        : trl_patch_at_side(field->layout, patch, axis, side) ? "apply a boundary condition there first"
                                                                              : "call trl_field_exchange first";
@@ -241,7 +241,7 @@ done:
 static void extend_valid(trl_field *field, int p)
 {
     const trl_layout *layout = field->layout;
-    const trl_patch *patch = &layout->patch[layout->local[p]];
+    const trl_patch *patch = &layout->patch[p];
     const trl_array *array = &field->array[p];
     const trl_box before = field->valid[p];
     trl_box *valid = &field->valid[p];

@@ -115,24 +115,38 @@ static trl_err check_counts(trl_context *ctx, const trl_grid *grid, const int co
     return TRL_OK;
 }
 
-static void cut_grid(trl_layout *layout, int ranks)
+trl_patch trl_layout_patch(const trl_layout *layout, int id)
 {
     const trl_grid *grid = &layout->grid;
-    for (int id = 0; id < layout->npatches; ++id) {
-        trl_patch *patch = &layout->patch[id];
-        int rest = id;
-        patch->id = id;
-        patch->rank = (int)trli_cut_part(layout->npatches, ranks, id);
-        for (int a = 0; a < 3; ++a) {
-            int i = rest % layout->counts[a];
-            trl_gidx first = trli_cut_first(grid->cells[a], layout->counts[a], i);
-            trl_gidx next = trli_cut_first(grid->cells[a], layout->counts[a], i + 1);
-            patch->index[a] = i;
-            patch->first[a] = first;
-            patch->cells[a] = (trl_lidx)(next - first);
-            rest /= layout->counts[a];
-        }
+    trl_patch patch = {.id = id, .rank = trl_context_rank(layout->ctx)};
+    if (layout->ranks > 1) patch.rank = (int)trli_cut_part(layout->npatches, layout->ranks, id);
+    for (int a = 0, rest = id; a < 3; rest /= layout->counts[a++]) {
+        const int i = rest % layout->counts[a];
+        patch.index[a] = i;
+        patch.first[a] = trli_cut_first(grid->cells[a], layout->counts[a], i);
+        patch.cells[a] = (trl_lidx)(trli_cut_first(grid->cells[a], layout->counts[a], i + 1) - patch.first[a]);
     }
+    return patch;
+}
+
+/* Find the patches of this rank. */
+static trl_err find_local(trl_layout *layout, int rank)
+{
+    void *memory = NULL;
+    trl_err err;
+    const int first = (int)trli_cut_first(layout->npatches, layout->ranks, rank);
+    layout->nlocal = (int)trli_cut_first(layout->npatches, layout->ranks, rank + 1) - first;
+    const size_t n = (size_t)layout->nlocal;
+    TRL_TRY(trl_memory_alloc(layout->ctx, n * sizeof *layout->patch, "the patch layout", &memory));
+    layout->patch = memory;
+    TRL_TRY(trl_memory_alloc(layout->ctx, n * sizeof *layout->local, "the patch layout", &memory));
+    layout->local = memory;
+    for (int l = 0; l < layout->nlocal; ++l) {
+        layout->local[l] = first + l;
+        layout->patch[l] = trl_layout_patch(layout, first + l);
+    }
+done:
+    return err;
 }
 
 trl_err trl_layout_create(trl_context *ctx, const trl_grid *grid, const int *counts, const trl_place *place,
@@ -141,7 +155,6 @@ trl_err trl_layout_create(trl_context *ctx, const trl_grid *grid, const int *cou
     trl_err err;
     trl_layout *layout = NULL;
     int chosen[3] = {1, 1, 1};
-    int rank = trl_context_rank(ctx), ranks = trl_context_ranks(ctx);
     void *memory = NULL;
 
     *result = NULL;
@@ -155,18 +168,10 @@ trl_err trl_layout_create(trl_context *ctx, const trl_grid *grid, const int *cou
 
     TRL_TRY(trl_memory_alloc(ctx, sizeof *layout, "the patch layout", &memory));
     layout = memory;
-    *layout = (trl_layout){.grid = *grid, .npatches = chosen[0] * chosen[1] * chosen[2], .ctx = ctx};
+    *layout = (trl_layout){
+        .grid = *grid, .npatches = chosen[0] * chosen[1] * chosen[2], .ranks = trl_context_ranks(ctx), .ctx = ctx};
     memcpy(layout->counts, chosen, sizeof chosen);
-    TRL_TRY(trl_memory_alloc(ctx, (size_t)layout->npatches * sizeof *layout->patch, "the patch layout", &memory));
-    layout->patch = memory;
-    cut_grid(layout, ranks);
-
-    int first = (int)trli_cut_first(layout->npatches, ranks, rank);
-    layout->nlocal = (int)trli_cut_first(layout->npatches, ranks, rank + 1) - first;
-    TRL_TRY(trl_memory_alloc(ctx, (size_t)layout->nlocal * sizeof *layout->local, "the patch layout", &memory));
-    layout->local = memory;
-    for (int l = 0; l < layout->nlocal; ++l) layout->local[l] = first + l;
-
+    TRL_TRY(find_local(layout, trl_context_rank(ctx)));
     *result = layout;
     layout = NULL;
 done:
@@ -183,14 +188,8 @@ trl_err trli_layout_create_whole(trl_context *ctx, const trl_grid *grid, trl_lay
     TRL_TRY(check_grid(ctx, grid, NULL));
     TRL_TRY(trl_memory_alloc(ctx, sizeof *layout, "the patch layout", &memory));
     layout = memory;
-    *layout = (trl_layout){.grid = *grid, .npatches = 1, .nlocal = 1, .counts = {1, 1, 1}, .ctx = ctx};
-    TRL_TRY(trl_memory_alloc(ctx, sizeof *layout->patch, "the patch layout", &memory));
-    layout->patch = memory;
-    cut_grid(layout, 1);
-    layout->patch[0].rank = trl_context_rank(ctx);
-    TRL_TRY(trl_memory_alloc(ctx, sizeof *layout->local, "the patch layout", &memory));
-    layout->local = memory;
-    layout->local[0] = 0;
+    *layout = (trl_layout){.grid = *grid, .npatches = 1, .counts = {1, 1, 1}, .ranks = 1, .ctx = ctx};
+    TRL_TRY(find_local(layout, 0));
     *result = layout;
     layout = NULL;
 done:

@@ -16,7 +16,7 @@ static size_t patch_words(const trli_mask_patch *m)
 
 static const trl_patch *patch_of(const trl_mask *mask, int p)
 {
-    return &mask->layout->patch[mask->layout->local[p]];
+    return &mask->layout->patch[p];
 }
 
 /* A mask without points. */

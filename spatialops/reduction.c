@@ -227,8 +227,7 @@ static trl_err reduce_span(void *data, const trli_span *span, int chunk)
     take_terms(job->kind, (const double *)array.at + trl_array_offset(&array, span->i, span->j, span->k), n, terms);
     for (trl_lidx i = 0; i < n; ++i) weights[i] = 1;
     if (job->weights == TRL_OVER_VOLUMES)
-        trli_weigh_row(job->layout, &job->layout->patch[job->layout->local[span->patch]], job->location, at, n,
-                       weights);
+        trli_weigh_row(job->layout, &job->layout->patch[span->patch], job->location, at, n, weights);
     if (job->mask) n = keep_masked(job->mask, span, terms, weights);
     if (job->merge == TRLI_MERGE_SUM)
         for (trl_lidx i = 0; i < n; ++i) {

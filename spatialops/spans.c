@@ -14,7 +14,7 @@ typedef struct sweep {
 
 static trl_box owned_box(const trl_layout *layout, trl_location location, int p)
 {
-    return trl_patch_owned(layout, &layout->patch[layout->local[p]], location);
+    return trl_patch_owned(layout, &layout->patch[p], location);
 }
 
 static int64_t row_spans(const trl_box *box)

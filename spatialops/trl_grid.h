@@ -49,14 +49,16 @@ typedef struct trl_patch {
     int index[3]; /* position in the array of patches */
 } trl_patch;
 
-/* How a grid is cut into patches, and who owns them. Cuts are as even as whole cells allow. */
+/* How a grid is cut into patches, and who owns them. Cuts are as even as whole cells allow. A rank holds its own
+ * patches alone; those of others follow from their ids. */
 typedef struct trl_layout {
     trl_grid grid;
-    int counts[3];    /* patches per axis */
-    int npatches;     /* all of them */
-    trl_patch *patch; /* [npatches], by id */
+    int counts[3]; /* patches per axis */
+    int npatches;  /* all of them */
+    int ranks;     /* that share them; 1: this rank has them all */
     int nlocal;
-    int *local;       /* ids of this rank's patches, ascending */
+    trl_patch *patch; /* [nlocal] this rank's, by ascending id */
+    int *local;       /* [nlocal] their ids */
     trl_context *ctx; /* whose memory this is */
 } trl_layout;
 
@@ -78,6 +80,8 @@ TRL_API double trl_grid_coordinate(const trl_grid *grid, trl_location location, 
 TRL_API TRL_NODISCARD trl_err trl_layout_create(trl_context *ctx, const trl_grid *grid, const int *counts,
                                                 const trl_place *place, trl_layout **layout);
 TRL_API void trl_layout_destroy(trl_layout **layout);
+/* The patch of an id, whichever rank owns it. Constant time. */
+TRL_API trl_patch trl_layout_patch(const trl_layout *layout, int id);
 /* Id of the patch that owns a global cell; -1 outside the grid. Constant time. */
 TRL_API int trl_layout_owner(const trl_layout *layout, const trl_gidx cell[3]);
 

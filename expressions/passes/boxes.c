@@ -12,7 +12,7 @@ trl_box trli_step_box(const trli_program *program, const trli_step *s, int o, in
     const int field = s->field[o];
     const trli_model *model = program->model;
     const trl_layout *layout = model->layout;
-    const trl_patch *patch = &layout->patch[layout->local[local_patch]];
+    const trl_patch *patch = &layout->patch[local_patch];
     const trli_model_field *f = &model->field[field];
     const trli_step_plan *p = trli_plan_of(program, s);
     const trli_demand *d = p->extent ? &p->extent[o] : &program->plan->demand[field];
@@ -42,7 +42,7 @@ trl_box trli_slab_box(const trli_program *program, const trli_slab *slab, int lo
 {
     const trli_model *model = program->model;
     const trl_layout *layout = model->layout;
-    const trl_patch *patch = &layout->patch[layout->local[local_patch]];
+    const trl_patch *patch = &layout->patch[local_patch];
     trl_box box = trl_patch_owned(layout, patch, model->field[slab->field].location);
     for (int b = 0; b < layout->grid.dim; ++b) {
         if (b == slab->axis) {

@@ -169,7 +169,7 @@ static bool has_many_points(const trli_parting *d)
 {
     const trl_layout *layout = d->program->model->layout;
     for (int i = 0; i < layout->nlocal; ++i) {
-        const trl_lidx *n = layout->patch[layout->local[i]].cells;
+        const trl_lidx *n = layout->patch[i].cells;
         if ((long long)n[0] * n[1] * n[2] >= POINTS_LEAST) return true;
     }
     return false;

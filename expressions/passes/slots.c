@@ -29,7 +29,7 @@ static int64_t lay_out(const trli_model *model, int field, int p, trl_array *arr
     const trl_layout *layout = model->layout;
     const trli_model_field *f = &model->field[field];
     *array = (trl_array){.type = TRL_F64};
-    array->owned = array->held = trl_patch_owned(layout, &layout->patch[layout->local[p]], f->location);
+    array->owned = array->held = trl_patch_owned(layout, &layout->patch[p], f->location);
     for (int a = 0; a < layout->grid.dim; ++a) {
         array->held.lo[a] -= f->ghost_lo[a];
         array->held.hi[a] += f->ghost_hi[a];
@@ -162,8 +162,7 @@ static trl_err check_room(const trli_program *program, const trli_step *s, int p
     }
     for (int k = 0; k < plan->nslabs; ++k) {
         const trli_slab *slab = &plan->slab[k];
-        if (slab->kind == TRLI_SLAB_IMAGE || !trli_slab_is_at(layout, &layout->patch[layout->local[patch]], slab))
-            continue;
+        if (slab->kind == TRLI_SLAB_IMAGE || !trli_slab_is_at(layout, &layout->patch[patch], slab)) continue;
         const trl_box box = trli_slab_box(program, slab, patch);
         TRL_TRY(check_box(program, slab->field, patch, &box));
     }

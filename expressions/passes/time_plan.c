@@ -99,7 +99,7 @@ static int some_patch(const trli_time_plan *plan)
 static const trl_patch *patch_of(const trli_time_plan *plan)
 {
     const trl_layout *layout = plan->model->layout;
-    return &layout->patch[layout->local[some_patch(plan)]];
+    return &layout->patch[some_patch(plan)];
 }
 
 /* Of the patch; of any, the thinnest. */

@@ -74,7 +74,7 @@ int64_t trli_model_points(const trli_model *model, trl_location location, trl_li
     trl_lidx longest = 1;
     int64_t points = 0;
     for (int p = 0; p < layout->nlocal; ++p) {
-        const trl_box owned = trl_patch_owned(layout, &layout->patch[layout->local[p]], location);
+        const trl_box owned = trl_patch_owned(layout, &layout->patch[p], location);
         points += trl_box_points(&owned);
         if (owned.hi[0] - owned.lo[0] > longest) longest = owned.hi[0] - owned.lo[0];
     }

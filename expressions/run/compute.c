@@ -77,7 +77,7 @@ void trli_check_field(const trli_frame *frame, int field, int variable, trli_non
     const trl_layout *layout = frame->model->layout;
     for (int p = 0; p < layout->nlocal; ++p) {
         const trl_array array = trli_frame_array(frame, field, p, 0);
-        finite_check check = {&layout->patch[layout->local[p]], 1, &variable, &array, found, NULL};
+        finite_check check = {&layout->patch[p], 1, &variable, &array, found, NULL};
         check_finite(&check, &array.owned);
     }
 }
@@ -237,7 +237,7 @@ void trli_kernel_bind(const trli_kernel_place *place, const trli_frame *frame, v
     const trli_step *s = place->step;
     const trli_step_run *run = trli_run_of(place->program, s);
     *k = (trli_bound_kernel){.cells = &layout->grid,
-                             .patch = &layout->patch[layout->local[place->patch]],
+                             .patch = &layout->patch[place->patch],
                              .kernel = run->kernel,
                              .native = run->native,
                              .block = all_rows,

@@ -15,7 +15,7 @@
 static const trl_patch *patch_of(const trli_step_task *t)
 {
     const trl_layout *layout = t->program->model->layout;
-    return &layout->patch[layout->local[t->patch]];
+    return &layout->patch[t->patch];
 }
 
 /* A slab at the ends of a kernel's rows. */

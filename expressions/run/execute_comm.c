@@ -128,8 +128,7 @@ static void weigh_tile(const trli_step_task *t, trl_location location, double *v
     const trl_lidx n = tile->hi[0] - tile->lo[0];
     for (trl_lidx k = tile->lo[2]; k < tile->hi[2]; ++k)
         for (trl_lidx j = tile->lo[1]; j < tile->hi[1]; ++j, values += n)
-            trli_weigh_row(layout, &layout->patch[layout->local[t->patch]], location, (trl_lidx[]){tile->lo[0], j, k},
-                           n, values);
+            trli_weigh_row(layout, &layout->patch[t->patch], location, (trl_lidx[]){tile->lo[0], j, k}, n, values);
 }
 
 trli_partial *trli_reduction_part(const trli_step_task *t, const trl_task_args *args, int r)
@@ -232,7 +231,7 @@ trl_err trli_task_reduce(void *data, const trl_task_args *args, bool *done)
     const group_scratch s = scratch_of(group, frame->scratch[args->worker]);
     const trl_box chunk = args->chunks == 1 ? t->box : trli_box_part(&t->box, t->parts, args->chunk);
     const trli_kernel_run run = {.grid = &layout->grid,
-                                 .patch = &layout->patch[layout->local[t->patch]],
+                                 .patch = &layout->patch[t->patch],
                                  .input = s.input,
                                  .output = s.output,
                                  .scalar = frame->scalar,

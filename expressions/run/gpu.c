@@ -123,7 +123,7 @@ static trli_gpu_call begin_call(const trl_task_args *args, const trli_step_task 
 {
     const trli_frame *frame = args->frame;
     const trl_layout *layout = frame->model->layout;
-    const trli_kernel_run on = {.grid = &layout->grid, .patch = &layout->patch[layout->local[t->patch]]};
+    const trli_kernel_run on = {.grid = &layout->grid, .patch = &layout->patch[t->patch]};
     trli_gpu_call call = {
         .label = t->step->label ? t->step->label : "ghosts",
         .launch = {.grid = trli_kernel_grid_of(&on), .nonfinite = frame->alarm[args->space] + frame->alternate},
@@ -169,7 +169,7 @@ static trl_err launch_slab(const trl_task_args *args, const trli_step_task *t, i
 static bool is_here(const trli_step_task *t, const trli_slab *slab)
 {
     const trl_layout *layout = t->program->model->layout;
-    return trli_slab_is_at(layout, &layout->patch[layout->local[t->patch]], slab);
+    return trli_slab_is_at(layout, &layout->patch[t->patch], slab);
 }
 
 trl_err trli_task_slabs_gpu(void *data, const trl_task_args *args, bool *done)
@@ -194,8 +194,8 @@ static void set_sides(const trli_step_task *t, trli_gpu_call *call)
     }
     for (int k = 0; k < t->plan->nslabs; ++k) {
         const trli_slab *slab = &t->plan->slab[k];
-        const trl_box owned = trl_patch_owned(layout, &layout->patch[layout->local[t->patch]],
-                                              t->program->model->field[slab->field].location);
+        const trl_box owned =
+            trl_patch_owned(layout, &layout->patch[t->patch], t->program->model->field[slab->field].location);
         if (!is_here(t, slab)) continue;
         if (slab->side || slab->kind == TRLI_SLAB_IMAGE) call->launch.to[slab->axis] = owned.hi[slab->axis];
         if (!slab->side || slab->kind == TRLI_SLAB_IMAGE) call->launch.from[slab->axis] = owned.lo[slab->axis];
@@ -247,7 +247,7 @@ static void set_weighted(const trli_step_task *t, trli_gpu_call *call)
 {
     static const long long nowhere = 1LL << 60;
     const trl_layout *layout = t->program->model->layout;
-    const trl_patch *patch = &layout->patch[layout->local[t->patch]];
+    const trl_patch *patch = &layout->patch[t->patch];
     for (int a = 0; a < 3; ++a) {
         const bool sides = (int)t->step->reduce.location >> a & 1 && !layout->grid.periodic[a];
         call->launch.from[a] = sides ? -patch->first[a] : nowhere;

@@ -19,8 +19,7 @@ static bool stays_inside(const trli_program *program, const trli_step *s, int fi
     const trl_layout *layout = program->model->layout;
     for (int p = 0; p < layout->nlocal; ++p) {
         const trl_box box = trli_step_box(program, s, 0, p);
-        const trl_box owned =
-            trl_patch_owned(layout, &layout->patch[layout->local[p]], program->model->field[field].location);
+        const trl_box owned = trl_patch_owned(layout, &layout->patch[p], program->model->field[field].location);
         if (box.lo[axis] < owned.lo[axis] || box.hi[axis] > owned.hi[axis]) return false;
     }
     return true;

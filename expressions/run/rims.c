@@ -94,7 +94,7 @@ static trl_err access_slab(trli_task_builder *b, trl_task task, const trli_slab 
     const trl_layout *layout = b->model->layout;
     const bool beside_others = is_exchanged(b->model, slab->axis);
     trl_err err = TRL_OK;
-    if (!trli_slab_is_at(layout, &layout->patch[layout->local[patch]], slab) || (beside_others && inner)) return TRL_OK;
+    if (!trli_slab_is_at(layout, &layout->patch[patch], slab) || (beside_others && inner)) return TRL_OK;
     TRL_TRY(trli_builder_field(b, task, slab->field, patch, TRLI_OWNED, TRL_READ));
     TRL_TRY(trli_builder_field(b, task, slab->field, patch, TRLI_SET_SIDE, TRL_WRITE_PART));
     if (beside_others) TRL_TRY(trli_builder_field(b, task, slab->field, patch, TRLI_SET_HALO, TRL_READ_WRITE));

@@ -57,7 +57,7 @@ static trl_err count(const counting *c, void *stream)
     const trli_model *model = c->frame->model;
     const trli_counted *of = c->counted;
     const trl_grid *grid = &model->layout->grid;
-    const trl_patch *patch = &model->layout->patch[model->layout->local[c->patch]];
+    const trl_patch *patch = &model->layout->patch[c->patch];
     const trli_kernel_run on = {.grid = grid, .patch = patch};
     const trl_array f = trli_frame_array(c->frame, of->field, c->patch, c->space);
     trl_kernel_array array[ARRAYS];

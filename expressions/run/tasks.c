@@ -197,7 +197,7 @@ static int64_t group_slabs(const builder *b, trli_step_task *t, const trli_slab 
     *cost = (slabs_cost){0};
     for (; t->slab + t->nslabs < p->nslabs; ++t->nslabs) {
         const trli_slab *slab = &p->slab[t->slab + t->nslabs];
-        if (!trl_patch_at_side(layout, &layout->patch[layout->local[t->patch]], slab->axis, slab->side)) continue;
+        if (!trl_patch_at_side(layout, &layout->patch[t->patch], slab->axis, slab->side)) continue;
         trl_box box = trli_slab_box(b->program, slab, t->patch);
         if (points > 0 && points + trl_box_points(&box) > SLAB_POINTS) break;
         *alone = points == 0 ? slab : NULL;
@@ -316,7 +316,7 @@ done:
 static bool reduction_box(const builder *b, const trli_step *s, int patch, trl_box *box)
 {
     const trl_layout *layout = b->model->layout;
-    const trl_patch *p = &layout->patch[layout->local[patch]];
+    const trl_patch *p = &layout->patch[patch];
     const int8_t *fixed_planes = trli_plan_of(b->program, s)->fixed_planes;
     *box = trl_patch_owned(layout, p, s->kind == TRLI_STEP_STABLE_DT ? s->plugin.called->location : s->reduce.location);
     for (int a = 0; a < layout->grid.dim; ++a) {

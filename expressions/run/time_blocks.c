@@ -363,7 +363,7 @@ static trl_err make_pass(trli_time_blocks *t, const trli_rotation *rotation, con
     patch_pass *pass = &t->pass[patch];
     trl_err err = TRL_OK;
     pass->blocks = t;
-    pass->patch = &layout->patch[layout->local[patch]];
+    pass->patch = &layout->patch[patch];
     TRL_TRY(trli_time_plan_make(t->program, rotation, patch, shape->executions, &pass->plan, why));
     if (*why) goto done;
     choose_sizes(pass, shape->bytes);

@@ -86,7 +86,7 @@ static trl_err copy_deck(const trl_simulation *sim, double *p)
     const trl_err err = trli_frame_fetch(sim->frame, state);
     for (int patch = 0; patch < sim->layout->nlocal && err == TRL_OK; ++patch) {
         const trl_array a = trli_frame_array(sim->frame, state, patch, 0);
-        const trl_patch *place = &sim->layout->patch[sim->layout->local[patch]];
+        const trl_patch *place = &sim->layout->patch[patch];
         const size_t n = (size_t)sim->layout->grid.cells[0];
         for (trl_lidx k = a.owned.lo[2]; k < a.owned.hi[2]; ++k)
             for (trl_lidx j = a.owned.lo[1]; j < a.owned.hi[1]; ++j)

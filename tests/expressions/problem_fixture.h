@@ -151,7 +151,7 @@ static inline const double *values_of(const char *name, trl_gidx n[3])
     memset(all, 0, points * sizeof *all);
     for (int p = 0; p < layout->nlocal; ++p) {
         trl_array a = trl_simulation_array(sim, f, p);
-        copy_patch(&layout->patch[layout->local[p]], &a, n, all);
+        copy_patch(&layout->patch[p], &a, n, all);
     }
     /* Each point has one owner, all others hold zero bits. */
     MPI_Allreduce(MPI_IN_PLACE, all, (int)points, MPI_INT64_T, MPI_BOR, trl_context_comm(test_ctx));

@@ -72,8 +72,8 @@ static uint64_t hash_in(const run *r)
     for (int v = 0; v < sim->nequations; ++v)
         for (int p = 0; p < sim->layout->nlocal; ++p) {
             const trl_array array = trli_frame_array(r->frame, sim->equation[v].state, p, 0);
-            hash += (uint64_t)(v + 1) * trl_array_hash(sim->layout, &sim->layout->patch[sim->layout->local[p]],
-                                                       sim->model->variable[v].location, &array);
+            hash += (uint64_t)(v + 1) *
+                    trl_array_hash(sim->layout, &sim->layout->patch[p], sim->model->variable[v].location, &array);
         }
     return hash;
 }

@@ -163,8 +163,7 @@ static void check_step(trli_program *program, const trli_step *s)
     for (int o = 0; o < s->nout; ++o) poison(s->field[o], &t.box);
     for (int k = 0; k < t.plan->nslabs && t.run->gpu_folds; ++k) {
         const trl_box box = trli_slab_box(program, &t.plan->slab[k], 0);
-        if (trli_slab_is_at(layout, &layout->patch[layout->local[0]], &t.plan->slab[k]))
-            poison(t.plan->slab[k].field, &box);
+        if (trli_slab_is_at(layout, &layout->patch[0], &t.plan->slab[k])) poison(t.plan->slab[k].field, &box);
     }
     launch(&args, &t);
     for (int o = 0; o < s->nout; ++o) visit(s, o, &t.box, expected + (size_t)o * points, true);

@@ -73,7 +73,7 @@ static void reduce_by_hand(const trli_program *program, const trli_reduction_gro
                            trli_partial *partial)
 {
     const trl_layout *layout = program->model->layout;
-    const trl_patch *patch = &layout->patch[layout->local[0]];
+    const trl_patch *patch = &layout->patch[0];
     const int64_t n = trl_box_points(box);
     const trl_lidx row = box->hi[0], plane = row * box->hi[1];
     trl_array input[8], output[8];
@@ -107,7 +107,7 @@ static void reduce_as_gpu(const trli_program *program, const trli_reduction_grou
                           trli_native_fn native, trli_partial *partial)
 {
     const trl_layout *layout = program->model->layout;
-    const trli_kernel_run on = {.grid = &layout->grid, .patch = &layout->patch[layout->local[0]]};
+    const trli_kernel_run on = {.grid = &layout->grid, .patch = &layout->patch[0]};
     const trl_location location = program->run->reductions.reduction[group->first].step->reduce.location;
     trl_kernel_launch launch = {.grid = trli_kernel_grid_of(&on), .share = (trl_kernel_partial *)partial};
     trl_kernel_array input[8];
@@ -146,7 +146,7 @@ static void check_group(const trli_program *program, const trli_reduction_group 
 {
     const trl_layout *layout = program->model->layout;
     const trl_location location = program->run->reductions.reduction[group->first].step->reduce.location;
-    const trl_box box = trl_patch_owned(layout, &layout->patch[layout->local[0]], location);
+    const trl_box box = trl_patch_owned(layout, &layout->patch[0], location);
     trli_partial expected[8], found[8];
     reduce_by_hand(program, group, &box, expected);
     reduce_as_gpu(program, group, &box, native, found);

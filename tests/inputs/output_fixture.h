@@ -62,7 +62,7 @@ static inline trl_layout *fixture_layout(trl_context *ctx, const trl_grid *grid)
 static inline bool fixture_visit(const trl_layout *layout, const fixture_field *f, int salt, bool set)
 {
     for (int p = 0; p < f->npatches; ++p) {
-        const trl_patch *patch = &layout->patch[layout->local[p]];
+        const trl_patch *patch = &layout->patch[p];
         const trl_array *a = &f->patch[p];
         for (trl_lidx k = a->owned.lo[2]; k < a->owned.hi[2]; ++k)
             for (trl_lidx j = a->owned.lo[1]; j < a->owned.hi[1]; ++j)
@@ -84,7 +84,7 @@ static inline fixture_field fixture_create(const trl_layout *layout, const char 
         .patch = calloc((size_t)n, sizeof *f.patch), .memory = calloc((size_t)n, sizeof *f.memory), .npatches = n};
     for (int p = 0; p < n; ++p) {
         trl_array *a = &f.patch[p];
-        a->owned = a->held = trl_patch_owned(layout, &layout->patch[layout->local[p]], location);
+        a->owned = a->held = trl_patch_owned(layout, &layout->patch[p], location);
         ptrdiff_t stride = 1;
         for (int axis = 0; axis < layout->grid.dim; ++axis) {
             a->held.lo[axis] -= GHOSTS;

@@ -79,7 +79,7 @@ START_TEST(keeps_the_bits_of_special_values)
         0x7ff8000000000123u, 0xfff4deadbeef0001u, 0x8000000000000000u, 1u, 0x7ff0000000000000u, 42u, 7u, 8u};
     const trl_grid grid = fixture_grid(1, 8, 1, 1, true);
     trl_layout *layout = fixture_layout(test_ctx, &grid);
-    const trl_patch *patch = &layout->patch[layout->local[0]];
+    const trl_patch *patch = &layout->patch[0];
     fixture_field f = fixture_create(layout, "T", TRL_CELL, 0), g = fixture_create(layout, "T", TRL_CELL, -1);
     trli_checkpoint_state state;
     bool same = true;

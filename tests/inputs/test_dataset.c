@@ -61,7 +61,7 @@ START_TEST(reads_numbers_of_other_types)
     const trl_grid grid = fixture_grid(2, 8, 5, 1, false);
     trl_layout *layout = fixture_layout(test_ctx, &grid);
     fixture_field f = fixture_create(layout, "T", TRL_CELL, -1);
-    const trl_patch *patch = &layout->patch[layout->local[0]];
+    const trl_patch *patch = &layout->patch[0];
     const trl_array *a = &f.patch[0];
     bool same = true;
     ON_FIRST_RANK(write_foreign("foreign.h5"));

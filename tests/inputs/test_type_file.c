@@ -104,7 +104,7 @@ START_TEST(gives_the_values_of_the_file)
 {
     int wrong = 0;
     ck_ok(setup(PATH, "/u", "xface"));
-    for (int p = 0; p < layout->nlocal; ++p) wrong += count_wrong(&layout->patch[layout->local[p]]);
+    for (int p = 0; p < layout->nlocal; ++p) wrong += count_wrong(&layout->patch[p]);
     MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     ck_assert_int_eq(wrong, 0);
 }

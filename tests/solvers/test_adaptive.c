@@ -168,7 +168,7 @@ static void put_back(const kept *k)
     const trl_layout *layout = trl_simulation_layout(sim);
     for (int i = 0; i < 2; ++i)
         for (int p = 0; p < layout->nlocal; ++p) {
-            const trl_patch *patch = &layout->patch[layout->local[p]];
+            const trl_patch *patch = &layout->patch[p];
             trl_array a = trl_simulation_array(sim, field_index(names[i]), p);
             for (trl_lidx y = a.owned.lo[1]; y < a.owned.hi[1]; ++y)
                 for (trl_lidx x = a.owned.lo[0]; x < a.owned.hi[0]; ++x)

@@ -58,7 +58,7 @@ static inline trl_field *new_field(const char *name, trl_location location, trl_
 
 static inline const trl_patch *local_patch(int p)
 {
-    return &layout->patch[layout->local[p]];
+    return &layout->patch[p];
 }
 
 static inline trl_array array_of(trl_field *field, int p)

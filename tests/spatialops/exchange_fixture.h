@@ -77,7 +77,7 @@ static inline void make_array(problem *p, int field, int local)
     trl_offsets hull = trl_footprint_hull(&p->field[field].footprint);
     ptrdiff_t stride = 1, origin = 0;
     array->type = p->field[field].type;
-    array->owned = trl_patch_owned(p->layout, &p->layout->patch[p->layout->local[local]], p->field[field].location);
+    array->owned = trl_patch_owned(p->layout, &p->layout->patch[local], p->field[field].location);
     array->held = array->owned;
     for (int a = 0; a < p->layout->grid.dim; ++a) {
         array->held.lo[a] -= (hull.lo[a] < 0 ? -hull.lo[a] : 0) + SPARE;
@@ -156,7 +156,7 @@ static inline int wants(const trl_footprint *f, const trl_box *owned, const trl_
 static inline int64_t visit(const problem *p, int field, int local, bool fill)
 {
     const trl_array *array = &p->arrays[field][local];
-    const trl_patch *patch = &p->layout->patch[p->layout->local[local]];
+    const trl_patch *patch = &p->layout->patch[local];
     const trl_exchange_field *wanted = &p->field[field];
     const trl_box *held = &array->held;
     int64_t wrong = 0;

@@ -76,7 +76,7 @@ static inline double number_at(const trl_layout *layout, trl_location location, 
 static inline double expected_at(const trl_field *field, int p, uint64_t seed, trl_lidx i, trl_lidx j, trl_lidx k)
 {
     const trl_layout *layout = trl_field_layout(field);
-    const trl_patch *patch = &layout->patch[layout->local[p]];
+    const trl_patch *patch = &layout->patch[p];
     return number_at(layout, trl_field_location(field), seed,
                      (trl_gidx[3]){patch->first[0] + i, patch->first[1] + j, patch->first[2] + k});
 }

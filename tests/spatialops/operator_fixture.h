@@ -45,7 +45,7 @@ static inline void close_domain(domain *d)
 
 static inline const trl_patch *local_patch(const trl_layout *layout, int p)
 {
-    return &layout->patch[layout->local[p]];
+    return &layout->patch[p];
 }
 
 /* ---- fields ---- */

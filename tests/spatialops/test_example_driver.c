@@ -57,7 +57,7 @@ static trl_err set(trl_field *field, double (*value)(void *, const double[3], do
     trl_location location = trl_field_location(field);
     trl_err err = TRL_OK;
     for (int p = 0; p < layout->nlocal; ++p) {
-        const trl_patch *patch = &layout->patch[layout->local[p]];
+        const trl_patch *patch = &layout->patch[p];
         trl_array a;
         TRL_TRY(trl_field_array(field, p, &a));
         for (trl_lidx j = a.owned.lo[1]; j < a.owned.hi[1]; ++j)

@@ -88,7 +88,7 @@ START_TEST(values_of_four_bytes_are_exchanged_too)
     setup(&p, &grid, (int[3]){4, 1, 1});
     for (int f = 0; f < 2; ++f) {
         for (int l = 0; l < p.layout->nlocal; ++l) {
-            int32_t *at = p.arrays[f][l].at, first = (int32_t)p.layout->patch[p.layout->local[l]].first[0];
+            int32_t *at = p.arrays[f][l].at, first = (int32_t)p.layout->patch[l].first[0];
             for (int i = 0; i < 3; ++i) at[i] = 100 * f + first + i;
         }
     }
@@ -96,7 +96,7 @@ START_TEST(values_of_four_bytes_are_exchanged_too)
     for (int f = 0; f < 2; ++f) {
         int width = f == 0 ? 3 : 1;
         for (int l = 0; l < p.layout->nlocal; ++l) {
-            int32_t *at = p.arrays[f][l].at, first = (int32_t)p.layout->patch[p.layout->local[l]].first[0];
+            int32_t *at = p.arrays[f][l].at, first = (int32_t)p.layout->patch[l].first[0];
             for (int i = -width; i < 3 + width; ++i) good = good && at[i] == 100 * f + (first + i + 12) % 12;
         }
     }

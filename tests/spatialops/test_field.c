@@ -25,7 +25,7 @@ START_TEST(a_field_holds_its_ghosts_on_every_patch_and_axis_of_the_grid)
             ck_assert_ptr_eq(trl_field_layout(field), layout);
             for (int p = 0; p < layout->nlocal; ++p) {
                 trl_array a = array_of(field, p), again = array_of(field, p);
-                const trl_box owned = trl_patch_owned(layout, &layout->patch[layout->local[p]], (trl_location)location);
+                const trl_box owned = trl_patch_owned(layout, &layout->patch[p], (trl_location)location);
                 const trl_box valid = trl_field_valid(field, p);
                 ck_assert(a.at == again.at && same_box(&a.owned, &owned));
                 ck_assert_int_eq(trl_box_points(&valid), 0);
@@ -98,7 +98,7 @@ START_TEST(reading_what_is_not_valid_is_refused_by_name_side_and_cure)
     trl_layout *layout = make_layout(2, (trl_gidx[3]){8, 8, 1}, 2, (int[3]){4, 1, 1});
     trl_field *field = make_field(manager, layout, "flux", TRL_CELL, 2);
     const int p = 0, id = layout->local[0];
-    const trl_box owned = trl_patch_owned(layout, &layout->patch[id], TRL_CELL);
+    const trl_box owned = trl_patch_owned(layout, &layout->patch[p], TRL_CELL);
     trl_box box = owned;
     char patch[64];
     snprintf(patch, sizeof patch, "field 'flux' on patch %d: ", id);
@@ -145,7 +145,7 @@ static bool exchange_is_right(trl_field *field, uint64_t seed)
     const trl_layout *layout = trl_field_layout(field);
     bool right = true;
     for (int p = 0; p < layout->nlocal; ++p) {
-        const trl_patch *patch = &layout->patch[layout->local[p]];
+        const trl_patch *patch = &layout->patch[p];
         const trl_array a = array_of(field, p);
         const trl_box valid = trl_field_valid(field, p);
         trl_box all = a.held;

@@ -23,14 +23,17 @@ static void check_tiling(const trl_layout *layout)
     const trl_grid *grid = &layout->grid;
     int64_t cells = 0, last_rank = 0, local = 0;
     for (int id = 0; id < layout->npatches; ++id) {
-        const trl_patch *patch = &layout->patch[id];
+        const trl_patch found = trl_layout_patch(layout, id), *patch = &found;
         int64_t points = 1;
         ck_assert_int_eq(patch->id, id);
         ck_assert_int_eq(id,
                          patch->index[0] + layout->counts[0] * (patch->index[1] + layout->counts[1] * patch->index[2]));
         ck_assert(patch->rank == last_rank || patch->rank == last_rank + 1);
         last_rank = patch->rank;
-        if (patch->rank == trl_context_rank(test_ctx)) ck_assert_int_eq(layout->local[local++], id);
+        if (patch->rank == trl_context_rank(test_ctx)) {
+            ck_assert_int_eq(layout->local[local], id);
+            ck_assert_mem_eq(&layout->patch[local++], patch, sizeof *patch);
+        }
         for (int corner = 0; corner < 8; ++corner) {
             trl_gidx cell[3];
             for (int a = 0; a < 3; ++a) cell[a] = patch->first[a] + (corner >> a & 1 ? patch->cells[a] - 1 : 0);
@@ -131,7 +134,8 @@ START_TEST(owned_points_of_all_patches_are_the_points_of_the_grid)
     for (int bits = 0; bits < 8; ++bits) {
         int64_t owned = 0, points = 1;
         for (int id = 0; id < layout->npatches; ++id) {
-            trl_box box = trl_patch_owned(layout, &layout->patch[id], (trl_location)bits);
+            const trl_patch patch = trl_layout_patch(layout, id);
+            trl_box box = trl_patch_owned(layout, &patch, (trl_location)bits);
             owned += trl_box_points(&box);
         }
         for (int a = 0; a < 3; ++a) points *= trl_grid_points(&grid, (trl_location)bits, a);
@@ -148,7 +152,7 @@ START_TEST(only_patches_at_a_side_that_is_not_periodic_are_at_a_side)
     grid.periodic[1] = true;
     ck_ok(trl_layout_create(test_ctx, &grid, (int[3]){3, 2, 1}, NULL, &layout));
     for (int id = 0; id < layout->npatches; ++id) {
-        const trl_patch *patch = &layout->patch[id];
+        const trl_patch found = trl_layout_patch(layout, id), *patch = &found;
         ck_assert_int_eq(trl_patch_at_side(layout, patch, 0, 0), patch->index[0] == 0);
         ck_assert_int_eq(trl_patch_at_side(layout, patch, 0, 1), patch->index[0] == 2);
         for (int side = 0; side < 2; ++side) {
@@ -234,8 +238,28 @@ START_TEST(rejects_a_grid_that_is_none)
 }
 END_TEST
 
+static size_t memory_in_use(void)
+{
+    trl_memory_stats stats;
+    trl_memory_get_stats(test_ctx, &stats);
+    return stats.bytes;
+}
+
+START_TEST(a_rank_holds_its_own_patches_alone)
+{
+    const trl_grid grid = make_grid(3, 47, 47, 47);
+    const size_t before = memory_in_use(), each = sizeof(trl_patch) + sizeof(int), blocks = 3 * 128;
+    trl_layout *layout;
+    ck_ok(trl_layout_create(test_ctx, &grid, (int[3]){47, 47, 47}, NULL, &layout));
+    ck_assert_uint_le(memory_in_use() - before, sizeof *layout + (size_t)layout->nlocal * each + blocks);
+    ck_assert_int_le(layout->nlocal, layout->npatches / ranks() + 1);
+    trl_layout_destroy(&layout);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
+    tcase_add_test(tc, a_rank_holds_its_own_patches_alone);
     tcase_add_test(tc, patches_tile_the_grid_whatever_the_counts);
     tcase_add_test(tc, without_counts_each_rank_gets_one_patch);
     tcase_add_test(tc, without_counts_the_cut_surface_is_the_smallest);
