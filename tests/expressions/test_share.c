@@ -161,8 +161,56 @@ START_TEST(a_rank_may_end_before_others_have_sent)
 }
 END_TEST
 
+/* Tell other ranks, and wait for one of them, without MPI. */
+static void put_mark(const char *name)
+{
+    char path[300];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    close(open(path, O_WRONLY | O_CREAT, 0600));
+}
+
+static bool await_mark(const char *name)
+{
+    char path[300];
+    bool found = false;
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    for (int i = 0; i < 2000 && !found; ++i) {
+        found = access(path, F_OK) == 0;
+        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+    }
+    return found;
+}
+
+/* The sender of a long message may compute, and wait for the receiver's ghosts, before it sends all of it. */
+START_TEST(nobody_waits_for_the_rest_of_a_long_message)
+{
+    static const char text[] = "const char large[1000000] = {7};\n"
+                               "void trl_kernel(trl_kernel_call *call) { call->output[0].at[0] = large[0] - 7; }\n";
+    const int rank = trl_context_rank(test_ctx);
+    trli_compiler *compiler;
+    trli_native_fn fn = NULL;
+    bool met;
+    set_up(true, "exec cc -O0 \"$@\"");
+    ck_ok(trli_compiler_create(test_ctx, false, &compiler));
+    ck_ok(trli_compiler_add(compiler, text, &fn));
+    ck_ok(trli_compiler_share(compiler));
+    if (rank == 0) {
+        (void)trli_compiler_poll(compiler, true);
+        put_mark("sent");
+        met = await_mark("went on");
+    } else {
+        met = await_mark("sent");
+        for (int i = 0; i < 20; ++i) (void)trli_compiler_poll(compiler, false);
+        if (rank == 1) put_mark("went on");
+    }
+    ck_assert(on_all(met && trli_compiler_poll(compiler, true) == 0 && all_right(1, &fn)));
+    trli_compiler_destroy(&compiler);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
+    tcase_add_test(tc, nobody_waits_for_the_rest_of_a_long_message);
     tcase_add_loop_test(tc, each_kernel_is_compiled_once, 0, 2);
     tcase_add_test(tc, a_failure_is_the_same_on_all_ranks);
     tcase_add_test(tc, ranks_with_different_kernels_compile_their_own);

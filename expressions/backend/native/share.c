@@ -19,8 +19,9 @@ struct trli_share {
     trli_node_ranks node;
     int place, n;
     bool *settled;           /* [n] given, or taken */
-    unsigned char **content; /* [n] of what is being sent */
-    MPI_Request *request;    /* [n][size]; those of items of others are not used */
+    unsigned char **content; /* [n] of what is being sent or received */
+    size_t *bytes;           /* [n] of it, received */
+    MPI_Request *request;    /* [n][size] to each rank; of items of others the first */
 };
 
 static int maker_of(const trli_share *s, int item)
@@ -33,6 +34,11 @@ bool trli_share_is_mine(const trli_share *s, int item)
     return maker_of(s, item) == s->place;
 }
 
+static MPI_Request *request_of(const trli_share *s, int item)
+{
+    return s->request + (size_t)item * (size_t)s->node.size;
+}
+
 static void free_share(trli_share *s)
 {
     for (int i = 0; s->content && i < s->n; ++i) trli_free(s->content[i]);
@@ -40,6 +46,7 @@ static void free_share(trli_share *s)
     trli_free(s->node.rank);
     trli_free(s->settled);
     trli_free(s->content);
+    trli_free(s->bytes);
     trli_free(s->request);
     trli_free(s);
 }
@@ -49,8 +56,9 @@ static trl_err make_room(trli_share *s)
     const size_t size = (size_t)s->node.size, n = (size_t)s->n;
     s->settled = trli_new(s->ctx, n, sizeof *s->settled);
     s->content = trli_new(s->ctx, n, sizeof *s->content);
+    s->bytes = trli_new(s->ctx, n, sizeof *s->bytes);
     s->request = trli_new(s->ctx, n * size, sizeof *s->request);
-    if (!s->settled || !s->content || !s->request)
+    if (!s->settled || !s->content || !s->bytes || !s->request)
         return trli_no_memory(s->ctx, NULL, "for %d kernels of a node", s->n);
     for (size_t i = 0; i < n * size; ++i) s->request[i] = MPI_REQUEST_NULL;
     while (s->node.rank[s->place] != s->ctx->rank) ++s->place;
@@ -103,10 +111,8 @@ static bool end_sends(trli_share *s)
     for (int i = 0; i < s->n; ++i) {
         int done = 0;
         if (!trli_share_is_mine(s, i) || !s->settled[i]) continue;
-        if (trli_mpi_check(
-                s->ctx,
-                MPI_Testall(s->node.size, s->request + (size_t)i * (size_t)s->node.size, &done, MPI_STATUSES_IGNORE),
-                "MPI_Testall") != TRL_OK)
+        if (trli_mpi_check(s->ctx, MPI_Testall(s->node.size, request_of(s, i), &done, MPI_STATUSES_IGNORE),
+                           "MPI_Testall") != TRL_OK)
             return false;
         all_done = all_done && done;
         if (!done || !s->content[i]) continue;
@@ -130,11 +136,10 @@ void trli_share_give(trli_share *s, int item, trli_gift_kind kind, const void *c
     }
     s->settled[item] = true;
     for (int r = 0; r < s->node.size; ++r)
-        if (r != s->place &&
-            trli_mpi_check(s->ctx,
-                           MPI_Isend(message, s->content[item] ? (int)bytes + 1 : 1, MPI_BYTE, r, FIRST_ITEM + item,
-                                     s->node.comm, &s->request[(size_t)item * (size_t)s->node.size + (size_t)r]),
-                           "MPI_Isend") != TRL_OK)
+        if (r != s->place && trli_mpi_check(s->ctx,
+                                            MPI_Isend(message, s->content[item] ? (int)bytes + 1 : 1, MPI_BYTE, r,
+                                                      FIRST_ITEM + item, s->node.comm, request_of(s, item) + r),
+                                            "MPI_Isend") != TRL_OK)
             return;
 }
 
@@ -151,28 +156,42 @@ done:
     return err == TRL_OK && come;
 }
 
-static trl_err receive(const trli_share *s, int item, void *content, int bytes)
+/* Begin to receive an item. Nothing waits for the rest of a long message: its sender may wait for this rank, and then
+ * sends no more. */
+static bool begin_receive(trli_share *s, int item, int bytes)
 {
-    int status =
-        MPI_Recv(content, bytes, MPI_BYTE, maker_of(s, item), FIRST_ITEM + item, s->node.comm, MPI_STATUS_IGNORE);
-    return trli_mpi_check(s->ctx, status, "MPI_Recv");
+    unsigned char *content = trli_new(s->ctx, (size_t)bytes, 1);
+    if (!content) return false;
+    s->content[item] = content;
+    s->bytes[item] = (size_t)bytes;
+    return trli_mpi_check(s->ctx,
+                          MPI_Irecv(content, bytes, MPI_BYTE, maker_of(s, item), FIRST_ITEM + item, s->node.comm,
+                                    request_of(s, item)),
+                          "MPI_Irecv") == TRL_OK;
+}
+
+static bool end_receive(trli_share *s, int item)
+{
+    int done = 0;
+    return trli_mpi_check(s->ctx, MPI_Test(request_of(s, item), &done, MPI_STATUS_IGNORE), "MPI_Test") == TRL_OK &&
+           done;
 }
 
 bool trli_share_take(trli_share *s, int item, trli_gift *gift)
 {
-    int bytes = 0;
+    int bytes;
     *gift = (trli_gift){.kind = TRLI_GIFT_FAILED};
     if (trl_context_lost(s->ctx)) return true;
-    if (!has_come(s, item, &bytes)) return trl_context_lost(s->ctx);
-    unsigned char *content = trli_new(s->ctx, (size_t)bytes, 1);
-    if (!content) return true; /* the message is received when the context ends */
-    if (receive(s, item, content, bytes) != TRL_OK) {
-        trli_free(content);
-        return true;
+    if (!s->content[item]) {
+        if (!has_come(s, item, &bytes)) return trl_context_lost(s->ctx);
+        if (!begin_receive(s, item, bytes)) return true; /* without memory, when the context ends */
     }
+    if (!end_receive(s, item)) return trl_context_lost(s->ctx);
+    unsigned char *content = s->content[item];
+    s->content[item] = NULL;
     s->settled[item] = true;
     gift->kind = (trli_gift_kind)content[0];
-    gift->bytes = (size_t)bytes - 1;
+    gift->bytes = s->bytes[item] - 1;
     gift->content = content;
     memmove(content, content + 1, gift->bytes);
     return true;
@@ -209,13 +228,10 @@ done:
 /* Receive what nobody waits for any more. */
 static bool drop(trli_share *s, int item)
 {
-    int bytes = 0;
-    if (!has_come(s, item, &bytes)) return false;
-    void *content = trli_new(s->ctx, (size_t)bytes, 1);
-    if (!content) return false;
-    s->settled[item] = receive(s, item, content, bytes) == TRL_OK;
-    trli_free(content);
-    return s->settled[item];
+    trli_gift gift;
+    const bool done = trli_share_take(s, item, &gift) && s->settled[item];
+    trli_free(gift.content);
+    return done;
 }
 
 static bool end(trli_leftover *leftover)

@@ -28,8 +28,8 @@ TRL_NODISCARD trl_err trli_share_create(trl_context *ctx, int n, const uint64_t 
 bool trli_share_is_mine(const trli_share *share, int item);
 /* Send an item that this rank made, once, to the other ranks of the node. Does not wait. */
 void trli_share_give(trli_share *share, int item, trli_gift_kind kind, const void *content, size_t bytes);
-/* Receive an item that another rank makes; false if it has not come yet. Does not wait. Without memory for it, or once
- * messages cannot be relied on, the item has failed. */
+/* Receive an item that another rank makes; false if it has not come yet. Does not wait. Without
+ * memory for it, or once messages cannot be relied on, the item has failed. */
 bool trli_share_take(trli_share *share, int item, trli_gift *gift);
 /* Learn which items were given before all ranks came here: *given[n]. Each rank names its own. Thereafter, taking
  * one of them is a matter of time. Collective: yes, of the node. */
