@@ -4,8 +4,10 @@
 # ctest: timeout=300
 """Equations that are solved have the same bits, and take as many iterations, in all ways of running them."""
 import os
+import pathlib
 import random
 import re
+import subprocess
 
 import random_flows
 import test_direct
@@ -27,7 +29,7 @@ def same_bits(number, what, text):
     for ranks, settings in ways:
         report = t.run(text, settings, ranks)
         seen.add((tuple(f["hash"] for f in report["fields"].values()),
-                  tuple(s["iterations"] for s in report["solvers"])))
+                  tuple(s["iterations"] for s in report.get("solvers", [])), report["steps_run"]))
     t.check(f"{what}: one result", len(seen) == 1, seen)
 
 
@@ -66,12 +68,42 @@ equations:
 solvers: {s: {preconditioner: jacobi}}
 time: {method: euler, dt: 0.01, steps: 4}
 """
+# Steps and orders of SUNDIALS, with cycles of multigrid, a mask, nodes and a side that moves; and kinetics.
+MULTISTEP = """trellis: 1
+grid: {cells: [18, 13], periodic: [true, false]}
+solvers: {s: {preconditioner: multigrid}}
+equations:
+  w: {initial: "sin(2*pi*x)*sin(pi*y)", boundary: {y-: {dirichlet: 0}, y+: {dirichlet: 0}}, solver: s,
+      mask: "(x-0.5)^2 + (y-0.5)^2 > 0.03", ddt: "0.5*laplacian(w) + w*(1 - w)"}
+  c: {location: node, initial: "x*y", boundary: {y-: {neumann: 0}, y+: {dirichlet: "cos(t)"}}, solver: s,
+      ddt: "0.2*laplacian(c) + at(w, node)"}
+time: {method: {name: bdf, tolerance: {relative: 1e-4, absolute: 1e-5}, dt: {initial: 1e-3}}, steps: 12}
+output: {every: {time: 0.002}}
+"""
+KINETICS = """trellis: 1
+grid: {cells: [7, 6]}
+equations:
+  a: {initial: "1 + x", ddt: "-0.04*a + 0.1*b*c + 0.01*laplacian(a)", boundary: &closed
+      {x-: {neumann: 0}, x+: {neumann: 0}, y-: {neumann: 0}, y+: {neumann: 0}}}
+  b: {initial: 0, ddt: "4e3*a - 1e4*b*c - 300*b^2"}
+  c: {initial: "y", ddt: "3e-3*b^2 + 0.01*laplacian(c)", boundary: *closed}
+time: {method: {name: METHOD, tolerance: {relative: 1e-4, absolute: 1e-8}, dt: {initial: 1e-5}}, steps: 12}
+"""
 BY_ERROR = "{name: ark3, tolerance: {relative: 1e-4, absolute: 1e-5}, dt: {initial: 1e-3}}"
 
 
 def whole_rates(text):
     """The same for explicit methods."""
     return re.sub(r'{explicit: "(.*)", implicit: "(.*)"}', r'"\1 + \2"', text)
+
+
+def multistep():
+    """Decks by name of multistep methods, if there are any."""
+    pathlib.Path("deck.yaml").write_text(KINETICS.replace("METHOD", "bdf"), encoding="utf-8")
+    said = subprocess.run([t.TRELLIS, "check", "deck.yaml"], capture_output=True, text=True, check=False).stderr
+    return {} if "this build has no SUNDIALS" in said else {
+        "multistep": MULTISTEP, "kinetics": KINETICS.replace("METHOD", "bdf"),
+        "adams": KINETICS.replace("METHOD", "adams")}
 
 
 def restarts():
@@ -83,6 +115,11 @@ def restarts():
         how = ("run.threads=1", "run.compile=never")
         whole = t.run(text, how)["fields"]
         t.run(text, (*how, "output.checkpoint.every.steps=2"), more=("--steps", "2"))
+        t.check("a restart", t.run(text, how, more=("--restart", "latest"))["fields"] == whole, whole)
+    for text in multistep().values():  # which begin anew at each checkpoint
+        how = ("run.threads=1", "run.compile=never", "output.checkpoint.every.steps=5")
+        whole = t.run(text, how)["fields"]
+        t.run(text, how, more=("--steps", "5"))
         t.check("a restart", t.run(text, how, more=("--restart", "latest"))["fields"] == whole, whole)
 
 
@@ -98,6 +135,7 @@ def main():
                                     "{preconditioner: multigrid}"),
              "gmres": t.manufactured(("dirichlet", "robin"), (11, 9), "yface", "{method: gmres}"),
              "directly": test_direct.random_deck(random.Random(0), 5)}
+    texts |= multistep()
     texts |= {f"flow {seed}": random_flows.write(random.Random(seed)) for seed in range(FLOWS)}
     for number, (name, text) in enumerate(texts.items()):
         same_bits(number, name, text)
