@@ -2,40 +2,52 @@
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Implicit and IMEX methods: their orders, stiff kinetics against reference values, terms of space. */
 // ctest: timeout=200
+#include "../doc_table.h"
 #include "run_fixture.h"
 
 #define TIGHT "solvers: {tight: {tolerance: 1e-13, newton: {tolerance: 1e-13}}}\n"
 
 /* u = 1.5 + sin(t), with a nonlinear term that is implicit and couples two unknowns, and a source. */
+#define WHOLE_U "\"cos(t) + (1.5 + sin(t))^3*v - u^3*cos(t)\""
+#define WHOLE_V "\"-sin(t) + u - 1.5 - sin(t) - 3*(v - cos(t))\""
+#define DIVIDED_U "{explicit: \"cos(t) + (1.5 + sin(t))^3*v\", implicit: \"-u^3*cos(t)\"}"
+#define DIVIDED_V "{explicit: \"-sin(t) + u - 1.5 - sin(t)\", implicit: \"-3*(v - cos(t))\"}"
 static const struct {
     const char *name;
     int order;
-    bool divided;
-} methods[] = {{"beuler", 1, false},  {"beuler", 1, true},   {"cn", 2, false},  {"esdirk2", 2, false},
-               {"esdirk3", 3, false}, {"esdirk4", 4, false}, {"ark3", 3, true}, {"ark4", 4, true}};
+    bool implicit, divided;
+} methods[] = {{"euler", 1, false, false},  {"ssprk2", 2, false, false}, {"ssprk3", 3, false, false},
+               {"rk4", 4, false, false},    {"bs3", 3, false, false},    {"dp5", 5, false, false},
+               {"beuler", 1, true, false},  {"beuler", 1, true, true},   {"cn", 2, true, false},
+               {"esdirk2", 2, true, false}, {"esdirk3", 3, true, false}, {"esdirk4", 4, true, false},
+               {"ark3", 3, true, true},     {"ark4", 4, true, true}};
 
 START_TEST(methods_have_their_orders)
 {
+    const char *page = read_page("verification.md");
+    bool found = true;
     for (size_t m = 0; m < sizeof methods / sizeof *methods; ++m) {
+        const bool divided = methods[m].divided;
+        const char *solver = methods[m].implicit ? "solver: tight, " : "";
         double error[3];
         const int refined = test_cases(3, 3);
         for (int i = 0; i < refined; ++i) {
-            open_text("grid: {cells: [2], periodic: [true]}\n" TIGHT "equations:\n"
-                      "  u: {solver: tight, initial: 1.5, ddt: %s}\n"
-                      "  v: {solver: tight, initial: 1, ddt: %s}\ntime: {method: %s, dt: %.17g, end: 1}\n",
-                      methods[m].divided ? "{explicit: \"cos(t) + (1.5 + sin(t))^3*v\", implicit: \"-u^3*cos(t)\"}"
-                                         : "\"cos(t) + (1.5 + sin(t))^3*v - u^3*cos(t)\"",
-                      methods[m].divided ? "{explicit: \"-sin(t) + u - 1.5 - sin(t)\", implicit: \"-3*(v - cos(t))\"}"
-                                         : "\"-sin(t) + u - 1.5 - sin(t) - 3*(v - cos(t))\"",
-                      methods[m].name, 0.1 / (1 << i));
+            open_text("grid: {cells: [2], periodic: [true]}\n%sequations:\n  u: {%sinitial: 1.5, ddt: %s}\n"
+                      "  v: {%sinitial: 1, ddt: %s}\ntime: {method: %s, dt: %.17g, end: 1}\n",
+                      methods[m].implicit ? TIGHT : "", solver, divided ? DIVIDED_U : WHOLE_U, solver,
+                      divided ? DIVIDED_V : WHOLE_V, methods[m].name, (methods[m].implicit ? 0.1 : 0.05) / (1 << i));
             run_to_end();
             error[i] = fabs(value_of("u") - 1.5 - sin(1)) + fabs(value_of("v") - cos(1));
         }
         if (refined < 3) continue;
-        ck_assert_msg(fabs(log2(error[1] / error[2]) - methods[m].order) < 0.3, "%s: %g %g %g", methods[m].name,
-                      error[0], error[1], error[2]);
+        const double order = log2(error[1] / error[2]);
+        ck_assert_msg(fabs(order - methods[m].order) < 0.3, "%s: %g %g %g", methods[m].name, error[0], error[1],
+                      error[2]);
+        found &= print_line(page, "| %s%s | %.2e | %.2e | %.2e | %.1f |\n", methods[m].name, divided ? ", divided" : "",
+                            error[0], error[1], error[2], order);
     }
     close_problem();
+    ck_assert_msg(found, "docs/verification.md lacks lines that are printed above");
 }
 END_TEST
 

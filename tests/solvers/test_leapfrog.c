@@ -77,6 +77,67 @@ START_TEST(energy_neither_grows_nor_decays)
 }
 END_TEST
 
+#define RICKER \
+    "parameters: {f0: 6}\nexpressions:\n  phase: \"(pi*f0*(t - 0.2))^2\"\n  ricker: \"(1 - 2*phase)*exp(-phase)\"\n"
+#define HELD "{x-: {dirichlet: 0}, x+: {dirichlet: 0}, y-: {dirichlet: 0}, y+: {dirichlet: 0}}"
+static const char *const waves[] = {
+    RICKER "equations:\n  p: {initial: 0, ddt2: \"laplacian(p) + point_source(ricker, [0.5, 0.6])\", boundary: " HELD
+           "}\n",
+    RICKER
+    "  sxx: \"2.4*ddx(u) + ddy(v)\"\n  syy: \"ddx(u) + 2.4*ddy(v)\"\n  sxy: \"0.7*(ddy(u) + ddx(v))\"\nequations:\n"
+    "  u: {location: xface, initial: 0, ddt2: \"ddx(sxx) + ddy(sxy)\", boundary: " HELD "}\n"
+    "  v: {location: yface, initial: 0, ddt2: \"ddx(sxy) + ddy(syy) + point_source(ricker, [0.5, 0.6])\", "
+    "boundary: " HELD "}\n"};
+
+static void measure(const char *wave, const char *method, double *bytes, double *flops)
+{
+    trl_simulation_stats stats;
+    open_text("grid: {cells: [40, 36]}\n%stime: {method: %s, dt: 1e-3, steps: 1}\n", wave, method);
+    trl_simulation_get_stats(sim, &stats);
+    *bytes = (double)stats.planned_bytes;
+    *flops = 0;
+    for (int k = 0; k < trl_simulation_kernels(sim); ++k) {
+        trl_kernel_stats kernel;
+        trl_simulation_get_kernel(sim, k, &kernel);
+        *flops += kernel.flops_per_point;
+    }
+}
+
+START_TEST(a_wave_takes_half_of_the_memory_and_a_quarter_of_the_work_of_rk4)
+{
+    for (int i = 0; i < 2; ++i) {
+        double bytes[2], flops[2];
+        measure(waves[i], "leapfrog", &bytes[0], &flops[0]);
+        measure(waves[i], "rk4", &bytes[1], &flops[1]);
+        ck_assert_msg(bytes[0] < bytes[1] / 2 && flops[0] < flops[1] / 4, "%g of %g bytes, %g of %g flops", bytes[0],
+                      bytes[1], flops[0], flops[1]);
+    }
+    close_problem();
+}
+END_TEST
+
+/* Once the source is silent, at t = 0.5. */
+START_TEST(elastic_energy_stays_as_the_source_left_it)
+{
+    double least = INFINITY, most = 0;
+    open_text(
+        "grid: {cells: [24, 20]}\n%stime: {method: leapfrog, dt: {cfl: 0.5}, end: 3}\noutput: {series: {values: {e: "
+        "\"integral(u_t^2) + integral(v_t^2) + integral(sxx*ddx(u) + syy*ddy(v)) + integral(sxy*(ddy(u) + "
+        "ddx(v)))\"}}}\n",
+        waves[1]);
+    for (int step = 0; !trl_simulation_done(sim); ++step) {
+        ck_ok(trl_simulation_step(sim));
+        if (trl_simulation_time(sim) < 0.5 || step % 5) continue;
+        const double energy = series_of(0);
+        least = fmin(least, energy);
+        most = fmax(most, energy);
+    }
+    ck_assert_double_gt(least, 0.01);
+    ck_assert_double_lt(most / least, 1.01);
+    close_problem();
+}
+END_TEST
+
 /* cos(3x + 1/2) as a standing wave, with its values on the sides. */
 START_TEST(sides_that_move_give_their_rates)
 {
@@ -155,6 +216,8 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, the_first_step_is_taylors_and_the_others_are_stoermers);
     tcase_add_test(tc, a_shortened_step_keeps_order_two);
     tcase_add_test(tc, energy_neither_grows_nor_decays);
+    tcase_add_test(tc, a_wave_takes_half_of_the_memory_and_a_quarter_of_the_work_of_rk4);
+    tcase_add_test(tc, elastic_energy_stays_as_the_source_left_it);
     tcase_add_test(tc, sides_that_move_give_their_rates);
     tcase_add_test(tc, what_cannot_be_is_refused_with_a_remedy);
     tcase_add_test(tc, dt_is_bounded_by_two_over_the_fastest_oscillation);
