@@ -257,6 +257,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, what_does_not_suit_names_place_and_remedy);
     if (ranks > 1) return;
     tcase_add_test(tc, conditions_and_masks_hold_at_and_between_steps);
+    if (TEST_SANITIZED && !test_long()) return;
     tcase_add_test(tc, errors_follow_the_tolerance);
     tcase_add_test(tc, values_between_steps_are_as_good_as_those_at_steps);
     tcase_add_test(tc, diffusion_is_preconditioned_by_multigrid);
