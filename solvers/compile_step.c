@@ -334,6 +334,8 @@ static trl_err compile_estimate(trl_simulation *sim, trli_instance *next, trli_i
     TRL_TRY(trli_instance_prepare(next));
     TRL_TRY(lower_slopes(sim, &st));
     if (trli_last_rates(sim)) TRL_TRY(store_slopes(sim, &st, trli_last_rates(sim)));
+    for (int v = 0; v < sim->nequations; ++v)
+        if (!sim->equation[v].solve) TRL_TRY(trli_flow_subtract(next, v, &slope[st.number * sim->nequations + v]));
     TRL_TRY(trli_dense_add_sums(sim, st.program, slope));
     TRL_TRY(compile_errors(sim, next, slope));
 done:

@@ -75,9 +75,11 @@ static trl_err rate_of(trl_simulation *sim, trli_instance *in, int v, trli_ir_va
         return ir->err;
     }
     TRL_TRY(trli_lower_at(in, eq->ddt, eq->deck->names, location, rate));
-    if (!eq->implicit) return TRL_OK;
-    TRL_TRY(trli_lower_at(in, eq->implicit, eq->deck->names, location, &implicit));
-    *rate = trli_ir_binary(ir, TRLI_OP_ADD, *rate, implicit);
+    if (eq->implicit) {
+        TRL_TRY(trli_lower_at(in, eq->implicit, eq->deck->names, location, &implicit));
+        *rate = trli_ir_binary(ir, TRLI_OP_ADD, *rate, implicit);
+    }
+    err = trli_flow_subtract(in, v, rate);
 done:
     return err;
 }

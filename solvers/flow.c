@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
+#include <stdlib.h>
 #include <string.h>
 
+#include "compile_impl.h"
 #include "lifecycle_impl.h"
 #include "lower_impl.h"
 #include "memory_impl.h"
@@ -20,6 +22,14 @@ struct trli_flow {
     double of_held, of_last;
     int held_field, pressure_field; /* what is kept of it, and the field of the sum; or -1 */
     trli_program *start, *move[TRL_STAGES_MAX];
+    /* Instead, the pressure after a step is solved for once more, with what the new velocities change by. */
+    bool again;
+    int ahead[3], behind[3];     /* fields: velocities a time w later and earlier without the pressure */
+    int ahead_time, behind_time; /* scalars */
+    trli_program *tried;
+    /* Implicit stages are solved for with the pressure before them, which is then left out again. */
+    int before[3]; /* fields: what the velocity is less by for it; or -1 */
+    trli_program *hold, *leave_out;
 };
 
 /* ---- what is asked for ---- */
@@ -39,18 +49,53 @@ static trl_err check(const trl_simulation *sim)
         return trl_fail(sim->ctx, TRL_ERR_INPUT, place, "an incompressible flow advances in time: add 'time'");
     if (p->nsensitivities > 0)
         return trl_fail(sim->ctx, TRL_ERR_INPUT, place, "there are no sensitivities of an incompressible flow yet");
-    if (p->time.adaptive || sim->integrator->implicit)
+    if (sim->integrator->multistep)
         return trl_fail(sim->ctx, TRL_ERR_INPUT, place,
-                        "%s does not advance an incompressible flow yet%s: use an explicit method and 'time.dt'",
-                        trl_method_name(p->time.method), p->time.adaptive ? " with steps by its error" : "");
+                        "%s does not advance an incompressible flow: use a method of single steps, as ark3",
+                        trl_method_name(p->time.method));
     return TRL_OK;
 }
 
+/* Whether the velocity through a side may change in time: a stage's divergence has its mean change in the stage. */
+static bool sides_change(const trl_simulation *sim)
+{
+    const struct trli_flow *flow = sim->flow;
+    double number;
+    char *end;
+    for (int s = 0; s < 2 * flow->n; ++s) {
+        const trl_bc_side *side = &sim->equation[flow->velocity[s / 2]].deck->boundary[s];
+        for (int i = 0; i < side->npieces; ++i) {
+            if (side->piece[i].kind == TRL_BC_EXPRESSION) return true;
+            if (side->piece[i].kind != TRL_BC_DIRICHLET) continue;
+            number = strtod(side->piece[i].value.text->chars, &end);
+            if (*end || number != number) return true;
+        }
+    }
+    return false;
+}
+
+/* A stage's velocity is solved for with the pressure before, which differs by order 1 in dt, so that the divergence
+ * that its viscosity makes of the difference is of order 2 in a stage; next to sides where the pressure is given, of
+ * order 1. Each further pass gives one order more. */
+int trli_flow_passes(const trl_simulation *sim)
+{
+    const int order = sim->integrator->order;
+    bool open = false;
+    for (int s = 0; sim->flow && s < 2 * sim->flow->n; ++s) {
+        const trl_bc_side *side = &sim->equation[sim->flow->pressure].deck->boundary[s];
+        for (int i = 0; i < side->npieces; ++i) open |= side->piece[i].kind != TRL_BC_NEUMANN;
+    }
+    if (!sim->flow) return 1;
+    return open || order < 2 ? order : order - 1;
+}
+
 /* Which stages' pressures that after a step is made of. */
-static void choose_pressure(struct trli_flow *flow, const trl_integrator *m)
+static void choose_pressure(const trl_simulation *sim, struct trli_flow *flow, const trl_integrator *m)
 {
     const int last = m->stages - 1;
     flow->held = -1;
+    flow->again = m->implicit || sim->problem->time.adaptive || sides_change(sim);
+    if (flow->again) return;
     for (int s = 0; s < last; ++s)
         if (m->c[s] == 1) flow->held = s;
     flow->of_held = 1;
@@ -81,7 +126,10 @@ trl_err trli_flow_prepare(trl_simulation *sim)
     flow->weight = trli_model_add_scalar(sim->model, 1);
     flow->inverse = trli_model_add_scalar(sim->model, 1);
     flow->held_field = flow->pressure_field = -1;
-    choose_pressure(flow, sim->integrator);
+    for (int a = 0; a < 3; ++a) flow->before[a] = -1;
+    flow->ahead_time = trli_model_add_scalar(sim->model, 0);
+    flow->behind_time = trli_model_add_scalar(sim->model, 0);
+    choose_pressure(sim, flow, sim->integrator);
     err = sim->model->ir.err;
 done:
     return err;
@@ -259,6 +307,157 @@ done:
     return err;
 }
 
+trl_err trli_flow_subtract(trli_instance *in, int v, trli_ir_value *rate)
+{
+    const trli_variable *variable = &in->model->variable[v];
+    trli_ir_value less;
+    trl_err err = TRL_OK;
+    if (!variable->less) return TRL_OK;
+    TRL_TRY(trli_lower_at(in, variable->less, variable->less_names, variable->location, &less));
+    *rate = trli_ir_binary(&in->model->ir, TRLI_OP_SUB, *rate, less);
+    err = in->model->ir.err;
+done:
+    return err;
+}
+
+/* ---- the pressure before an implicit stage ---- */
+
+int trli_flow_held(const trl_simulation *sim, int v)
+{
+    const struct trli_flow *flow = sim->flow;
+    for (int a = 0; flow && a < flow->n; ++a)
+        if (flow->velocity[a] == v) return flow->before[a];
+    return -1;
+}
+
+static trl_err compile_before(trl_simulation *sim)
+{
+    struct trli_flow *flow = sim->flow;
+    trli_ir *ir = &sim->model->ir;
+    trli_instance *in = NULL, *old = NULL;
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_program_create(sim->model, "pressure before a stage", &flow->hold));
+    TRL_TRY(trli_program_create(sim->model, "velocity without it", &flow->leave_out));
+    TRL_TRY(trli_solving_instance(sim->solving, flow->hold, &in, &old));
+    TRL_TRY(trli_instance_fill(in));
+    TRL_TRY(trli_instance_prepare(in));
+    for (int a = 0; a < flow->n; ++a) {
+        const int v = flow->velocity[a];
+        trli_ir_value gradient;
+        TRL_TRY(add_field(sim, v, "before", &flow->before[a]));
+        TRL_TRY(trli_lower_at(in, flow->gradient[a], sim->problem->parameters, sim->model->variable[v].location,
+                              &gradient));
+        TRL_TRY(store(sim, flow->hold, v, flow->before[a],
+                      trli_ir_binary(ir, TRLI_OP_MUL, trli_ir_scalar(ir, flow->weight), gradient)));
+        TRL_TRY(store(
+            sim, flow->leave_out, v, flow->moved[a],
+            trli_ir_binary(ir, TRLI_OP_ADD, trli_ir_field(ir, in->variable[v]), trli_ir_field(ir, flow->before[a]))));
+    }
+done:
+    trli_instance_destroy(&in);
+    trli_instance_destroy(&old);
+    return err;
+}
+
+/* ---- the pressure that belongs to velocities ---- */
+
+/* A velocity w later, or earlier, without the pressure; points on sides are where conditions set them then. */
+static trl_err try_components(trl_simulation *sim, trli_instance *in, trli_instance *old, bool earlier)
+{
+    struct trli_flow *flow = sim->flow;
+    const int *field = earlier ? flow->behind : flow->ahead;
+    trli_ir *ir = &sim->model->ir;
+    trli_instance *then = NULL;
+    trl_err err = TRL_OK;
+    TRL_TRY(
+        trli_instance_create(sim->model, in->program, earlier ? flow->behind_time : flow->ahead_time, 1, old, &then));
+    memcpy(then->variable, in->variable, (size_t)sim->nequations * sizeof *in->variable);
+    for (int a = 0; a < flow->n; ++a) {
+        const int v = flow->velocity[a];
+        const trli_equation *eq = &sim->equation[v];
+        const trli_ir_value u = trli_ir_field(ir, in->variable[v]);
+        trli_ir_value rate, implicit;
+        TRL_TRY(trli_lower_at(in, eq->ddt, eq->deck->names, sim->model->variable[v].location, &rate));
+        if (eq->implicit) {
+            TRL_TRY(trli_lower_at(in, eq->implicit, eq->deck->names, sim->model->variable[v].location, &implicit));
+            rate = trli_ir_binary(ir, TRLI_OP_ADD, rate, implicit);
+        }
+        rate = trli_ir_binary(ir, TRLI_OP_MUL, trli_ir_scalar(ir, flow->weight), rate);
+        trli_ir_value value = trli_ir_binary(ir, earlier ? TRLI_OP_SUB : TRLI_OP_ADD, u, rate);
+        if (sim->model->variable[v].mask) {
+            trli_ir_value mask;
+            TRL_TRY(trli_lower_at(in, eq->mask, eq->deck->names, sim->model->variable[v].location, &mask));
+            value = trli_ir_select(ir, mask, value, u);
+        }
+        TRL_TRY(store(sim, in->program, v, field[a], value));
+        then->variable[v] = field[a];
+    }
+    TRL_TRY(trli_instance_planes(then, false));
+done:
+    trli_instance_destroy(&then);
+    return err;
+}
+
+/* u + w u' without the pressure, by a difference around the present time: the pressure is that of div(u') = 0. */
+static trl_err compile_tried(trl_simulation *sim)
+{
+    struct trli_flow *flow = sim->flow;
+    trli_ir *ir = &sim->model->ir;
+    trli_instance *in = NULL, *old = NULL;
+    trl_err err = TRL_OK;
+    for (int a = 0; a < flow->n; ++a) {
+        const int v = flow->velocity[a];
+        TRL_TRY(add_field(sim, v, "ahead", &flow->ahead[a]));
+        TRL_TRY(add_field(sim, v, "behind", &flow->behind[a]));
+        trli_set_conditions(sim, v, flow->ahead[a], flow->ahead[a]);
+        trli_set_conditions(sim, v, flow->behind[a], flow->behind[a]);
+    }
+    TRL_TRY(trli_program_create(sim->model, "change of the velocity", &flow->tried));
+    flow->tried->place = sim->problem->incompressible.place;
+    TRL_TRY(trli_solving_instance(sim->solving, flow->tried, &in, &old));
+    TRL_TRY(trli_instance_fill(in));
+    TRL_TRY(trli_instance_prepare(in));
+    TRL_TRY(try_components(sim, in, old, false));
+    TRL_TRY(try_components(sim, in, old, true));
+    for (int a = 0; a < flow->n; ++a) {
+        const int v = flow->velocity[a];
+        const trli_ir_value twice =
+            trli_ir_binary(ir, TRLI_OP_SUB, trli_ir_field(ir, flow->ahead[a]), trli_ir_field(ir, flow->behind[a]));
+        const trli_ir_value change = trli_ir_binary(ir, TRLI_OP_MUL, trli_ir_constant(ir, 0.5), twice);
+        TRL_TRY(store(sim, flow->tried, v, flow->moved[a],
+                      trli_ir_binary(ir, TRLI_OP_ADD, trli_ir_field(ir, in->variable[v]), change)));
+    }
+done:
+    trli_instance_destroy(&in);
+    trli_instance_destroy(&old);
+    return err;
+}
+
+trl_err trli_flow_find_pressure(const struct trli_solving *so, double dt, trl_gidx step, double time)
+{
+    trl_simulation *sim = so->sim;
+    const struct trli_flow *flow = sim->flow;
+    double *scalar = sim->frame->scalar;
+    trl_err err = TRL_OK;
+    if (!flow || !flow->again || !(dt > 0)) return TRL_OK;
+    const double w = dt / 2;
+    scalar[flow->weight] = w;
+    scalar[flow->inverse] = 1 / w;
+    scalar[flow->ahead_time] = time + w;
+    scalar[flow->behind_time] = time - w;
+    TRL_TRY(trli_run_checked(sim, flow->tried, step, time, false));
+    for (int a = 0; a < flow->n; ++a) trli_frame_swap(sim->frame, so->at[flow->velocity[a]], flow->moved[a]);
+    err = trli_solver_run(so->solver[so->flow_solver], step, time);
+    for (int a = 0; a < flow->n; ++a) trli_frame_swap(sim->frame, so->at[flow->velocity[a]], flow->moved[a]);
+done:
+    return err;
+}
+
+bool trli_flow_solves_again(const trl_simulation *sim)
+{
+    return sim->flow && sim->flow->again;
+}
+
 trl_err trli_flow_compile(trl_simulation *sim)
 {
     struct trli_flow *flow = sim->flow;
@@ -270,6 +469,8 @@ trl_err trli_flow_compile(trl_simulation *sim)
         TRL_TRY(add_field(sim, flow->pressure, "sum", &flow->pressure_field));
     }
     TRL_TRY(compile_move(sim, "initial velocity", -1, NULL, &flow->start));
+    if (flow->again) TRL_TRY(compile_tried(sim));
+    if (sim->integrator->implicit) err = compile_before(sim);
 done:
     return err;
 }
@@ -286,6 +487,8 @@ void trli_flow_mark_fields(const trl_simulation *sim, bool *needed)
     const struct trli_flow *flow = sim->flow;
     if (!flow) return;
     for (int a = 0; a < flow->n; ++a) needed[flow->moved[a]] = true;
+    for (int a = 0; a < flow->n && flow->hold; ++a) needed[flow->before[a]] = true;
+    for (int a = 0; a < flow->n && flow->again; ++a) needed[flow->ahead[a]] = needed[flow->behind[a]] = true;
     if (flow->held < 0) return;
     needed[flow->held_field] = needed[flow->pressure_field] = true;
 }
@@ -296,7 +499,11 @@ void trli_flow_weigh(const trl_simulation *sim, int stage, double dt)
 {
     const trl_integrator *m = sim->integrator;
     if (!sim->flow) return;
-    const double factor = stage < 0 ? 1 : dt * (m->shu_osher ? 1 - m->alpha[stage] : m->a[stage][stage]);
+    double factor = 1; /* and after the last of implicit stages dt, as the slopes' weights sum to 1 */
+    if (stage >= 0 && m->implicit)
+        factor = stage + 1 < m->stages ? dt * m->diagonal[1][1] : dt;
+    else if (stage >= 0)
+        factor = dt * (m->shu_osher ? 1 - m->alpha[stage] : m->a[stage][stage]);
     sim->frame->scalar[sim->flow->weight] = factor;
     sim->frame->scalar[sim->flow->inverse] = 1 / factor;
 }
@@ -307,7 +514,7 @@ static void exchange_coefficients(const struct trli_solving *so, int stage, bool
 {
     const trl_simulation *sim = so->sim;
     const int n = sim->nequations;
-    for (int v = 0; v < n && stage >= 0; ++v) {
+    for (int v = 0; v < n && stage >= 0 && !sim->integrator->implicit; ++v) {
         if (!trli_solver_reads(so->solver[so->flow_solver], v) || sim->equation[v].solve || trli_flow_has(sim, v))
             continue;
         const int made = so->stage[stage * n + v];
@@ -323,7 +530,8 @@ static trl_err move(const struct trli_solving *so, int stage, trl_gidx step, dou
     trl_simulation *sim = so->sim;
     const struct trli_flow *flow = sim->flow;
     trl_err err = TRL_OK;
-    TRL_TRY(trli_run_checked(sim, stage < 0 ? flow->start : flow->move[stage], step, time, false));
+    const bool plain = stage < 0 || sim->integrator->implicit;
+    TRL_TRY(trli_run_checked(sim, plain ? flow->start : flow->move[stage], step, time, false));
     for (int a = 0; a < flow->n; ++a) trli_frame_swap(sim->frame, so->at[flow->velocity[a]], flow->moved[a]);
     if (flow->held >= 0 && stage + 1 == sim->integrator->stages)
         trli_frame_swap(sim->frame, so->at[flow->pressure], flow->pressure_field);
@@ -331,9 +539,32 @@ done:
     return err;
 }
 
-trl_err trli_flow_project(const struct trli_solving *so, int stage, trl_gidx step, double time)
+trl_err trli_flow_hold(trl_simulation *sim, int stage, const trli_next_step *next)
 {
     trl_err err;
+    if (!sim->flow) return TRL_OK;
+    trli_solving_swap(sim->solving, stage);
+    trli_flow_weigh(sim, stage, next->dt);
+    err = trli_run_checked(sim, sim->flow->hold, next->number, next->time, false);
+    trli_solving_swap(sim->solving, stage);
+    return err;
+}
+
+static trl_err leave_out(const struct trli_solving *so, int stage, trl_gidx step, double time)
+{
+    trl_simulation *sim = so->sim;
+    const struct trli_flow *flow = sim->flow;
+    trl_err err;
+    if (!flow->leave_out || stage < 0 || stage + 1 == sim->integrator->stages) return TRL_OK;
+    err = trli_run_checked(sim, flow->leave_out, step, time, false);
+    for (int a = 0; a < flow->n; ++a) trli_frame_swap(sim->frame, so->at[flow->velocity[a]], flow->moved[a]);
+    return err;
+}
+
+trl_err trli_flow_project(const struct trli_solving *so, int stage, trl_gidx step, double time)
+{
+    trl_err err = leave_out(so, stage, step, time);
+    if (err != TRL_OK) return err;
     exchange_coefficients(so, stage, false);
     err = trli_solver_run(so->solver[so->flow_solver], step, time);
     if (err == TRL_OK) err = move(so, stage, step, time);

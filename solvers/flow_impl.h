@@ -41,4 +41,17 @@ void trli_flow_weigh(const trl_simulation *sim, int stage, double dt);
  * are solved. Coefficients are those of the stage's start. Collective: yes. */
 TRL_NODISCARD trl_err trli_flow_project(const struct trli_solving *so, int stage, trl_gidx step, double time);
 
+/* Note what the pressure as it is changes a component v of the velocity by in an implicit stage: in a field, which
+ * that stage is solved for with; -1: there is none. Collective: yes. */
+TRL_NODISCARD trl_err trli_flow_hold(trl_simulation *sim, int stage, const trli_next_step *next);
+int trli_flow_held(const trl_simulation *sim, int v);
+/* How often an implicit stage and its pressure are solved for in turn; 1 without a flow. */
+int trli_flow_passes(const trl_simulation *sim);
+/* A rate of variable v as the pressure leaves it; others stay what they are. */
+TRL_NODISCARD trl_err trli_flow_subtract(trli_instance *in, int v, trli_ir_value *rate);
+/* Whether the pressure after a step is solved for once more; then solve for it where equations are solved, with the
+ * changes of velocities around the present time in dt/2; else nothing. Collective: yes. */
+bool trli_flow_solves_again(const trl_simulation *sim);
+TRL_NODISCARD trl_err trli_flow_find_pressure(const struct trli_solving *so, double dt, trl_gidx step, double time);
+
 #endif

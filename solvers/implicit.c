@@ -38,7 +38,7 @@ static bool is_implicit(const trl_simulation *sim, int v)
 static bool is_explicit(const trl_simulation *sim, int v)
 {
     const trl_equation_entry *deck = sim->equation[v].deck;
-    return !is_implicit(sim, v) || (deck->implicit.count && deck->ddt.count);
+    return !is_implicit(sim, v) || (deck->ddt.count && (deck->implicit.count || !sim->integrator->all_implicit));
 }
 
 static double gamma_of(const trl_integrator *m)
@@ -150,6 +150,8 @@ static trl_err residual(void *data, trli_instance *in, int i, trli_ir_value *val
     *value = trli_ir_field(ir, in->variable[v]);
     if (own) *value = trli_ir_binary(ir, TRLI_OP_SUB, *value, trli_ir_field(ir, im->base[v]));
     *value = trli_ir_binary(ir, TRLI_OP_SUB, *value, trli_ir_binary(ir, TRLI_OP_MUL, scaled, g));
+    const int held = own ? trli_flow_held(sim, v) : -1;
+    if (held >= 0) *value = trli_ir_binary(ir, TRLI_OP_ADD, *value, trli_ir_field(ir, held));
     err = ir->err;
 done:
     return err;
@@ -265,6 +267,7 @@ static trl_err compile_equation(struct trli_implicit *im, trli_instance *in, int
                                               (last && error_factor(sim, s, false) != 0));
     if (of_f) TRL_TRY(trli_lower_at(in, eq->ddt, eq->deck->names, location, &f));
     if (of_g && s == 0) TRL_TRY(trli_lower_at(in, eq->implicit, eq->deck->names, location, &g));
+    if (of_g && s == 0) TRL_TRY(trli_flow_subtract(in, v, &g));
     if (of_g && s > 0)
         g = trli_ir_binary(
             ir, TRLI_OP_DIV,
@@ -396,6 +399,7 @@ trl_err trli_implicit_step(trl_simulation *sim, const trli_next_step *next, bool
     struct trli_implicit *im = sim->implicit;
     const trl_integrator *m = sim->integrator;
     double *scalar = sim->frame->scalar;
+    const int passes = trli_flow_passes(sim);
     trl_err err = TRL_OK;
     scalar[im->scaled] = gamma_of(m) * next->dt;
     TRL_TRY(trli_solve_before(sim, next));
@@ -403,8 +407,11 @@ trl_err trli_implicit_step(trl_simulation *sim, const trli_next_step *next, bool
         const bool last = s + 1 == m->stages;
         scalar[im->time_scalar] = scalar[sim->stage_time[s]];
         if (s > 0 && im->take) TRL_TRY(trli_run_checked(sim, im->take, next->number, next->time, false));
-        if (s > 0 && im->solver) TRL_TRY(trli_solver_run(im->solver, next->number, scalar[im->time_scalar]));
-        if (s > 0) TRL_TRY(trli_solve_stage(sim, next, s - 1, scalar[im->time_scalar]));
+        for (int pass = 0; s > 0 && pass < passes; ++pass) {
+            TRL_TRY(trli_flow_hold(sim, s - 1, next));
+            if (im->solver) TRL_TRY(trli_solver_run(im->solver, next->number, scalar[im->time_scalar]));
+            TRL_TRY(trli_solve_stage(sim, next, s - 1, scalar[im->time_scalar]));
+        }
         TRL_TRY(trli_run_checked(sim, sim->part[s], next->number, next->time, last && check));
         if (!last) swap_bases(im);
     }
@@ -464,6 +471,13 @@ void trli_implicit_mark_fields(const trl_simulation *sim, bool *needed)
 static const char *const methods_for = "beuler, ark3 or ark4, or if all terms are implicit bdf, cn, esdirk2, "
                                        "esdirk3 or esdirk4";
 
+static bool is_component(const trl_problem *p, const char *name)
+{
+    bool is = false;
+    for (int a = 0; a < p->incompressible.n; ++a) is |= strcmp(p->incompressible.velocity[a], name) == 0;
+    return is;
+}
+
 trl_err trli_split_terms(trl_simulation *sim)
 {
     const trl_problem *p = sim->problem;
@@ -489,6 +503,8 @@ trl_err trli_split_terms(trl_simulation *sim)
                             eq->deck->name, methods_for);
         if (terms->count) {
             TRL_TRY(trli_formula_of(sim, terms->text, &eq->implicit));
+        } else if (is_component(p, eq->deck->name) && !m->all_implicit) {
+            TRL_TRY(trli_formula_of(sim, &zero, &eq->implicit)); /* beside the pressure's part, which is implicit */
         } else if (m->all_implicit) {
             eq->implicit = eq->ddt;
             TRL_TRY(trli_formula_of(sim, &zero, &eq->ddt));

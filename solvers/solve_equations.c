@@ -80,7 +80,7 @@ static trl_err find_needs(needs *n, int v)
             if (p->expression) TRL_TRY(read_symbol(n, trli_symbol_find(n->sim->model, p->expression)));
         }
     const int pressure = trli_flow_pressure(n->sim);
-    for (int w = 0; w < n->sim->nequations && v != pressure; ++w)
+    for (int w = 0; w < n->sim->nequations && v != pressure && eq->solve; ++w)
         if (n->of[w] && trli_flow_has(n->sim, w)) n->of[pressure] = true; /* velocities are free of divergence first */
 done:
     return err;
@@ -97,6 +97,8 @@ static trl_err check_velocities(needs *n)
         memset(n->of, 0, (size_t)sim->nequations);
         memset(n->seen, 0, (size_t)sim->model->front->nentries);
         TRL_TRY(trli_visit_again(sim->model, sim->equation[v].ddt, deck->names, visit, n));
+        if (sim->equation[v].implicit)
+            TRL_TRY(trli_visit_again(sim->model, sim->equation[v].implicit, deck->names, visit, n));
         if (!n->of[trli_flow_pressure(sim)]) continue;
         return trl_fail(sim->ctx, TRL_ERR_INPUT, &deck->ddt.text->place,
                         "'ddt' of '%s' needs the pressure '%s', whose gradient it gets by itself after each stage: "
@@ -430,6 +432,7 @@ static trl_err solve_present(trl_simulation *sim, double dt, int stage)
     if (so->load) TRL_TRY(trli_run_checked(sim, so->load, sim->step_number, sim->time, false));
     trli_flow_weigh(sim, stage, dt);
     TRL_TRY(solve_all(so, stage, sim->step_number, sim->time));
+    if (stage == TRLI_FLOW_DONE) TRL_TRY(trli_flow_find_pressure(so, dt, sim->step_number, sim->time));
     for (int v = 0; v < sim->nequations && so->in_steps; ++v)
         if (sim->equation[v].solve || trli_flow_has(sim, v))
             trli_frame_swap(sim->frame, so->at[v], sim->equation[v].state);
@@ -456,6 +459,7 @@ static trl_err solve_first_pressure(trl_simulation *sim)
     const int p = trli_flow_pressure(sim);
     trl_err err = TRL_OK;
     if (p < 0 || !(sim->dt > 0)) return TRL_OK; /* there is no step */
+    if (trli_flow_solves_again(sim)) return solve_present(sim, sim->dt, TRLI_FLOW_DONE);
     trli_set_times(sim, &(trli_next_step){.number = 1, .from = sim->time, .dt = sim->dt, .time = sim->time + sim->dt});
     TRL_TRY(trli_run_checked(sim, so->guess, 0, sim->time, false));
     TRL_TRY(trli_run_checked(sim, sim->part[0], 0, sim->time, false));
@@ -494,7 +498,9 @@ trl_err trli_solve_stage(trl_simulation *sim, const trli_next_step *next, int st
     if (!so) return TRL_OK;
     trli_solving_swap(so, stage);
     trli_flow_weigh(sim, stage, next->dt);
-    const trl_err err = solve_all(so, stage, next->number, time);
+    const bool last = stage + 1 == sim->integrator->stages;
+    trl_err err = solve_all(so, last && sim->integrator->last_is_new ? TRLI_FLOW_DONE : stage, next->number, time);
+    if (err == TRL_OK && last) err = trli_flow_find_pressure(so, next->dt, next->number, time);
     trli_solving_swap(so, stage);
     return err;
 }

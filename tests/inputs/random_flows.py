@@ -61,26 +61,33 @@ def write(rng):
     density = rng.choice(["1", "1", "2", "1 + 0.5*x", "rho", "1 + 0.2*rho"])
     viscosity = rng.choice(["0.02*laplacian({0})", "0", "div((0.01 + 0.01*x)*grad({0}))"])
     thinning = rng.choice(["0.01/(1 + strain({0}))", "0.005 + 1e-3*strain({0})", None, None])
+    method = rng.choice(["euler", "ssprk2", "ssprk3", "rk4", "bs3", "dp5", "ark3", "ark4", "beuler"])
+    divided = method in ("ark3", "ark4", "beuler")
     lines = []
     for a, name in enumerate(names):
         along, force = AXES[(a + 1) % dim], rng.choice(["", " - 0.5", f" + 0.3*at(rho, {FACES[a]})", " + sin(20*t)"])
         limiter = rng.choice(["", ", vanleer"])
+        explicit = f"-div(advective_flux({name}, {carrier(names, a)}{limiter})){force}"
+        implicit = stress(names, a) if thinning else viscosity.format(name)
+        rate = f"{{explicit: \"{explicit}\", implicit: \"{implicit}\"}}" if divided else f"\"{explicit} + {implicit}\""
         lines += [f"  {name}:", f"    location: {FACES[a]}",
                   f"    initial: \"if({held or 1}, 0.2*sin(2*pi*{along}) + 0.1*random({a + 1}), 0)\"",
-                  f"    ddt: \"-div(advective_flux({name}, {carrier(names, a)}{limiter})) + "
-                  f"{stress(names, a) if thinning else viscosity.format(name)}{force}\"",
+                  f"    ddt: {rate}",
                   f"    boundary: {sides[a]}"]
         lines += [f"    mask: \"{held}\""] if held else []
     lines += ["  rho:", "    initial: \"1.5 + 0.4*sin(6*x)*cos(5*y)\"",
               f"    ddt: \"-div(advective_flux(rho, {velocity}, {rng.choice(['minmod', 'koren'])}))\"",
               f"    boundary: {scalar_sides(rng, periodic)}"]
     step = rng.choice(["4e-3", "{cfl: 0.4, max: 0.01}"])
+    time = f"method: {method}, dt: {step}"
+    if method in ("bs3", "dp5") or method == "ark3" and rng.random() < 0.5:
+        time = f"method: {{name: {method}, tolerance: {{relative: 1e-3, absolute: 1e-3}}}}, end: 0.02"
     values = f"leak: \"norm(div({velocity}))\", top: \"domain_max(p)\""
     return "\n".join([
         "trellis: 1", f"grid: {{cells: {cells}, periodic: {json.dumps(periodic)}}}",
         f"incompressible: {{velocity: {velocity}, pressure: p, density: \"{density}\", solver: s}}",
         f"solvers: {{s: {rng.choice(SOLVERS)}}}",
         *([f"expressions: {{mu: \"{thinning.format(velocity)}\"}}"] if thinning else []), "equations:", *lines,
-        f"time: {{method: {rng.choice(['euler', 'ssprk2', 'ssprk3', 'rk4'])}, dt: {step}, steps: 3}}",
+        f"time: {{{time}, steps: 3}}",
         f"output: {{series: {{every: {{steps: 1}}, values: {{{values}}}}}}}", ""
     ])

@@ -111,7 +111,8 @@ def restarts():
     steps = t.STEPS.replace("METHOD", "rk4")
     for text in (steps.replace("DT", "0.01"), steps.replace("DT", "{cfl: 0.4, speed: \"1 + p\", max: 0.02}"),
                  SPLIT.replace("METHOD", BY_ERROR), INDEFINITE,
-                 whole_rates(SPLIT).replace("METHOD", BY_ERROR.replace("ark3", "dp5"))):
+                 whole_rates(SPLIT).replace("METHOD", BY_ERROR.replace("ark3", "dp5")),
+                 *(random_flows.write(random.Random(seed)) for seed in (8, 13))):
         how = ("run.threads=1", "run.compile=never")
         whole = t.run(text, how)["fields"]
         t.run(text, (*how, "output.checkpoint.every.steps=2"), more=("--steps", "2"))
