@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Geometric multigrid by V cycles with Chebyshev smoothing (Adams, Brezina, Hu & Tuminaro 2003): the equation is
- * compiled again for each coarser grid, and points of two grids are joined by linear interpolation and its transpose.
- * The first grid is the ranks'; every rank has all coarser ones, which are smaller than it by a factor of 4 or 8. */
+/* Geometric multigrid by V, W and F cycles with Chebyshev smoothing (Adams, Brezina, Hu & Tuminaro 2003): the equation
+ * is compiled again for each coarser grid, and points of two grids are joined by linear interpolation and its
+ * transpose. The first grid is the ranks'; every rank has all coarser ones, smaller than it by a factor of 4 or 8. */
 #include <math.h>
 #include <string.h>
 
@@ -446,7 +446,14 @@ static void set(const grid_level *l, double old, double new)
     trli_solver_set(l->solver, l->new, new);
 }
 
-/* Steps along directions, the first of which is there, that damp eigenvalues from `least` on. */
+/* The first direction damps eigenvalues from `least` on best by itself. */
+static void first_direction(const grid_level *l, double least)
+{
+    set(l, 0, 2 / (l->largest + least));
+}
+
+/* Steps along directions, the first of which is there, that damp eigenvalues from `least` on. The last one leaves a
+ * first direction for steps that go on. */
 static void smooth(chain *c, const grid_level *l, int steps, double least)
 {
     const double middle = (l->largest + least) / 2, half = (l->largest - least) / 2;
@@ -455,6 +462,7 @@ static void smooth(chain *c, const grid_level *l, int steps, double least)
     for (int k = 0; k < steps; ++k) {
         const double next = 1 / (2 * sigma - rho);
         set(l, next * rho, 2 * next / half);
+        if (k + 1 == steps) first_direction(l, least);
         run(c, l, l->smooth);
         swap(l);
         rho = next;
@@ -466,40 +474,59 @@ static double least_of(const grid_level *l, bool coarsest)
     return l->largest * (coarsest ? 0.02 : 0.5 / l->sim->layout->grid.dim);
 }
 
-static void first_direction(const grid_level *l, double least)
+/* From z = 0. */
+static void begin_grid(chain *c, int k)
 {
-    set(l, 0, 2 / (l->largest + least));
-}
-
-static void go_down(chain *c, int k)
-{
-    grid_level *l = &c->m->level[k], *coarse = l + 1;
-    const bool coarsest = k + 1 == c->m->n;
-    const double least = least_of(l, coarsest);
-    first_direction(l, least);
+    const grid_level *l = &c->m->level[k];
+    first_direction(l, least_of(l, k + 1 == c->m->n));
     run(c, l, l->begin);
     swap(l);
-    smooth(c, l, coarsest ? COARSEST_STEPS : SMOOTHING, least);
-    if (coarsest) return;
+}
+
+static void restrict_residual(chain *c, int k)
+{
+    grid_level *l = &c->m->level[k], *coarse = l + 1;
     if (l->ghosts) run(c, l, l->ghosts);
     for (int i = 0; i < l->solver->ask.n; ++i)
         note(c, trli_restrict(l->transfer[i], l->sim, l->r.now[i], coarse->sim, coarse->r.now[i], c->m->loop));
 }
 
-static void go_up(chain *c, int k)
+/* z' = z + the coarser grid's solution */
+static void correct(chain *c, int k)
 {
     grid_level *l = &c->m->level[k], *coarse = l + 1;
-    const double least = least_of(l, false);
     for (int i = 0; i < l->solver->ask.n; ++i)
         note(c, trli_prolong(l->transfer[i], coarse->sim, coarse->z.now[i], l->sim, l->d.now[i], c->m->loop));
     if (l->clip) {
         run(c, l, l->clip);
         trli_vector_swap(l->solver, &l->d);
     }
-    first_direction(l, least);
+    first_direction(l, least_of(l, false));
     run(c, l, l->smooth);
     swap(l);
-    smooth(c, l, SMOOTHING, least);
+}
+
+/* The same equation on a grid and all coarser ones, once it has a first direction. The coarsest is solved at once. */
+static void cycle(chain *c, int k, trl_solve_cycle kind)
+{
+    const grid_level *l = &c->m->level[k];
+    const bool coarsest = k + 1 == c->m->n, twice = kind != TRL_CYCLE_V && k + 2 < c->m->n;
+    smooth(c, l, coarsest ? COARSEST_STEPS : SMOOTHING, least_of(l, coarsest));
+    if (coarsest) return;
+    restrict_residual(c, k);
+    begin_grid(c, k + 1);
+    cycle(c, k + 1, kind);
+    if (twice) cycle(c, k + 1, kind == TRL_CYCLE_F ? TRL_CYCLE_V : kind);
+    correct(c, k);
+    smooth(c, l, SMOOTHING, least_of(l, false));
+}
+
+/* By itself a cycle gains from solving coarser grids better; conjugate gradients make up for what it leaves there. */
+static trl_solve_cycle kind_of(const trli_solver *s)
+{
+    const trl_solve_cycle asked = s->settings.cycle;
+    if (asked != TRL_CYCLE_AUTO) return asked;
+    return s->method == TRL_SOLVE_MULTIGRID ? TRL_CYCLE_F : TRL_CYCLE_V;
 }
 
 trl_err trli_multigrid_cycle(struct trli_multigrid *m, const int *residual)
@@ -509,12 +536,10 @@ trl_err trli_multigrid_cycle(struct trli_multigrid *m, const int *residual)
     const trli_vector pair = {s->r.now, (int *)residual};
     const bool other = residual != s->r.now;
     for (int k = 0; k < m->n; ++k) trli_kernels_poll(m->level[k].sim->model);
-    for (int k = 0; k < m->n; ++k) {
-        if (k == 0 && other) trli_vector_swap(s, &pair); /* in whose place programs look for the residual */
-        go_down(&c, k);
-        if (k == 0 && other) trli_vector_swap(s, &pair);
-    }
-    for (int k = m->n - 2; k >= 0; --k) go_up(&c, k);
+    if (other) trli_vector_swap(s, &pair); /* in whose place programs look for the residual */
+    begin_grid(&c, 0);
+    if (other) trli_vector_swap(s, &pair);
+    cycle(&c, 0, kind_of(s));
     return trl_context_agree(s->sim->ctx, c.err);
 }
 

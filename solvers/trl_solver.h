@@ -18,22 +18,30 @@ extern "C" {
     X(AUTO, auto, "direct where that is possible and costs less, else cg for a symmetric operator, else bicgstab") \
     X(DIRECT, direct,                                                                                              \
       "Fourier, sine and cosine transforms and elimination, where the operator is a sum of one along each axis")   \
-    X(MULTIGRID, multigrid, "V cycles on coarser and coarser grids, with Chebyshev smoothing")                     \
+    X(MULTIGRID, multigrid, "cycles on coarser and coarser grids, with Chebyshev smoothing")                       \
     X(CG, cg, "conjugate gradients (Hestenes & Stiefel 1952), for symmetric operators")                            \
     X(BICGSTAB, bicgstab, "stabilised biconjugate gradients (van der Vorst 1992)")                                 \
     X(GMRES, gmres, "generalised minimal residuals, restarted (Saad & Schultz 1986)")
 #define TRL_PRECONDITIONER_LIST(X)                                                                            \
     X(AUTO, auto,                                                                                             \
       "multigrid for cg where unknowns are not coupled, no coefficients are fields and it pays, else jacobi") \
-    X(MULTIGRID, multigrid, "a V cycle of multigrid")                                                         \
+    X(MULTIGRID, multigrid, "a cycle of multigrid")                                                           \
     X(NONE, none, "no preconditioner")                                                                        \
     X(JACOBI, jacobi, "division by the operator's diagonal")
+#define TRL_SOLVE_CYCLE_LIST(X)                                          \
+    X(AUTO, auto, "f for the method multigrid, v for a preconditioner")  \
+    X(V, v, "each coarser grid once")                                    \
+    X(F, f, "each coarser grid twice, in the second place by a V cycle") \
+    X(W, w, "each coarser grid twice as often as the next finer one, but the coarsest")
 #define TRL_SOLVE_METHOD_ENUM(NAME, name, doc) TRL_SOLVE_##NAME,
 typedef enum trl_solve_method { TRL_SOLVE_METHOD_LIST(TRL_SOLVE_METHOD_ENUM) TRL_SOLVE_METHODS } trl_solve_method;
 #undef TRL_SOLVE_METHOD_ENUM
 #define TRL_PRECONDITIONER_ENUM(NAME, name, doc) TRL_PRECONDITIONER_##NAME,
 typedef enum trl_preconditioner { TRL_PRECONDITIONER_LIST(TRL_PRECONDITIONER_ENUM) } trl_preconditioner;
 #undef TRL_PRECONDITIONER_ENUM
+#define TRL_SOLVE_CYCLE_ENUM(NAME, name, doc) TRL_CYCLE_##NAME,
+typedef enum trl_solve_cycle { TRL_SOLVE_CYCLE_LIST(TRL_SOLVE_CYCLE_ENUM) } trl_solve_cycle;
+#undef TRL_SOLVE_CYCLE_ENUM
 
 /* Residuals are measured as norm(A - B). */
 typedef struct trl_solver_entry {
@@ -41,6 +49,7 @@ typedef struct trl_solver_entry {
     trl_place place;
     trl_solve_method method;
     trl_preconditioner preconditioner;
+    trl_solve_cycle cycle;   /* of multigrid */
     double tolerance;        /* the residual wanted, relative to that of zero */
     double absolute;         /* and one that is small enough in any case */
     int iterations;          /* at most, of a linear system */

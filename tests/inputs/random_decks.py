@@ -9,7 +9,7 @@ WHOLE = ("cn", "esdirk2", "esdirk3", "esdirk4")  # and those that take one which
 IMPLICIT = ("beuler", "esdirk2", "ark3", "cn", "ark4", "esdirk3", "esdirk4")
 BY_ERROR = ("bs3", "dp5", "beuler", "esdirk2", "esdirk3", "esdirk4", "ark3", "ark4")
 SOLVERS = ("{iterations: 1000}", "{method: bicgstab, iterations: 2000}", "{method: gmres, iterations: 3000}",
-           "{preconditioner: multigrid}")
+           "{preconditioner: multigrid}", "{preconditioner: multigrid, cycle: f}")
 NAMES = {1: {0: "cell", 1: "xface"}, 2: {0: "cell", 1: "xface", 2: "yface", 3: "node"},
          3: {0: "cell", 1: "xface", 2: "yface", 3: "zedge", 4: "zface", 5: "yedge", 6: "xedge", 7: "node"}}
 ANY = [

@@ -54,6 +54,33 @@ START_TEST(iterations_do_not_grow_with_the_mesh)
 }
 END_TEST
 
+/* By themselves at most 10 cycles for a factor of 1e8 on grids of any size, where they visit coarser grids twice. */
+START_TEST(each_kind_of_cycle_takes_the_iterations_it_is_known_for)
+{
+    static const struct {
+        const char *cycle;
+        int most;
+    } kinds[] = {{"auto", 10}, {"f", 10}, {"w", 10}, {"v", 16}};
+    static const int sizes[][3] = {{64, 64, 1}, {129, 129, 1}, {31, 47, 60}};
+    for (size_t size = 0; size < sizeof sizes / sizeof *sizes; ++size) {
+        const int *n = sizes[size];
+        const bool flat = n[2] == 1;
+        for (size_t k = 0; k < sizeof kinds / sizeof *kinds; ++k) {
+            char cells[50];
+            snprintf(cells, sizeof cells, flat ? "[%d, %d]" : "[%d, %d, %d]", n[0], n[1], n[2]);
+            open_text("grid: {cells: %s}\nequations:\n  p: {initial: 0, solve: \"laplacian(p) = 1 + "
+                      "5*sin(13*x*y)\", solver: s, boundary: {x-: {dirichlet: 0}, x+: {dirichlet: 0}, y-: "
+                      "{dirichlet: 0}, y+: {dirichlet: 0}%s}}\nsolvers: {s: {method: multigrid, cycle: %s}}\n",
+                      cells, flat ? "" : ", z-: {dirichlet: 0}, z+: {dirichlet: 0}", kinds[k].cycle);
+            const int taken = trl_simulation_solver(sim, 0)->last_iterations;
+            ck_assert_msg(taken <= kinds[k].most && (kinds[k].most < 16 || taken > 11), "%s on %s: %d cycles",
+                          kinds[k].cycle, cells, taken);
+        }
+    }
+    close_problem();
+}
+END_TEST
+
 START_TEST(auto_leaves_hard_equations_to_jacobi)
 {
     static const struct {
@@ -172,6 +199,7 @@ END_TEST
 static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, iterations_do_not_grow_with_the_mesh);
+    tcase_add_test(tc, each_kind_of_cycle_takes_the_iterations_it_is_known_for);
     tcase_add_test(tc, auto_leaves_hard_equations_to_jacobi);
     tcase_add_test(tc, implicit_steps_choose_by_their_diffusion_number);
     tcase_add_test(tc, points_that_conditions_set_are_no_unknowns);
