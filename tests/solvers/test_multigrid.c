@@ -97,6 +97,52 @@ START_TEST(auto_leaves_hard_equations_to_jacobi)
 }
 END_TEST
 
+/* Holes of one cell are on no coarser grid. Where 40 cycles do not suffice jacobi goes on from what they reached, unless
+ * the deck asks for multigrid. */
+START_TEST(jacobi_goes_on_where_cycles_fail)
+{
+    static const char *const holes = "  p: {initial: 0, solve: \"laplacian(p) = 1\", solver: s, mask: "
+                                     "\"random(3) > 0.03\", " ZERO "}\n";
+    const trl_solve_stats *s = solve(holes, 128, "{}");
+    ck_assert_str_eq(s->preconditioner, "jacobi");
+    ck_assert_msg(s->last_iterations > 40 && s->last_iterations < 100, "%d iterations", s->last_iterations);
+    ck_assert_double_le(s->last_residual, 1e-8 * s->last_reference);
+    s = solve(holes, 128, "{preconditioner: multigrid}");
+    ck_assert_str_eq(s->preconditioner, "multigrid");
+    ck_assert_int_gt(s->last_iterations, 40);
+    s = solve(holes, 64, "{}");
+    ck_assert_str_eq(s->preconditioner, "multigrid");
+    close_problem();
+}
+END_TEST
+
+#define HALF                                                                                                  \
+    "  p: {initial: \"if(x < 0.5, 3 + x, 7)\", mask: \"x < 0.5\", solver: s, solve: \"ddx(if(x < 0.49, 1, 0)" \
+    "*ddx(p)) + ddy(ddy(p)) = %s\", exact: \"if(x < 0.5, 3.25 - cos(4*pi*x)/(16*pi^2), 7)\", " FREE "}\n"
+
+/* Nothing flows into the masked half, so the other one is free up to a constant: its own mean stays, 3.25. */
+START_TEST(null_spaces_are_of_points_that_are_not_masked)
+{
+    static const char *const solvers[] = {"{}", "{preconditioner: jacobi}", "{method: gmres, restart: 50}",
+                                          "{method: multigrid}"};
+    trl_field_stats stats;
+    for (size_t k = 0; k < sizeof solvers / sizeof *solvers; ++k) {
+        open_text("grid: {cells: [24, 20]}\nsolvers: {s: %s}\nequations:\n" HALF, solvers[k], "cos(4*pi*x)");
+        ck_assert(trl_simulation_solver(sim, 0)->singular);
+        ck_ok(trl_simulation_observe(sim));
+        ck_ok(trl_simulation_field_stats(sim, field_index("p"), &stats));
+        ck_assert_double_eq_tol(stats.sum, 3.25 * 240, 1e-9);
+        ck_assert_msg(stats.error_linf < 2e-4, "%s: error %g", solvers[k], stats.error_linf);
+    }
+    new_deck();
+    say("grid: {cells: [24, 20]}\nsolvers: {s: {}}\nequations:\n" HALF, "1");
+    ck_ok(open_problem());
+    ck_fails(trl_simulation_initialise(sim), TRL_ERR_NUMERICS,
+             "both sides of the equation need the same mean; they differ by -1,");
+    close_problem();
+}
+END_TEST
+
 /* Diffusion of two unknowns with steps of 4 and of 100 times the explicit limit. */
 START_TEST(implicit_steps_choose_by_their_diffusion_number)
 {
@@ -201,6 +247,8 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, iterations_do_not_grow_with_the_mesh);
     tcase_add_test(tc, each_kind_of_cycle_takes_the_iterations_it_is_known_for);
     tcase_add_test(tc, auto_leaves_hard_equations_to_jacobi);
+    tcase_add_test(tc, jacobi_goes_on_where_cycles_fail);
+    tcase_add_test(tc, null_spaces_are_of_points_that_are_not_masked);
     tcase_add_test(tc, implicit_steps_choose_by_their_diffusion_number);
     tcase_add_test(tc, points_that_conditions_set_are_no_unknowns);
     tcase_add_test(tc, coarse_grids_tell_old_values_from_unknowns);
