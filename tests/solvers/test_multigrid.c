@@ -54,7 +54,7 @@ START_TEST(iterations_do_not_grow_with_the_mesh)
 }
 END_TEST
 
-/* By themselves at most 10 cycles for a factor of 1e8 on grids of any size, where they visit coarser grids twice. */
+/* By themselves at most 10 cycles for a factor of 1e8 on even, odd and uneven grids, where they visit coarser grids twice. */
 START_TEST(each_kind_of_cycle_takes_the_iterations_it_is_known_for)
 {
     static const struct {
@@ -97,8 +97,8 @@ START_TEST(auto_leaves_hard_equations_to_jacobi)
 }
 END_TEST
 
-/* Holes of one cell are on no coarser grid. Where 40 cycles do not suffice jacobi goes on from what they reached, unless
- * the deck asks for multigrid. */
+/* Holes of one cell are on no coarser grid. Where 40 cycles do not suffice, jacobi goes on from what they reached,
+ * unless the deck asks for multigrid. */
 START_TEST(jacobi_goes_on_where_cycles_fail)
 {
     static const char *const holes = "  p: {initial: 0, solve: \"laplacian(p) = 1\", solver: s, mask: "
