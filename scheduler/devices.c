@@ -184,6 +184,8 @@ void trl_devices_close(trl_devices **devices)
     for (int i = 0; i < d->n; ++i)
         for (int e = 0; e < 2; ++e)
             if (d->device[i]->end[e]) d->device[i]->ops->fence_destroy(d->device[i], d->device[i]->end[e]);
+    for (int i = 0; i < d->n; ++i)
+        if (d->device[i]->join) d->device[i]->ops->fence_destroy(d->device[i], d->device[i]->join);
     for (int i = 0; i < d->n; ++i) d->device[i]->ops->close(d->device[i]);
     trli_free(d);
     *devices = NULL;

@@ -15,8 +15,9 @@
 /* Streams of a device. Each is first in, first out; only fences order one stream after another. */
 typedef enum trli_stream {
     TRLI_STREAM_COMPUTE,
-    TRLI_STREAM_IN,  /* copies to the device */
-    TRLI_STREAM_OUT, /* copies from the device */
+    TRLI_STREAM_IN,     /* copies to the device */
+    TRLI_STREAM_OUT,    /* copies from the device */
+    TRLI_STREAM_URGENT, /* calls of a GPU that are done beside, and before, those of the first: TRL_TASK_URGENT */
     TRLI_STREAMS
 } trli_stream;
 
@@ -93,6 +94,7 @@ struct trl_device {
     bool captures;
     trli_fence *end[2]; /* behind the last two such runs, in turns; NULL: made when needed */
     int64_t ends;       /* such runs since the host last waited for the device */
+    trli_fence *join;   /* behind the urgent calls of such a run, before its end; NULL: made when needed */
 };
 
 struct trl_devices {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* From a placement to the graph that is run. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "placed_impl.h"
@@ -45,8 +46,8 @@ typedef struct builder {
     int32_t *fence;          /* [nodes] set when the node is done, of a group when all are; -1: no one waits for it */
     bool *watched;           /* [nodes] the host waits for the fence; of a group its last one's */
     int32_t *head;           /* [launches] its first node */
-    int32_t *last;           /* [launches] its last node */
-    int32_t *waited;         /* [fences] the last launch, plus one, that waits for it */
+    int32_t *last;           /* [launches][2] its last node; of a region the last that is urgent, too */
+    int32_t *waited;         /* [fences][streams] the last launch, plus one, that waits for it there */
     int free_type;           /* a type outside of all phases, for launches and watches */
 } builder;
 
@@ -57,8 +58,15 @@ static bool is_launched(const builder *b, int32_t x)
 
 static trli_stream stream_of(const builder *b, int32_t x)
 {
-    if (x < b->nodes.tasks) return TRLI_STREAM_COMPUTE;
+    const bool urgent = x < b->nodes.tasks && trli_graph_records(b->logical)[x].flags & TRL_TASK_URGENT;
+    if (x < b->nodes.tasks) return b->placed->urgent && urgent ? TRLI_STREAM_URGENT : TRLI_STREAM_COMPUTE;
     return b->transfer[x - b->nodes.tasks].to > 0 ? TRLI_STREAM_IN : TRLI_STREAM_OUT;
+}
+
+/* The last node on the stream of x of its launch. */
+static int32_t *last_of(const builder *b, int32_t x)
+{
+    return &b->last[2 * b->launch[x] + (stream_of(b, x) == TRLI_STREAM_URGENT)];
 }
 
 static bool same_stream(const builder *b, int32_t x, int32_t y)
@@ -122,11 +130,6 @@ static bool is_light(const builder *b)
     return graph->state && b->placed->nregions > 0 && bytes < little;
 }
 
-static bool is_last(const builder *b, int32_t x)
-{
-    return b->last[b->launch[x]] == x;
-}
-
 /* The end of each launch is watched: the run ends when its devices are done, also if an error leaves out what should
  * follow. The last transfer of a group has the fence for all, which have equal successors. */
 static trl_err find_fences(builder *b)
@@ -135,18 +138,18 @@ static trl_err find_fences(builder *b)
     trl_err err = TRL_OK;
     for (int32_t i = 0; i < nodes->n; ++i) {
         const int32_t x = b->order[i];
-        if (!is_launched(b, x) || (x >= nodes->tasks && !is_last(b, x))) continue;
+        if (!is_launched(b, x) || (x >= nodes->tasks && *last_of(b, x) != x)) continue;
         bool wanted = false;
         for (int32_t k = nodes->after_first[x]; k < nodes->after_first[x + 1]; ++k) {
             const int32_t y = nodes->after[k];
             b->watched[x] |= !is_launched(b, y);
             wanted |= is_launched(b, y) && !same_stream(b, x, y);
         }
-        if (is_last(b, x) && !b->placed->overlaps) b->watched[x] = true;
+        if (*last_of(b, x) == x && !b->placed->overlaps) b->watched[x] = true;
         if (wanted || b->watched[x]) TRL_TRY(add_fences(b, x));
         b->placed->nwatches += b->watched[x];
     }
-    for (int32_t x = nodes->tasks; x < nodes->n; ++x) b->fence[x] = b->fence[b->last[b->launch[x]]];
+    for (int32_t x = nodes->tasks; x < nodes->n; ++x) b->fence[x] = b->fence[*last_of(b, x)];
 done:
     return err;
 }
@@ -174,8 +177,9 @@ static trl_err add_waits(builder *b, trli_launch *launch, int32_t x)
     for (int32_t k = nodes->before_first[x]; k < nodes->before_first[x + 1]; ++k) {
         const int32_t y = nodes->before[k];
         if (!is_launched(b, y) || same_stream(b, x, y)) continue;
-        if (b->waited[b->fence[y]] == number + 1) continue;
-        b->waited[b->fence[y]] = number + 1;
+        int32_t *waited = &b->waited[b->fence[y] * TRLI_STREAMS + (int32_t)stream_of(b, x)];
+        if (*waited == number + 1) continue;
+        *waited = number + 1;
         const bool seldom = y >= nodes->tasks && b->transfer[y - nodes->tasks].from == TRLI_ANYWHERE;
         for (int32_t f = 0; f < fences_of(b, y); ++f)
             TRL_TRY(add_command(b, launch, seldom ? TRLI_COMMAND_WAIT_IF_SET : TRLI_COMMAND_WAIT, stream_of(b, x),
@@ -195,7 +199,7 @@ static trl_err add_commands(builder *b, int32_t x)
     TRL_TRY(add_command(b, launch, call ? TRLI_COMMAND_CALL : TRLI_COMMAND_COPY, stream_of(b, x),
                         call ? b->placed->ncalls : x - b->nodes.tasks));
     if (call) b->placed->call[b->placed->ncalls++] = x;
-    if (b->fence[x] >= 0 && (call || is_last(b, x)))
+    if (b->fence[x] >= 0 && (call || *last_of(b, x) == x))
         TRL_TRY(add_command(b, launch, TRLI_COMMAND_SET, stream_of(b, x), b->fence[x]));
 done:
     return err;
@@ -433,14 +437,14 @@ static trl_err number_launches(builder *b, int32_t regions)
     p->nlaunches = regions + transfers;
     p->launch = trli_new(b->ctx, (size_t)p->nlaunches + 1, sizeof *p->launch);
     b->head = trli_new(b->ctx, (size_t)p->nlaunches + 1, sizeof *b->head);
-    b->last = trli_new(b->ctx, (size_t)p->nlaunches + 1, sizeof *b->last);
+    b->last = trli_new(b->ctx, 2 * (size_t)p->nlaunches + 1, sizeof *b->last);
     if (!p->launch || !b->head || !b->last) return trli_no_memory(b->ctx, NULL, "for a placed graph");
     for (int32_t i = 0; i < b->nodes.n; ++i) {
         const int32_t x = b->order[i];
         b->launch[x] = x < b->nodes.tasks ? b->region[x] : regions + b->group[x - b->nodes.tasks];
         if (b->launch[x] < 0) continue;
         p->launch[b->launch[x]] = (trli_launch){.placed = p, .space = b->nodes.space[x]};
-        b->last[b->launch[x]] = x;
+        *last_of(b, x) = x;
     }
     return TRL_OK;
 }
@@ -489,12 +493,22 @@ static void find_free_type(builder *b)
     b->placed->late = false;
 }
 
+/* TRELLIS_GPU_URGENT=off leaves all calls on one stream. */
+static bool has_urgent(const builder *b)
+{
+    const trl_devices *devices = b->placed->devices;
+    const char *text = getenv("TRELLIS_GPU_URGENT");
+    return devices->n > 1 && devices->device[0]->kind == TRL_KIND_GPU && b->logical->flags & TRL_TASK_URGENT &&
+           !(text && strcmp(text, "off") == 0);
+}
+
 static trl_err build(builder *b)
 {
     trli_placed *p = b->placed;
     int32_t regions;
     trl_err err;
     find_free_type(b);
+    p->urgent = has_urgent(b);
     TRL_TRY(trli_placed_nodes_find(b->logical, p->executor, &p->transfers, p->late, &b->nodes));
     b->transfer = p->transfers.list.data;
     TRL_TRY(make_arrays(b));
@@ -506,7 +520,7 @@ static trl_err build(builder *b)
     p->overlaps = may_overlap(b);
     p->light = is_light(b);
     TRL_TRY(find_fences(b));
-    b->waited = trli_new(b->ctx, (size_t)p->fences.count + 1, sizeof *b->waited);
+    b->waited = trli_new(b->ctx, (size_t)p->fences.count * TRLI_STREAMS + 1, sizeof *b->waited);
     p->watch = trli_new(b->ctx, (size_t)p->nwatches + 1, sizeof *p->watch);
     if (!b->waited || !p->watch) TRL_TRY(trli_no_memory(b->ctx, NULL, "for a placed graph"));
     TRL_TRY(trl_graph_create(b->ctx, b->logical->name, &p->graph));

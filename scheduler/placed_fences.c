@@ -2,6 +2,8 @@
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* How the streams of devices wait for each other in a run. Copies to a GPU lie on one stream: who waits for one of them
  * waits for all that are on it by then, so that many copies take one fence and one wait, and not one for each. */
+#include <sched.h>
+
 #include "placed_impl.h"
 
 /* A device that was lost before the run got its fences has none. */
@@ -70,5 +72,69 @@ trl_err trli_placed_wait_for_runs(const trli_run_state *run, trl_device *device,
     }
     atomic_store(apart, true);
 done:
+    return err;
+}
+
+/* ---- runs in progress ---- */
+
+static bool takes_part(const trli_placed *p, int space)
+{
+    for (int32_t c = 0; c < p->ncalls; ++c)
+        if (p->executor[p->call[c]] == space) return true;
+    return false;
+}
+
+trl_err trli_device_finish(trl_device *device)
+{
+    bool passed;
+    if (device->ends == 0) return TRL_OK;
+    trli_fence *last = device->end[(device->ends - 1) % 2];
+    device->ends = 0;
+    device->ops->finish(device);
+    const trl_err err = device->ops->passed(device, last, &passed);
+    if (err != TRL_OK) trli_device_lose(device); /* earlier runs have left wrong data there */
+    return err;
+}
+
+trl_err trli_placed_enter(const trli_placed *p)
+{
+    trl_err err = TRL_OK;
+    for (int d = 1; d <= p->devices->n && !p->overlaps; ++d) TRL_TRY(trli_device_finish(trli_device_of(p->devices, d)));
+done:
+    return err;
+}
+
+/* The end of a run is behind its urgent calls, too. */
+static trl_err join_urgent(trl_device *device)
+{
+    trl_err err = TRL_OK;
+    if (!device->join) TRL_TRY(device->ops->fence_create(device, false, &device->join));
+    TRL_TRY(device->ops->set(device, TRLI_STREAM_URGENT, device->join));
+    err = device->ops->wait(device, TRLI_STREAM_COMPUTE, device->join);
+done:
+    return err;
+}
+
+/* At most this run and the previous one are in progress. */
+trl_err trli_placed_leave(const trli_placed *p)
+{
+    trl_device *device = NULL;
+    trl_err err = TRL_OK;
+    for (int d = 1; d <= p->devices->n && p->overlaps; ++d) {
+        bool passed = false;
+        device = trli_device_of(p->devices, d);
+        if (!takes_part(p, d)) continue;
+        for (int i = 0; i < 2; ++i)
+            if (!device->end[i]) TRL_TRY(device->ops->fence_create(device, false, &device->end[i]));
+        if (p->urgent) TRL_TRY(join_urgent(device));
+        TRL_TRY(device->ops->set(device, TRLI_STREAM_COMPUTE, device->end[device->ends % 2]));
+        while (device->ends > 0 && !passed) {
+            TRL_TRY(device->ops->passed(device, device->end[(device->ends - 1) % 2], &passed));
+            if (!passed) sched_yield();
+        }
+        ++device->ends;
+    }
+done:
+    if (err != TRL_OK) trli_device_lose(device); /* the data that both runs left there is unknown */
     return err;
 }

@@ -71,6 +71,7 @@ typedef struct trli_placed {
     /* Workers touch no data, the host has no part in copies within a run, and devices capture the arguments of calls:
      * the next run may be issued while this one is in progress. */
     bool overlaps;
+    bool urgent;              /* GPUs have tasks for their urgent streams */
     bool light;               /* devices run tasks, and workers touch little data: one is enough */
     int32_t ncalls;           /* number of calls on devices */
     int32_t *call;            /* [ncalls] the logical task */
@@ -170,8 +171,9 @@ void trli_placed_nodes_free(trli_placed_nodes *nodes);
 
 /* ---- placed_relaunches.c ---- */
 
-/* How many of n commands are a row: calls, and waits that are seldom needed. *calls: how many are calls. */
-int32_t trli_placed_row(const trli_device_command *command, int32_t n, int32_t *calls);
+/* How many of n commands are a row: calls to one stream; where there is one device, with waits that are seldom needed.
+ * *calls: how many are calls. */
+int32_t trli_placed_row(const trli_placed *placed, const trli_device_command *command, int32_t n, int32_t *calls);
 /* Once there are commands. Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_placed_relaunches_create(trli_placed *placed, const trli_placed_nodes *nodes);
 void trli_placed_relaunches_destroy(trli_placed *placed);
@@ -204,6 +206,9 @@ TRL_NODISCARD trl_err trli_placed_wait(const trli_run_state *run, trl_device *de
 /* The same for the runs before, which may be at the memory that is written, or read: by other devices, which copy from
  * this one, or by this one's other streams. Fails with DEVICE. */
 TRL_NODISCARD trl_err trli_placed_wait_for_runs(const trli_run_state *run, trl_device *device, trli_stream stream);
+/* Called when a run begins, and when all its work was issued to the devices: keep runs in progress apart. */
+TRL_NODISCARD trl_err trli_placed_enter(const trli_placed *placed);
+TRL_NODISCARD trl_err trli_placed_leave(const trli_placed *placed);
 
 /* ---- placed_run.c ---- */
 
@@ -211,9 +216,6 @@ trl_err trli_placed_launch(void *data, const trl_task_args *args, bool *done);
 trl_err trli_placed_watch(void *data, const trl_task_args *args, bool *done);
 /* The name of the logical task that failed, from the task that the placed graph's run reports. */
 const char *trli_placed_failed(const trli_run_state *run, int32_t task);
-/* Called when a run begins, and when all its work was issued to the devices: keep runs in progress apart. */
-TRL_NODISCARD trl_err trli_placed_enter(const trli_placed *placed);
-TRL_NODISCARD trl_err trli_placed_leave(const trli_placed *placed);
 /* Provide memory for all data in the spaces where it is used. On failure *space is that of the device that lacks
  * memory. */
 TRL_NODISCARD trl_err trli_placed_provide(const trli_placed *placed, void *frame, int *space);

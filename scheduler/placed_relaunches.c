@@ -3,12 +3,15 @@
 /* Calls of a region that nothing but waits that are seldom needed comes between are enqueued together. */
 #include "placed_impl.h"
 
-int32_t trli_placed_row(const trli_device_command *c, int32_t n, int32_t *calls)
+/* With several devices many waits for copies are needed in each run. */
+int32_t trli_placed_row(const trli_placed *p, const trli_device_command *c, int32_t n, int32_t *calls)
 {
     int32_t i = 0;
     *calls = 0;
-    for (; i < n && (c[i].kind == TRLI_COMMAND_CALL || c[i].kind == TRLI_COMMAND_WAIT_IF_SET); ++i)
+    for (; i < n && c[i].stream == c[0].stream; ++i) {
+        if (c[i].kind != TRLI_COMMAND_CALL && (c[i].kind != TRLI_COMMAND_WAIT_IF_SET || p->devices->n > 1)) break;
         *calls += c[i].kind == TRLI_COMMAND_CALL;
+    }
     return i;
 }
 
@@ -41,11 +44,12 @@ static trl_err add_relaunches(const finder *f, trli_placed *p, const trli_launch
     trl_err err = TRL_OK;
     for (int32_t i = 0, n; i<launch->n; i += n> 0 ? n : 1) {
         int32_t calls, first = i;
-        n = trli_placed_row(c + i, launch->n - i, &calls);
+        n = trli_placed_row(p, c + i, launch->n - i, &calls);
         if (calls == 0) continue;
         while (c[first].kind != TRLI_COMMAND_CALL) ++first;
         find_order(f, p, c[first].index, calls);
-        TRL_TRY(trli_relaunch_create(device, calls, f->first, f->after, &p->relaunch[c[first].index]));
+        TRL_TRY(trli_relaunch_create(device, (trli_stream)c[first].stream, calls, f->first, f->after,
+                                     &p->relaunch[c[first].index]));
     }
 done:
     return err;

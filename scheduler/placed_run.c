@@ -3,7 +3,6 @@
 /* Runs of placed graphs: launches issue their commands to devices, and watches test whether devices have passed a
  * fence. No thread waits for a device. */
 #include "arithmetic_impl.h"
-#include <sched.h>
 #include <string.h>
 
 #include "placed_impl.h"
@@ -139,71 +138,20 @@ done:
     return err;
 }
 
-/* ---- runs in progress ---- */
-
-static bool takes_part(const trli_placed *p, int space)
-{
-    for (int32_t c = 0; c < p->ncalls; ++c)
-        if (p->executor[p->call[c]] == space) return true;
-    return false;
-}
-
-trl_err trli_device_finish(trl_device *device)
-{
-    bool passed;
-    if (device->ends == 0) return TRL_OK;
-    trli_fence *last = device->end[(device->ends - 1) % 2];
-    device->ends = 0;
-    device->ops->finish(device);
-    const trl_err err = device->ops->passed(device, last, &passed);
-    if (err != TRL_OK) trli_device_lose(device); /* earlier runs have left wrong data there */
-    return err;
-}
-
-trl_err trli_placed_enter(const trli_placed *p)
-{
-    trl_err err = TRL_OK;
-    for (int d = 1; d <= p->devices->n && !p->overlaps; ++d) TRL_TRY(trli_device_finish(trli_device_of(p->devices, d)));
-done:
-    return err;
-}
-
-/* At most this run and the previous one are in progress. */
-trl_err trli_placed_leave(const trli_placed *p)
-{
-    trl_device *device = NULL;
-    trl_err err = TRL_OK;
-    for (int d = 1; d <= p->devices->n && p->overlaps; ++d) {
-        bool passed = false;
-        device = trli_device_of(p->devices, d);
-        if (!takes_part(p, d)) continue;
-        for (int i = 0; i < 2; ++i)
-            if (!device->end[i]) TRL_TRY(device->ops->fence_create(device, false, &device->end[i]));
-        TRL_TRY(device->ops->set(device, TRLI_STREAM_COMPUTE, device->end[device->ends % 2]));
-        while (device->ends > 0 && !passed) {
-            TRL_TRY(device->ops->passed(device, device->end[(device->ends - 1) % 2], &passed));
-            if (!passed) sched_yield();
-        }
-        ++device->ends;
-    }
-done:
-    if (err != TRL_OK) trli_device_lose(device); /* the data that both runs left there is unknown */
-    return err;
-}
-
 /* ---- launches ---- */
 
-static trl_err call(trli_run_state *run, const trli_launch *launch, trl_device *device, int32_t number)
+static trl_err call(trli_run_state *run, const trli_launch *launch, trl_device *device, trli_stream stream,
+                    int32_t number)
 {
     const trli_placed *p = launch->placed;
     const int32_t t = p->call[number];
     const trl_task_args args = {
         .chunks = 1, .worker = run->view.workers + launch->space - 1, .space = launch->space, .frame = run->frame};
     trl_err err;
-    TRL_TRY(set_timer(run, device, TRLI_STREAM_COMPUTE, number, 0));
-    TRL_TRY(device->ops->call(device, TRLI_STREAM_COMPUTE, trli_graph_info(p->logical)[t].variant[device->kind].run,
+    TRL_TRY(set_timer(run, device, stream, number, 0));
+    TRL_TRY(device->ops->call(device, stream, trli_graph_info(p->logical)[t].variant[device->kind].run,
                               trli_graph_records(p->logical)[t].data, &args, (trli_ticket){&run->placed->outcome, t}));
-    TRL_TRY(set_timer(run, device, TRLI_STREAM_COMPUTE, number, 1));
+    TRL_TRY(set_timer(run, device, stream, number, 1));
 done:
     if (err) trli_outcome_note((trli_ticket){&run->placed->outcome, t}, err);
     return err;
@@ -213,7 +161,7 @@ static trl_err do_command(trli_run_state *run, const trli_launch *launch, trl_de
                           const trli_device_command *c)
 {
     const trli_stream stream = (trli_stream)c->stream;
-    return c->kind == TRLI_COMMAND_CALL  ? call(run, launch, device, c->index)
+    return c->kind == TRLI_COMMAND_CALL  ? call(run, launch, device, stream, c->index)
            : c->kind == TRLI_COMMAND_SET ? trli_placed_set(run, device, stream, c->index)
                                          : trli_placed_wait(run, device, stream, c->index);
 }
@@ -268,8 +216,9 @@ static trl_err launch_region(trli_run_state *run, const trli_launch *launch)
     trl_err err = TRL_OK;
     int32_t i = 0;
     TRL_TRY(trli_placed_wait_for_runs(run, device, TRLI_STREAM_COMPUTE));
+    if (p->urgent) TRL_TRY(trli_placed_wait_for_runs(run, device, TRLI_STREAM_URGENT));
     for (int32_t n, calls; i<launch->n; i += n> 0 ? n : 1) {
-        n = trli_placed_row(c + i, launch->n - i, &calls);
+        n = trli_placed_row(p, c + i, launch->n - i, &calls);
         TRL_TRY(n > 0 ? launch_row(run, launch, device, c + i, n) : do_command(run, launch, device, c + i));
     }
 done:

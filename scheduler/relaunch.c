@@ -43,6 +43,7 @@ typedef struct kept {
 
 struct trli_relaunch {
     trl_device *device;
+    trli_stream stream;
     pthread_mutex_t mutex; /* held from begin to end: runs in several frames share the relaunch */
     int32_t calls, *first, *after;
     int32_t call; /* whose kernels are gathered */
@@ -75,8 +76,8 @@ static void forget(const trli_gpu_api *api, kept *k)
     *k = (kept){0};
 }
 
-trl_err trli_relaunch_create(trl_device *device, int32_t calls, const int32_t *first, const int32_t *after,
-                             trli_relaunch **relaunch)
+trl_err trli_relaunch_create(trl_device *device, trli_stream stream, int32_t calls, const int32_t *first,
+                             const int32_t *after, trli_relaunch **relaunch)
 {
     trli_relaunch *r = *relaunch = trli_new(device->ctx, 1, sizeof *r);
     if (r) r->first = trli_new(device->ctx, (size_t)calls + 1, sizeof *r->first);
@@ -88,6 +89,7 @@ trl_err trli_relaunch_create(trl_device *device, int32_t calls, const int32_t *f
         return trli_no_memory(device->ctx, NULL, "for launches of a GPU");
     }
     r->device = device;
+    r->stream = stream;
     r->calls = calls;
     memcpy(r->first, first, ((size_t)calls + 1) * sizeof *first);
     memcpy(r->after, after, (size_t)first[calls] * sizeof *after);
@@ -376,7 +378,7 @@ static trl_err enqueue(trli_relaunch *r)
     int code;
     trl_err err;
     if (r->now.n == 0) return TRL_OK;
-    TRL_TRY(trli_gpu_use(r->device, TRLI_STREAM_COMPUTE, &api, &stream));
+    TRL_TRY(trli_gpu_use(r->device, r->stream, &api, &stream));
     if (r->plain || ++r->times <= WARM_UP) return launch_all(r, api, &r->now, stream);
     TRL_TRY(keep(r, api, &k, &code));
     if (code && api->is_fatal(code)) TRL_TRY(trli_gpu_fail(r->device, code, "making a graph of launches"));
@@ -426,7 +428,7 @@ trl_err trli_relaunch_begin(trli_relaunch *r, const trli_relaunch_state *state, 
     TRL_TRY(write_state(r, state));
     kept *k = find_state(r);
     if (!k) return TRL_OK;
-    TRL_TRY(trli_gpu_use(r->device, TRLI_STREAM_COMPUTE, &api, &stream));
+    TRL_TRY(trli_gpu_use(r->device, r->stream, &api, &stream));
     err = launch_kept(r, api, k, stream);
     *done = true;
 done:

@@ -52,6 +52,8 @@ enum {
     TRL_TASK_SCOPE = 4,
     /* A wide task that may be called once for all its chunks, as chunk 0 of 1, when a single worker runs it. */
     TRL_TASK_WHOLE = 8,
+    /* Little work that waits for other devices: a GPU that is one of several does it beside its other tasks. */
+    TRL_TASK_URGENT = 16,
 };
 
 enum { TRL_TASK_TYPES = 256 };

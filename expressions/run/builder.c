@@ -300,7 +300,7 @@ trl_err trli_builder_halo(trli_task_builder *b, const trli_exchanged *exchanged,
                           double seconds, trl_task *task)
 {
     trl_err err = TRL_OK;
-    TRL_TRY(trli_builder_add_anywhere(b, "halo", trli_task_halo, gpu, data, 1, 0, seconds, task));
+    TRL_TRY(trli_builder_add_anywhere(b, "halo", trli_task_halo, gpu, data, 1, TRL_TASK_URGENT, seconds, task));
     for (int i = 0; i < data->npieces; ++i) {
         const trli_exchange_piece *piece = &data->piece[i];
         const int field = exchanged->field[piece->field];

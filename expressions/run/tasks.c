@@ -155,7 +155,8 @@ static trl_err add_box(builder *b, const trli_step *s, trli_step_task *t, const 
                                       estimate(b, s, &t->box), task)
                    : trli_builder_add_anywhere(&b->tasks, s->label, trli_task_kernel,
                                                trli_gpu_does_kernel(t) ? trli_task_kernel_gpu : NULL, t, chunks,
-                                               TRL_TASK_WHOLE, estimate(b, s, &t->box), task));
+                                               t->rim ? TRL_TASK_WHOLE | TRL_TASK_URGENT : TRL_TASK_WHOLE,
+                                               estimate(b, s, &t->box), task));
     TRL_TRY(set_work(b, *task, &b->program->work[s - b->program->step], trl_box_points(&t->box)));
     t->task = *task;
     t->computes = true;

@@ -2,7 +2,8 @@
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* In CUDA's place: GPUs that are the processor, to test what is launched where there is no GPU. What is enqueued is
  * done at once, by the thread that enqueues it. TRL_EMULATED_GPUS: how many there are, 1; TRL_EMULATED_IDLE=1: kernels
- * do nothing, so that what is left is what the host does. */
+ * do nothing, so that what is left is what the host does; TRL_EMULATED_LAZY=1: what is enqueued is done when the host
+ * waits for it, or for what waits for it, so that what a stream was not told to wait for comes too late. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -26,7 +27,56 @@ typedef struct kernel {
 typedef struct event {
     bool recorded;
     double at;
+    struct stream *on;           /* the last record */
+    int64_t recorded_to, passed; /* records, given and done */
 } event;
+
+typedef enum kind { COPY, LAUNCH, RECORD, WAIT } kind;
+
+/* What a stream is to do. */
+typedef struct command {
+    kind kind;
+    trli_box_copy copy;
+    struct node **node; /* copies */
+    int nodes;
+    event *event;
+    int64_t serial;    /* of the record */
+    struct stream *on; /* where it is made */
+} command;
+
+typedef struct stream {
+    command *command;
+    int64_t first, n, room; /* those before the first are done */
+} stream;
+
+enum { STREAMS_MOST = 256 };
+static stream *streams[STREAMS_MOST];
+static int nstreams;
+static pthread_mutex_t streams_lock; /* guards all streams and events; recursive */
+static bool lazy, idle;
+
+static void find_settings(void)
+{
+    const char *late = getenv("TRL_EMULATED_LAZY"), *text = getenv("TRL_EMULATED_IDLE");
+    pthread_mutexattr_t recursive;
+    (void)pthread_mutexattr_init(&recursive);
+    (void)pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
+    (void)pthread_mutex_init(&streams_lock, &recursive);
+    lazy = late && strcmp(late, "1") == 0;
+    idle = text && strcmp(text, "1") == 0;
+}
+
+static void lock(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    (void)pthread_once(&once, find_settings);
+    (void)pthread_mutex_lock(&streams_lock);
+}
+
+static void unlock(void)
+{
+    (void)pthread_mutex_unlock(&streams_lock);
+}
 
 bool trli_device_backend_exists(void)
 {
@@ -83,16 +133,14 @@ static int create(void **made, size_t bytes)
     return *made ? SUCCESS : NO_MEMORY;
 }
 
-static int stream_create(void **stream, bool urgent)
+static int stream_create(void **made, bool urgent)
 {
     (void)urgent;
-    return create(stream, 1);
-}
-
-static int stream_finish(void *stream)
-{
-    (void)stream;
-    return SUCCESS;
+    lock();
+    const int code = nstreams < STREAMS_MOST ? create(made, sizeof(stream)) : NO_MEMORY;
+    if (code == SUCCESS) streams[nstreams++] = *made;
+    unlock();
+    return code;
 }
 
 static int event_create(void **made, bool timed)
@@ -106,27 +154,6 @@ static double now(void)
     struct timespec t;
     (void)clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static int event_record(void *of, void *stream)
-{
-    (void)stream;
-    *(event *)of = (event){true, now()};
-    return SUCCESS;
-}
-
-static int event_query(void *of, bool *passed)
-{
-    (void)of;
-    *passed = true;
-    return SUCCESS;
-}
-
-static int event_wait(void *of, void *stream)
-{
-    (void)of;
-    (void)stream;
-    return SUCCESS;
 }
 
 static double event_seconds(void *from, void *to)
@@ -143,12 +170,6 @@ static int allocate(size_t bytes, void **memory)
     return *memory ? SUCCESS : NO_MEMORY;
 }
 
-static int release(void *memory)
-{
-    free(memory);
-    return SUCCESS;
-}
-
 static int pin(void *memory, size_t bytes)
 {
     (void)memory;
@@ -159,22 +180,6 @@ static int pin(void *memory, size_t bytes)
 static int unpin(void *memory)
 {
     (void)memory;
-    return SUCCESS;
-}
-
-static int copy(const trli_box_copy *c, void *stream)
-{
-    (void)stream;
-    for (int64_t k = 0; k < c->planes; ++k)
-        for (int64_t j = 0; j < c->rows; ++j)
-            memcpy((char *)c->to + k * c->to_plane + j * c->to_row,
-                   (const char *)c->from + k * c->from_plane + j * c->from_row, c->row);
-    return SUCCESS;
-}
-
-static int copy_boxes(int n, const trli_box_copy *copies, void *stream)
-{
-    for (int i = 0; i < n; ++i) (void)copy(&copies[i], stream);
     return SUCCESS;
 }
 
@@ -224,38 +229,7 @@ static int load(const void *image, void **library, void **found)
     return SUCCESS;
 }
 
-static void unload(void *library)
-{
-    kernel *k = library;
-    (void)dlclose(k->library);
-    (void)close(k->file);
-    free(k);
-}
-
-static bool idle;
-
-static void find_idle(void)
-{
-    const char *text = getenv("TRL_EMULATED_IDLE");
-    idle = text && strcmp(text, "1") == 0;
-}
-
-static bool is_idle(void)
-{
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    (void)pthread_once(&once, find_idle);
-    return idle;
-}
-
-static int launch(const trli_gpu_work *w, void *stream)
-{
-    const kernel *k = w->kernel;
-    (void)stream;
-    if (!is_idle()) k->run((void **)w->argument, w->blocks, w->threads);
-    return SUCCESS;
-}
-
-/* ---- graphs ---- */
+/* ---- what streams do ---- */
 
 enum { NODES_MOST = 4096 };
 
@@ -271,11 +245,6 @@ typedef struct graph {
     int n;
 } graph;
 
-static int graph_create(void **made)
-{
-    return create(made, sizeof(graph));
-}
-
 static void take_arguments(node *at, const trli_gpu_work *w)
 {
     const kernel *k = w->kernel;
@@ -288,19 +257,199 @@ static void take_arguments(node *at, const trli_gpu_work *w)
     }
 }
 
+static node *new_node(const trli_gpu_work *w)
+{
+    const kernel *k = w->kernel;
+    node *at = calloc(1, sizeof *at);
+    if (at) at->copy = aligned_alloc(16, (k->size[0] + k->size[1] + k->size[2] + 63) / 16 * 16);
+    if (!at || !at->copy) abort();
+    take_arguments(at, w);
+    return at;
+}
+
+static void free_node(node *at)
+{
+    free(at->copy);
+    free(at->after);
+    free(at);
+}
+
+static void do_work(const trli_gpu_work *w)
+{
+    const kernel *k = w->kernel;
+    if (!idle) k->run((void **)w->argument, w->blocks, w->threads);
+}
+
+static void do_copy(const trli_box_copy *c)
+{
+    for (int64_t k = 0; k < c->planes; ++k)
+        for (int64_t j = 0; j < c->rows; ++j)
+            memcpy((char *)c->to + k * c->to_plane + j * c->to_row,
+                   (const char *)c->from + k * c->from_plane + j * c->from_row, c->row);
+}
+
+static void pass(event *of, int64_t serial, struct stream *on);
+
+/* What a command points to is freed with it. */
+static void do_command(const command *c)
+{
+    if (c->kind == COPY) do_copy(&c->copy);
+    if (c->kind == WAIT) pass(c->event, c->serial, c->on);
+    for (int i = 0; i < c->nodes; ++i) {
+        do_work(&c->node[i]->work);
+        free_node(c->node[i]);
+    }
+    free(c->node);
+    if (c->kind != RECORD) return;
+    c->event->at = now();
+    c->event->passed = c->serial;
+}
+
+/* Do the first command of a stream. */
+static void advance(stream *at)
+{
+    const command c = at->command[at->first++];
+    do_command(&c);
+}
+
+/* Let a stream come as far as a record of an event. */
+static void pass(event *of, int64_t serial, stream *on)
+{
+    while (of->passed < serial && on->first < on->n) advance(on);
+}
+
+static int give(void *to, command c)
+{
+    stream *at = to;
+    lock();
+    if (c.kind == RECORD) {
+        c.serial = ++c.event->recorded_to;
+        c.event->on = at;
+        c.event->recorded = true;
+    } else if (c.kind == WAIT) {
+        c.serial = c.event->recorded_to;
+        c.on = c.event->on;
+    }
+    if (at->first == at->n) at->first = at->n = 0;
+    if (at->n == at->room) {
+        at->room = 2 * at->room + 64;
+        at->command = realloc(at->command, (size_t)at->room * sizeof c);
+        if (!at->command) abort();
+    }
+    at->command[at->n++] = c;
+    while (!lazy && at->first < at->n) advance(at);
+    unlock();
+    return SUCCESS;
+}
+
+static int stream_finish(void *of)
+{
+    stream *at = of;
+    lock();
+    while (at->first < at->n) advance(at);
+    unlock();
+    return SUCCESS;
+}
+
+static void finish_all(void)
+{
+    lock();
+    for (int i = 0; i < nstreams; ++i) (void)stream_finish(streams[i]);
+    unlock();
+}
+
+static void stream_destroy(void *of)
+{
+    int to = 0;
+    lock();
+    finish_all();
+    for (int i = 0; i < nstreams; ++i)
+        if (streams[i] != of) streams[to++] = streams[i];
+    nstreams = to;
+    free(((stream *)of)->command);
+    free(of);
+    unlock();
+}
+
+static int event_record(void *of, void *on)
+{
+    return give(on, (command){.kind = RECORD, .event = of});
+}
+
+/* The host waits for it. */
+static int event_query(void *of, bool *passed)
+{
+    event *at = of;
+    lock();
+    if (at->on) pass(at, at->recorded_to, at->on);
+    unlock();
+    *passed = true;
+    return SUCCESS;
+}
+
+static int event_wait(void *of, void *on)
+{
+    return ((event *)of)->on ? give(on, (command){.kind = WAIT, .event = of}) : SUCCESS;
+}
+
+static void event_destroy(void *of)
+{
+    finish_all();
+    free(of);
+}
+
+static int release(void *memory)
+{
+    finish_all();
+    free(memory);
+    return SUCCESS;
+}
+
+static int copy(const trli_box_copy *c, void *on)
+{
+    return give(on, (command){.kind = COPY, .copy = *c});
+}
+
+static int copy_boxes(int n, const trli_box_copy *copies, void *on)
+{
+    for (int i = 0; i < n; ++i) (void)copy(&copies[i], on);
+    return SUCCESS;
+}
+
+static void unload(void *library)
+{
+    kernel *k = library;
+    finish_all();
+    (void)dlclose(k->library);
+    (void)close(k->file);
+    free(k);
+}
+
+static int launch(const trli_gpu_work *w, void *on)
+{
+    node **one = calloc(1, sizeof(node *));
+    if (!one) return NO_MEMORY;
+    *one = new_node(w);
+    return give(on, (command){.kind = LAUNCH, .node = one, .nodes = 1});
+}
+
+/* ---- graphs ---- */
+
+static int graph_create(void **made)
+{
+    return create(made, sizeof(graph));
+}
+
 static int graph_add(void *to, const trli_gpu_work *w, int nafter, void *const *after, void **made)
 {
     graph *g = to;
-    const kernel *k = w->kernel;
-    node *at = calloc(1, sizeof *at);
     for (int i = 0; i < nafter; ++i)
         for (int j = 0; j < i; ++j)
             if (after[i] == after[j]) return FAILURE; /* as CUDA wants it */
-    if (!at || g->n == NODES_MOST) return NO_MEMORY;
-    at->copy = aligned_alloc(16, (k->size[0] + k->size[1] + k->size[2] + 63) / 16 * 16);
+    if (g->n == NODES_MOST) return NO_MEMORY;
+    node *at = new_node(w);
     at->after = calloc((size_t)nafter + 1, sizeof *at->after);
-    if (!at->copy || !at->after) return NO_MEMORY;
-    take_arguments(at, w);
+    if (!at->after) return NO_MEMORY;
     for (int i = 0; i < nafter; ++i) at->after[i] = ((const node *)after[i])->number;
     at->nafter = nafter;
     at->number = g->n;
@@ -331,29 +480,26 @@ static bool is_ready(const graph *g, const node *at)
 }
 
 /* Of the nodes that are ready the one that was added last: what nodes are not said to follow, they come before. */
-static int graph_launch(void *executable, void *stream)
+static int graph_launch(void *executable, void *on)
 {
     graph *g = executable;
-    if (is_idle()) return SUCCESS;
+    command c = {.kind = LAUNCH, .node = calloc((size_t)g->n + 1, sizeof(node *))};
+    if (!c.node) return NO_MEMORY;
     for (int i = 0; i < g->n; ++i) g->node[i]->done = false;
     for (int left = g->n; left > 0; --left) {
         int i = g->n - 1;
         while (!is_ready(g, g->node[i])) --i;
-        (void)launch(&g->node[i]->work, stream);
+        c.node[c.nodes++] = new_node(&g->node[i]->work);
         g->node[i]->done = true;
     }
-    return SUCCESS;
+    return give(on, c);
 }
 
 static void graph_destroy(void *of, void *executable)
 {
     graph *g = of;
     (void)executable;
-    for (int i = 0; g && i < g->n; ++i) {
-        free(g->node[i]->copy);
-        free(g->node[i]->after);
-        free(g->node[i]);
-    }
+    for (int i = 0; g && i < g->n; ++i) free_node(g->node[i]);
     free(g);
 }
 
@@ -364,10 +510,10 @@ static const trli_gpu_api api = {
     .use = use,
     .befriend = befriend,
     .stream_create = stream_create,
-    .stream_destroy = free,
+    .stream_destroy = stream_destroy,
     .stream_finish = stream_finish,
     .event_create = event_create,
-    .event_destroy = free,
+    .event_destroy = event_destroy,
     .event_record = event_record,
     .event_query = event_query,
     .event_wait = event_wait,

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Part of Trellis, an expression-graph PDE solver framework.
 # ctest: timeout=900
-"""test_gpu.py where there is no GPU: two emulated ones (tests/emulated), each of which gets a patch. The short form has
+"""test_gpu.py where there is no GPU: two emulated ones (tests/emulated), each of which gets a patch, and which do what
+they are given as late as they may. The short form has
 a few decks; the long form has random ones, too."""
 import json
 import os
@@ -19,21 +20,35 @@ if not (BUILD / "emulated/trellis").exists():
     print("the command with emulated GPUs was not built")
     sys.exit(77)
 os.environ.update(TRELLIS=str(BUILD / "emulated/trellis"), TRELLIS_NVRTC=str(BUILD / "emulated/nvrtc.so"),
-                  TRL_EMULATED_GPUS="2", TRL_REQUIRE_GPU="1")
+                  TRL_EMULATED_GPUS="2", TRL_EMULATED_LAZY="1", TRL_REQUIRE_GPU="1")
+
+
+def run(deck, *settings):
+    """The report of a run on GPUs, or with other settings."""
+    line = [os.environ["TRELLIS"], "run", str(deck), "--quiet", "--report", "patches.json", "--set", "run.devices=gpu"]
+    for setting in ("run.placement=devices", *settings):
+        line += ["--set", setting]
+    subprocess.run(line, check=True)
+    return json.loads(pathlib.Path("patches.json").read_text(encoding="utf-8"))
 
 
 def check_patches():
-    """Of two patches that have nothing but a kernel and ghosts of the other, each is on a device of its own."""
+    """Of patches that have nothing but a kernel and ghosts of the other, each is on a device of its own; rims are
+    computed beside inner points, and fields are what they are on the CPU."""
     deck = pathlib.Path("patches.yaml").absolute()
-    deck.write_text("trellis: 1\ngrid: {cells: [24, 12, 16], periodic: [true, true, true], patches: [1, 1, 2]}\n"
-                    "equations:\n  T: {initial: \"sin(x)\", ddt: \"laplacian(T)\"}\n"
-                    "time: {dt: 1e-4, steps: 10, method: euler}\n", encoding="utf-8")
-    command = [os.environ["TRELLIS"], "run", str(deck), "--quiet", "--set", "run.devices=gpu", "--set",
-               "run.placement=devices", "--report", "patches.json"]
-    subprocess.run(command, check=True)
-    tasks = json.loads(pathlib.Path("patches.json").read_text(encoding="utf-8"))["placement"]["tasks"]
-    if tasks[1] != tasks[2]:
-        sys.exit(f"two patches, and tasks of workers and devices: {tasks}")
+    deck.write_text("trellis: 1\ngrid: {cells: [24, 12, 40], periodic: [true, true, true], patches: [1, 1, 4]}\n"
+                    "equations:\n  T: {initial: \"sin(x+2*z)\", ddt: \"laplacian(T) - S*T\"}\n"
+                    "  S: {initial: \"cos(z)\", ddt: \"laplacian(S)\"}\n"
+                    "time: {dt: 1e-4, steps: 10, method: ssprk3}\n", encoding="utf-8")
+    os.environ["TRL_EMULATED_GPUS"] = "4"
+    found, wanted = run(deck), run(deck, "run.devices=cpu")
+    tasks = found["placement"]["tasks"]
+    if len(set(tasks[1:])) > 1 or tasks[1] < 12:
+        sys.exit(f"four patches of inner points and rims, and tasks of workers and devices: {tasks}")
+    for name, field in wanted["fields"].items():
+        if field["hash"] != found["fields"][name]["hash"]:
+            sys.exit(f"{name} differs on four GPUs")
+    os.environ["TRL_EMULATED_GPUS"] = "2"
 
 
 check_patches()
