@@ -296,6 +296,36 @@ static void put_placement(const trl_placement_stats *p, trli_json *json)
     trli_json_end_object(json);
 }
 
+static void put_numbers(trli_json *json, const char *key, int n, const int64_t *number)
+{
+    trli_json_key(json, key);
+    trli_json_begin_array(json);
+    for (int i = 0; i < n; ++i) trli_json_integer(json, number[i]);
+    trli_json_end_array(json);
+}
+
+/* Of the programs that were run, as those that solve, how many of their tasks each executor did in all runs. */
+static void put_programs(const trl_simulation *sim, trli_json *json)
+{
+    if (!sim || trl_simulation_devices(sim) == NULL) return;
+    trli_json_key(json, "programs");
+    trli_json_begin_array(json);
+    for (int i = 0; i < trl_simulation_programs(sim); ++i) {
+        trl_program_stats s;
+        int64_t cells[3];
+        trl_simulation_program(sim, i, &s);
+        if (s.placement.executors == 0) continue;
+        for (int a = 0; a < s.grid->dim; ++a) cells[a] = s.grid->cells[a];
+        trli_json_begin_object(json);
+        put_text(json, "name", s.name);
+        put_numbers(json, "cells", s.grid->dim, cells);
+        put_numbers(json, "tasks", s.placement.executors, s.placement.done);
+        put_text(json, "by", s.placement.by);
+        trli_json_end_object(json);
+    }
+    trli_json_end_array(json);
+}
+
 static void put_devices(const report_totals *totals, trli_json *json)
 {
     static const char *const keys[2][TRL_WAYS] = {{"h2d_bytes", "d2h_bytes", "p2p_bytes"},
@@ -342,6 +372,7 @@ static void put_machine(const trli_session *run, const report_totals *totals, tr
                trl_amdahl_score(s->step_graph.tau_1, s->step_graph.tau_inf, trl_context_threads(run->ctx)));
     trli_json_end_object(json);
     put_devices(totals, json);
+    put_programs(run->sim, json);
 }
 
 static void put_solvers(const trl_simulation *sim, trli_json *json)

@@ -59,9 +59,9 @@ void trl_graph_destroy(trl_graph **result)
     trl_context *ctx = graph->ctx;
     trli_placement_destroy(graph);
     trli_run_states_destroy(graph);
-    trli_list *arrays[] = {&graph->records, &graph->info,     &graph->names,   &graph->phases, &graph->resources,
-                           &graph->edges,   &graph->handles,  &graph->follows, &graph->pieces, &graph->touched,
-                           &graph->touches, &graph->accesses, &graph->wishes};
+    trli_list *arrays[] = {&graph->records, &graph->info,    &graph->names,    &graph->phases, &graph->resources,
+                           &graph->edges,   &graph->handles, &graph->follows,  &graph->pieces, &graph->homes,
+                           &graph->touched, &graph->touches, &graph->accesses, &graph->wishes};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; ++i) trli_list_free(arrays[i]);
     void *blocks[] = {graph->successors,   graph->predecessors, graph->order, graph->roots,
                       graph->weight,       graph->path,         graph->first, graph->want_first,

@@ -163,6 +163,17 @@ done:
     return err;
 }
 
+trl_err trli_graph_set_home(trl_graph *graph, trl_handle handle, int32_t home)
+{
+    trl_err err;
+    int32_t h;
+    TRL_TRY(find_handle(graph, handle, &h));
+    TRL_TRY(list_by_handle(graph, &graph->homes, 0));
+    ((int32_t *)graph->homes.data)[h] = home;
+done:
+    return err;
+}
+
 trl_err trl_graph_rotate(trl_graph *graph, int n, const trl_handle *handles)
 {
     trl_err err;
@@ -213,6 +224,7 @@ trl_err trli_graph_flatten_accesses(trl_graph *graph)
     void *memory, *place = NULL;
     if (graph->follows.count > 0) TRL_TRY(list_by_handle(graph, &graph->follows, -1));
     if (graph->pieces.count > 0) TRL_TRY(list_by_handle(graph, &graph->pieces, 1));
+    if (graph->homes.count > 0) TRL_TRY(list_by_handle(graph, &graph->homes, 0));
     if (n > INT32_MAX)
         return trl_fail(graph->ctx, TRL_ERR_INPUT, NULL, "graph '%s' has more than %d accesses", graph->name,
                         INT32_MAX);

@@ -116,6 +116,7 @@ struct trl_graph {
     trli_list resources; /* trli_resource */
     trli_list phases;    /* trli_phase */
     trli_list handles;   /* trl_policy_handle */
+    trli_list homes;     /* int32_t, of each handle, as trli_graph_set_home says; empty: none has one */
     trli_list pieces;    /* int32_t, of each handle: boxes in which it lies; empty: one each */
     trli_list follows;   /* int32_t, of each handle: see trl_placement_problem; empty: no handles rotate */
     trli_list edges;     /* trli_dependency */
@@ -205,6 +206,9 @@ void trli_graph_set_state(trl_graph *graph, trli_state_fn state);
 /* Add a dependency between tasks. */
 TRL_NODISCARD trl_err trli_graph_add_edge(trl_graph *graph, int32_t before, int32_t after);
 /* The boxes of a handle's data, each of which takes the latency of a copy. */
+/* Of data that other graphs touch between the runs of this one: a number from 1 on that is the same in all of them.
+ * Tasks that write data of one home are placed together where neighbours are, so that it stays where it is. */
+TRL_NODISCARD trl_err trli_graph_set_home(trl_graph *graph, trl_handle handle, int32_t home);
 TRL_NODISCARD trl_err trli_graph_set_pieces(trl_graph *graph, trl_handle handle, int32_t pieces);
 /* Sort the accesses by their tasks, each handle once; complete the list of what rotates. */
 TRL_NODISCARD trl_err trli_graph_flatten_accesses(trl_graph *graph);

@@ -30,6 +30,7 @@ trli_place_graph trli_graph_to_place(const trl_graph *graph)
                               .handles = (int32_t)graph->handles.count,
                               .handle = graph->handles.data,
                               .follows = graph->follows.count > 0 ? graph->follows.data : NULL,
+                              .homes = graph->homes.count > 0 ? graph->homes.data : NULL,
                               .pieces = graph->pieces.count > 0 ? graph->pieces.data : NULL};
 }
 

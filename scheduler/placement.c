@@ -186,6 +186,7 @@ static void drop(trli_placement *p)
         p->copies[i] += p->placed->copies[i];
         p->bytes[i] += p->placed->bytes[i];
     }
+    for (int32_t t = 0; p->placed && t < p->graph->task_count; ++t) p->done[p->executor[t]] += p->runs;
     trli_placed_destroy(&p->placed);
 }
 

@@ -39,6 +39,7 @@ typedef struct trli_place_graph {
     const double *seconds;    /* [tasks][executors] */
     const uint16_t *valid;    /* [handles] spaces with the value when a run begins, a bit each; NULL: the host's */
     const int32_t *follows;   /* [handles] as trl_placement_problem has it */
+    const int32_t *homes;     /* [handles] as trli_graph_set_home says, 0: none; NULL: no handle has one */
     const int32_t *pieces;    /* [handles] boxes, each of which takes the latency of a copy; NULL: one each */
 } trli_place_graph;
 

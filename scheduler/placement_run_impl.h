@@ -69,6 +69,7 @@ typedef struct trli_placement {
     uint16_t *steady;    /* [handles] assumed spaces with the value when a run begins */
     trli_placed *placed; /* NULL: not made yet */
     int64_t copies[TRL_WAYS], bytes[TRL_WAYS]; /* counts of earlier placed graphs */
+    int64_t done[TRLI_EXECUTORS];              /* tasks in all runs */
 } trli_placement;
 
 /* A run begins: choose the graph that is run, and provide memory for all data of the frame. A device that has no

@@ -119,6 +119,27 @@ static void join_writers(strands *s, const int32_t *reader, const int32_t *size,
         }
 }
 
+/* Tasks that devices may run join the first one that writes data of the same home. first: [homes], that task
+ * plus one. */
+static trl_err join_homes(trl_context *ctx, strands *s)
+{
+    const trli_place_graph *g = s->graph;
+    int32_t most = 0;
+    if (!g->homes) return TRL_OK;
+    for (int32_t h = 0; h < g->handles; ++h) most = g->homes[h] > most ? g->homes[h] : most;
+    int32_t *first = trli_new(ctx, (size_t)most + 1, sizeof *first);
+    if (!first) return trli_no_memory(ctx, NULL, "to assign %d tasks", g->tasks);
+    for (int32_t t = 0; t < g->tasks; ++t)
+        for (int32_t a = g->access_first[t]; a < g->access_first[t + 1] && g->eligible[t] > 1; ++a) {
+            int32_t *of = &first[g->homes[g->access[a].handle]];
+            if (of == first || s->values->makes[a] < 0) continue;
+            if (*of == 0) *of = t + 1;
+            join(s, *of - 1, t);
+        }
+    trli_free(first);
+    return TRL_OK;
+}
+
 trl_err trli_strands_find(trl_context *ctx, const trli_place_graph *graph, const trli_values *values, int32_t *strand,
                           int32_t *count)
 {
@@ -134,21 +155,21 @@ trl_err trli_strands_find(trl_context *ctx, const trli_place_graph *graph, const
     int32_t *reader = trli_scratch_new(&scratch, (size_t)values->count, sizeof *reader);
     int32_t *size = trli_scratch_new(&scratch, tasks, sizeof *size);
     int32_t *latest = trli_scratch_new(&scratch, (size_t)graph->handles, sizeof *latest);
+    trl_err err = TRL_OK;
     *count = 0;
-    if (scratch.failed) {
-        trli_scratch_free(&scratch);
-        return trli_no_memory(ctx, NULL, "to assign %d tasks", graph->tasks);
-    }
+    if (scratch.failed) TRL_TRY(trli_no_memory(ctx, NULL, "to assign %d tasks", graph->tasks));
     count_bytes(&s);
     for (int32_t t = 0; t < graph->tasks; ++t) join_makers_of(&s, t);
     join_readers(&s, reader, size);
     join_writers(&s, reader, size, latest);
+    TRL_TRY(join_homes(ctx, &s));
     for (int32_t t = 0; t < graph->tasks; ++t) {
         const int32_t root = root_of(&s, t);
         strand[t] = root == t ? (*count)++ : strand[root];
     }
+done:
     trli_scratch_free(&scratch);
-    return TRL_OK;
+    return err;
 }
 
 /* ---- dealt in blocks ---- */

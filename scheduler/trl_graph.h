@@ -330,6 +330,7 @@ typedef struct trl_placement_stats {
         on_devices; /* the least s from the begin of a timed run to the last end of a call or copy of a device, by the
                           clocks of devices, whose clocks may be virtual; 0: unknown */
     int64_t copies[TRL_WAYS], bytes[TRL_WAYS]; /* made in all runs */
+    int64_t done[TRL_EXECUTORS_MAX];           /* tasks of each executor in all runs */
 } trl_placement_stats;
 TRL_API void trl_graph_get_placement(const trl_graph *graph, trl_placement_stats *stats);
 /* Where these workers and their devices run a graph's tasks, and why, as lines of text: executors, tasks with times

@@ -153,6 +153,7 @@ TRL_NODISCARD trl_err trli_multigrid_cycle(struct trli_multigrid *m, const int *
 const int *trli_multigrid_solution(const struct trli_multigrid *m);
 int trli_multigrid_levels(const struct trli_multigrid *m);
 const trl_grid *trli_multigrid_grid(const struct trli_multigrid *m, int level);
+const trl_simulation *trli_multigrid_simulation(const struct trli_multigrid *m, int level);
 
 /* ---- direct.c ---- */
 

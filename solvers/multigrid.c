@@ -415,6 +415,11 @@ const trl_grid *trli_multigrid_grid(const struct trli_multigrid *m, int level)
     return &m->level[level].sim->layout->grid;
 }
 
+const trl_simulation *trli_multigrid_simulation(const struct trli_multigrid *m, int level)
+{
+    return m->level[level].sim;
+}
+
 /* ---- a cycle ---- */
 
 /* A chain of runs goes on after an error, as the other ranks do, and says so at its end. */

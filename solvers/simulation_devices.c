@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* The devices of a simulation, and where its tasks are done. */
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "execution_impl.h"
+#include "executor_impl.h"
 #include "simulation_impl.h"
+#include "solving_impl.h"
 
 trl_err trli_simulation_open_devices(trl_simulation *sim)
 {
@@ -29,6 +32,9 @@ trl_err trli_simulation_open_devices(trl_simulation *sim)
         TRL_TRY(trl_devices_open_model(sim->ctx, p->model_devices, &sim->devices));
     else
         TRL_TRY(trl_devices_open(sim->ctx, p->devices ? p->devices : "auto", &sim->devices));
+    if (p->compile == TRL_COMPILE_NEVER && sim->devices && sim->devices->n > 0 &&
+        sim->devices->device[0]->kind == TRL_KIND_GPU)
+        trl_warn(sim->ctx, NULL, "GPUs do nothing, because run.compile is never; use auto, or run.devices: cpu");
     TRL_TRY(trl_workers_set_devices(sim->workers, sim->devices));
     TRL_TRY(trl_workers_set_prefetch(sim->workers, !p->no_prefetch));
     if (p->placement_text)
@@ -52,4 +58,31 @@ trl_err trl_simulation_write_placement(const trl_simulation *sim, FILE *out)
 trl_err trl_simulation_write_placement_file(const trl_simulation *sim, FILE *out)
 {
     return trl_graph_write_placement_file(sim->step->run->graph, sim->workers, out);
+}
+
+/* The n-th program of those of the simulation and, if they are no more than that, of its coarser grids; *n: how many
+ * are left to go. NULL: there is none. */
+static const trli_program *find_program(const trl_simulation *sim, int *n)
+{
+    const trl_simulation *level = sim;
+    for (int s = -1; s < trl_simulation_solvers(sim); ++s)
+        for (int k = 1; s < 0 ? k == 1 : (level = trli_solving_level(sim, s, k)) != NULL; ++k) {
+            if (*n < level->model->nprograms) return level->model->program[*n];
+            *n -= level->model->nprograms;
+        }
+    return NULL;
+}
+
+int trl_simulation_programs(const trl_simulation *sim)
+{
+    int n = INT_MAX;
+    (void)find_program(sim, &n);
+    return INT_MAX - n;
+}
+
+void trl_simulation_program(const trl_simulation *sim, int program, trl_program_stats *stats)
+{
+    const trli_program *p = find_program(sim, &program);
+    *stats = (trl_program_stats){.name = p->name, .grid = &p->model->layout->grid};
+    trl_graph_get_placement(p->run->graph, &stats->placement);
 }

@@ -359,6 +359,7 @@ static trl_err copy_request(trli_solver *s, const trli_solve_request *request)
     const size_t n = (size_t)request->n, bytes = (n + 1) * sizeof(int), equations = (size_t)s->sim->nequations;
     int *variable = trli_model_keep(model, bytes), *field = trli_model_keep(model, bytes);
     trl_err err = TRL_OK;
+    model->joint = true;
     TRL_TRY(model->ir.err);
     s->ask = *request;
     s->ask.names = trli_model_name(model, "%s", request->names);

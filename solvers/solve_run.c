@@ -533,3 +533,9 @@ const trl_grid *trli_solving_grid(const trl_simulation *sim, int solver, int lev
 {
     return trli_multigrid_grid(nth(sim, solver)->multigrid, level);
 }
+
+const trl_simulation *trli_solving_level(const trl_simulation *sim, int solver, int level)
+{
+    const struct trli_multigrid *m = nth(sim, solver)->multigrid;
+    return m && level < trli_multigrid_levels(m) ? trli_multigrid_simulation(m, level) : NULL;
+}

@@ -48,8 +48,9 @@ void trli_solving_equalise(trl_simulation *sim);
 void trli_solving_begin(trl_simulation *sim);
 void trli_solving_destroy(trl_simulation *sim);
 void trli_solving_mark_fields(const trl_simulation *sim, bool *needed);
-/* A grid of a solver's multigrid. */
+/* A grid of a solver's multigrid, and the simulation on it; NULL: there is no such level. */
 const trl_grid *trli_solving_grid(const trl_simulation *sim, int solver, int level);
+const trl_simulation *trli_solving_level(const trl_simulation *sim, int solver, int level);
 /* Solve from the initial values, to them; called before dt is known and then again, because what bounds it may need
  * solutions, while what reads it is solved for after, with the first guess until then. Collective: yes. */
 TRL_NODISCARD trl_err trli_solve_initial(trl_simulation *sim, bool dt_known);

@@ -163,6 +163,14 @@ typedef struct trl_simulation_stats {
     double compile_seconds;
 } trl_simulation_stats;
 TRL_API void trl_simulation_get_stats(const trl_simulation *sim, trl_simulation_stats *stats);
+/* The programs of a simulation, those of coarser grids of multigrid behind the others: what was run, and where. */
+typedef struct trl_program_stats {
+    const char *name;
+    const trl_grid *grid;
+    trl_placement_stats placement; /* executors 0: it was never placed */
+} trl_program_stats;
+TRL_API int trl_simulation_programs(const trl_simulation *sim);
+TRL_API void trl_simulation_program(const trl_simulation *sim, int program, trl_program_stats *stats);
 /* Systems that are solved, and what solving the i-th did so far. */
 TRL_API int trl_simulation_solvers(const trl_simulation *sim);
 TRL_API const trl_solve_stats *trl_simulation_solver(const trl_simulation *sim, int solver);

@@ -44,6 +44,7 @@ struct trli_model {
     int nprograms, programs_capacity;
     trli_program **program;
     trli_slot_plan *slots; /* once fields have places: passes/slot_plan_impl.h */
+    bool joint;            /* several programs that run in turn touch the same fields: those of a solver */
     trli_front *front;     /* front/front_impl.h */
     trli_model_run *run;   /* run/model_run_impl.h */
     void **owned;          /* small blocks that live as long as the model: names, lists of fields */

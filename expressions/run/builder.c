@@ -127,6 +127,7 @@ static trl_err part_handle(trli_task_builder *b, int field, int patch, trli_poin
             .name = f->name, .bytes = bytes, .block = block, .key = trli_slot_key(model, f->slot, patch, which)};
         TRL_TRY(handle_of(b, entry, &desc, handle));
         TRL_TRY(trli_graph_set_pieces(b->graph, *handle, boxes > 0 ? boxes : 1));
+        if (model->joint) TRL_TRY(trli_graph_set_home(b->graph, *handle, patch + 1));
     }
     *handle = *entry;
 done:
@@ -268,6 +269,7 @@ trl_err trli_builder_share(trli_task_builder *b, trl_task task, int reduction, i
     trl_handle h;
     trl_err err = TRL_OK;
     TRL_TRY(handle_of(b, entry, &desc, &h));
+    if (b->model->joint) TRL_TRY(trli_graph_set_home(b->graph, h, patch + 1));
     TRL_TRY(trl_graph_add_part_access(b->graph, task, h, access, n));
 done:
     return err;

@@ -338,10 +338,7 @@ trl_err trli_gpu_request(trli_model *model)
     const trl_devices *devices = trl_workers_devices(model->run->workers);
     trl_err err = TRL_OK;
     if (!has_gpus(devices)) return TRL_OK;
-    if (model->settings.compile == TRL_COMPILE_NEVER) {
-        trl_warn(model->ctx, NULL, "GPUs do nothing, because run.compile is never; use auto, or run.devices: cpu");
-        return TRL_OK;
-    }
+    if (model->settings.compile == TRL_COMPILE_NEVER) return TRL_OK; /* as for small grids of multigrid */
     TRL_TRY(trli_gpu_write_texts(model));
     TRL_TRY(trli_gpu_kernels_create(model->ctx, devices, &model->run->gpu_kernels));
     TRL_TRY(trli_codes_compile_for_gpus(model->run->gpu_codes, model->run->gpu_kernels));

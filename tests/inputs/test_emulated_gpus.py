@@ -51,7 +51,31 @@ def check_patches():
     os.environ["TRL_EMULATED_GPUS"] = "2"
 
 
+def check_solver():
+    """What an iteration does is done on the device that has the vectors: in between only sums are copied."""
+    deck = pathlib.Path("solve.yaml").absolute()
+    deck.write_text("trellis: 1\ngrid: {cells: [24, 20], periodic: [false, true]}\nequations:\n  p:\n"
+                    "    solve: \"laplacian(p) = x + exp(p)\"\n    initial: 0\n    solver: s\n"
+                    "    boundary: {x-: {dirichlet: 0}, x+: {dirichlet: 0}}\n"
+                    "solvers:\n  s: {method: cg, preconditioner: jacobi}\n", encoding="utf-8")
+    hashes = []
+    for devices in ("cpu", "gpu"):
+        command = [os.environ["TRELLIS"], "run", str(deck), "--quiet", "--set", f"run.devices={devices}", "--set",
+                   "run.placement=devices", "--report", "solve.json"]
+        subprocess.run(command, check=True)
+        report = json.loads(pathlib.Path("solve.json").read_text(encoding="utf-8"))
+        hashes.append(report["fields"]["p"]["hash"])
+    iterations = report["solvers"][0]["iterations"]
+    moved = report["device_transfers"]
+    tasks = {program["name"]: program["tasks"] for program in report["programs"]}
+    if hashes[0] != hashes[1] or tasks["product of p"][1] < 2 * iterations or tasks["product of p"][2] != 0:
+        sys.exit(f"a solver on a device: {hashes}, {iterations} iterations, {tasks}")
+    if moved["p2p_bytes"] != 0 or moved["h2d_copies"] > 10 or moved["d2h_bytes"] > 3000 * (iterations + 20):
+        sys.exit(f"{iterations} iterations moved {moved}")
+
+
 check_patches()
+check_solver()
 if LONG:
     subprocess.run([sys.executable, str(FOLDER / "test_bits.py"), "--gpus", "2", "--decks", "24"], check=True)
 os.execv(sys.executable, [sys.executable, str(FOLDER / "test_gpu.py"), *([] if LONG else DECKS)])
