@@ -54,7 +54,8 @@ START_TEST(iterations_do_not_grow_with_the_mesh)
 }
 END_TEST
 
-/* By themselves at most 10 cycles for a factor of 1e8 on even, odd and uneven grids, where they visit coarser grids twice. */
+/* By themselves at most 10 cycles for a factor of 1e8 on even, odd and uneven grids, where they visit coarser grids
+ * twice. */
 START_TEST(each_kind_of_cycle_takes_the_iterations_it_is_known_for)
 {
     static const struct {
