@@ -52,10 +52,11 @@ bool trli_late_is_failed(const trl_simulation *sim)
     return trli_late_is_pending(sim) && sim->late->failed;
 }
 
-/* Whether the run was made, and took part in all messages. */
-static bool was_made(trl_err err)
+/* Whether the run was made, and took part in all messages. Plugins return what they like. */
+static bool was_made(const trl_simulation *sim, trl_err err)
 {
-    return err == TRL_OK || err == TRL_ERR_NUMERICS || err == TRL_ERR_PLUGIN;
+    return err == TRL_OK || err == TRL_ERR_NUMERICS || err == TRL_ERR_PLUGIN ||
+           atomic_load_explicit(&sim->frame->plugin_failed, memory_order_relaxed);
 }
 
 trl_err trli_late_pend(trl_simulation *sim, trl_err err, const trli_next_step *next, int count, int bad)
@@ -63,7 +64,7 @@ trl_err trli_late_pend(trl_simulation *sim, trl_err err, const trli_next_step *n
     trli_late_steps *l = sim->late;
     const int64_t first = bad < 0 ? 0 : count - bad; /* the first of all ranks' is the largest */
     const bool failed = err != TRL_OK;
-    if (!was_made(err)) return trl_context_agree(sim->ctx, err);
+    if (!was_made(sim, err)) return trl_context_agree(sim->ctx, err);
     TRL_TRY(trli_agree_later(sim->ctx, err, 1, &first));
     l->reached = (trli_reached){sim->step_number, sim->steps_run, sim->time, sim->dt, sim->from};
     l->count = count;

@@ -57,6 +57,7 @@ static trl_err run_and_look(trl_simulation *sim, const trli_program *program, bo
 {
     bool any = false, late = false;
     trli_frame_forget_nonfinite(sim->frame);
+    atomic_store_explicit(&sim->frame->plugin_failed, false, memory_order_relaxed);
     trli_kernels_poll(sim->model);
     trl_err err = trli_program_run(program, sim->frame);
     *found = 0;

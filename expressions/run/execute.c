@@ -194,11 +194,13 @@ static trl_eval_args plugin_args(const trli_frame *frame, const trli_step_task *
 }
 
 /* Call a plugin's evaluate, or its stable_dt if dt is given. */
-static trl_err call_plugin(const trli_opaque *called, const trl_eval_args *args, const trl_box *box, double *dt)
+static trl_err call_plugin(trli_frame *frame, const trli_opaque *called, const trl_eval_args *args, const trl_box *box,
+                           double *dt)
 {
     const trl_diagnostic *d;
     int said = trl_context_diagnostics(args->ctx, &d);
     trl_err err = dt ? called->stable_dt(called->state, args, dt) : called->evaluate(called->state, args, box);
+    if (err != TRL_OK) atomic_store_explicit(&frame->plugin_failed, true, memory_order_relaxed);
     if (err == TRL_OK || trl_context_diagnostics(args->ctx, &d) > said) return err;
     return trl_fail(args->ctx, TRL_ERR_PLUGIN, &called->place,
                     "%s of type '%s' failed (%s) without a message at step %lld, t = %g", dt ? "stable_dt" : "evaluate",
@@ -217,7 +219,7 @@ trl_err trli_task_stable_dt(void *data, const trl_task_args *args, bool *done)
     (void)done;
     const trl_array *required = take_arrays(&sc, frame, t, called->ninputs, s->plugin.input);
     const trl_eval_args eval = plugin_args(frame, t, NULL, required, sc.at, args->worker);
-    TRL_TRY(call_plugin(called, &eval, NULL, &dt));
+    TRL_TRY(call_plugin(frame, called, &eval, NULL, &dt));
     if (!(dt > 0))
         TRL_TRY(trl_fail(frame->model->ctx, TRL_ERR_NUMERICS, &called->place,
                          "stable_dt of '%s' (type '%s') gave %g at step %lld, t = %.10g: a stable dt is positive",
@@ -232,7 +234,7 @@ trl_err trli_task_plugin(void *data, const trl_task_args *args, bool *done)
 {
     const trli_step_task *t = data;
     const trli_step *s = t->step;
-    const trli_frame *frame = args->frame;
+    trli_frame *frame = args->frame;
     scratch sc = {frame->scratch[args->worker]};
     const trli_opaque *called = s->plugin.called;
     (void)done;
@@ -240,20 +242,20 @@ trl_err trli_task_plugin(void *data, const trl_task_args *args, bool *done)
     trl_array *computed = take_arrays(&sc, frame, t, s->nout, s->field);
     const trl_eval_args eval = plugin_args(frame, t, computed, required, sc.at, args->worker);
     const trl_box box = share_of(t, &t->box, args);
-    return call_plugin(called, &eval, &box, NULL);
+    return call_plugin(frame, called, &eval, &box, NULL);
 }
 
 static trl_err run_modifier(const trli_step_task *t, const trli_slab *slab, const trl_box *box,
                             const trl_task_args *args)
 {
-    const trli_frame *frame = args->frame;
+    trli_frame *frame = args->frame;
     scratch sc = {frame->scratch[args->worker]};
     const trl_array *required = take_arrays(&sc, frame, t, slab->ninputs, slab->input);
     trl_array *computed = take_arrays(&sc, frame, t, 1, &slab->field);
     trl_eval_args eval = plugin_args(frame, t, computed, required, sc.at, args->worker);
     eval.axis = slab->axis;
     eval.side = slab->side;
-    return call_plugin(slab->modifier, &eval, box, NULL);
+    return call_plugin(frame, slab->modifier, &eval, box, NULL);
 }
 
 static trl_err run_slab(const trli_step_task *t, const trli_slab *slab, const trl_task_args *args)

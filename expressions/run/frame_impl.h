@@ -5,6 +5,8 @@
 #ifndef TRLI_FRAME_IMPL_H
 #define TRLI_FRAME_IMPL_H
 
+#include <stdatomic.h>
+
 #include <mpi.h>
 
 #include <reduction_impl.h>
@@ -50,6 +52,8 @@ typedef struct trli_frame {
     uint32_t **valid;          /* [slot][local patch][TRLI_POINTS] spaces with the values, a bit 1 << space each */
     void **scratch;            /* [lanes] of a call */
     trli_nonfinite *nonfinite; /* [lanes] */
+    /* A plugin returned an error in the last run, which went on with its messages. Relaxed: read after the run. */
+    _Atomic bool plugin_failed;
     /* By memory space of a GPU: set by its kernels that find what is not finite, of this run or the one before, which
      * may still be under way; the host's memory, else NULL. */
     int *alarm[TRL_SPACES_MAX];    /* [2] */

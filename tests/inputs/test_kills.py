@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # Part of Trellis, an expression-graph PDE solver framework.
-# ctest: timeout=200
+# ctest: timeout=1200
 """Kills runs that write, and damages their checkpoints: no file under its name is ever other than that of an
 undisturbed run, and the run continues to the same end. ctest does a few of each; the long version is
 
     TRELLIS=build/release/trellis TRELLIS_BUILD=build/release \\
-        python3 tests/inputs/test_kills.py --calls 0 --kills 200 --flips 200
+        python3 tests/inputs/test_kills.py --calls 0 --kills 100 --flips 200
 
---calls N: kills at N of the calls that change files (0: at each of them); --kills N: at random times, on one rank and
-on two; --flips N: of a random bit in the latest checkpoint."""
+--calls N: kills at N of the calls that change files (0: at each of them); --kills N: at random times, N whole runs and
+N times one of two ranks (long tests: 50 of each); --flips N: of a random bit in the latest checkpoint."""
 import argparse
 import json
 import os
@@ -73,7 +73,7 @@ class Loop:
 
     def run(self, *arguments, ranks=1, environment=None):
         return subprocess.run(command(*arguments, ranks=ranks), env={**ENVIRONMENT, **(environment or {})}, text=True,
-                              capture_output=True, check=False, timeout=100)
+                              capture_output=True, check=False, timeout=300)
 
     def final_hash(self, directory):
         report = json.loads((self.folder / directory / "report.json").read_text(encoding="utf-8"))
@@ -180,7 +180,7 @@ def count_calls(loop, shim):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--calls", type=int, default=6)
-    parser.add_argument("--kills", type=int, default=2)
+    parser.add_argument("--kills", type=int, default=50 if "TRL_TEST_LONG" in os.environ else 1)
     parser.add_argument("--flips", type=int, default=3)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
@@ -204,10 +204,13 @@ def main():
         length = time.monotonic() - started
         kinds = {
             f"killed at one of {total} calls that change files": [lambda c=c: loop.kill_at(shim, c) for c in calls],
-            "killed at a random time": [
-                lambda ranks=1 + i % 2: loop.kill_after(random.uniform(0.2, 1.1) * length * ranks, ranks)
-                for i in range(options.kills)
-            ], "a bit of the latest checkpoint flipped": [lambda: loop.flip("stopped") for _ in range(options.flips)],
+            **{
+                f"{what} killed at a random time": [
+                    lambda ranks=ranks: loop.kill_after(random.uniform(0.2, 1.1) * length * ranks, ranks)
+                    for _ in range(options.kills)
+                ]
+                for ranks, what in ((1, "a whole run"), (2, "one of two ranks"))
+            }, "a bit of the latest checkpoint flipped": [lambda: loop.flip("stopped") for _ in range(options.flips)],
         }
         print(f"{'what':52} {'tried':>6} {'failed':>6}")
         for what, attempts in kinds.items():

@@ -17,6 +17,7 @@ typedef enum deed { NOTHING, FAIL, NOT_FINITE, WAIT } deed;
 
 static struct {
     deed deed;
+    trl_err code; /* of FAIL */
     trl_gidx step;
     int rank;
     bool waited_in_vain;
@@ -67,7 +68,7 @@ static trl_err odd_evaluate(const void *data, const trl_eval_args *args, const t
             ((double *)to->at)[trl_array_offset(to, i, j, 0)] = here && plan.deed == NOT_FINITE && i == 1 ? NAN : 0;
     if (plan.deed == WAIT && trl_context_rank(test_ctx) == 0 && args->step == plan.step + 1) tell();
     if (here && plan.deed == WAIT) wait_for_rank_0();
-    return here && plan.deed == FAIL ? trl_fail(test_ctx, TRL_ERR_PLUGIN, NULL, "odd on rank %d", plan.rank) : TRL_OK;
+    return here && plan.deed == FAIL ? trl_fail(test_ctx, plan.code, NULL, "odd on rank %d", plan.rank) : TRL_OK;
 }
 
 static const trl_expr_type odd = {.abi = TRL_PLUGIN_ABI,
@@ -163,6 +164,7 @@ static void compare_ends(int way, trl_err expected)
         ck_assert_msg(err == expected, "%s, %s, step %d, rank %d, late %d: %s, not %s, after step %d: %s", ways[way][0],
                       ways[way][1], (int)plan.step, plan.rank, late, trl_err_name(err), trl_err_name(expected),
                       (int)trl_simulation_step_number(sim), test_messages());
+        ck_assert_msg(!trl_context_lost(test_ctx), "%s", test_messages());
         message[late] = strdup(test_messages());
         ck_assert_ptr_nonnull(message[late]);
         step[late] = trl_simulation_step_number(sim);
@@ -181,9 +183,25 @@ static void compare_ends(int way, trl_err expected)
 START_TEST(a_rank_that_fails_ends_all_at_the_same_step)
 {
     plan.deed = FAIL;
+    plan.code = TRL_ERR_PLUGIN;
     for (plan.rank = 0; plan.rank < trl_context_ranks(test_ctx); ++plan.rank)
         for (plan.step = 4; plan.step < 7; plan.step += 2)
-            for (int way = 0; way < WAYS; ++way) compare_ends(way, TRL_ERR_PLUGIN);
+            for (int way = 0; way < WAYS; ++way) compare_ends(way, plan.code);
+}
+END_TEST
+
+/* Codes that also say that a run could not be made at all. */
+START_TEST(a_plugin_may_fail_with_any_code)
+{
+    static const trl_err codes[] = {TRL_ERR_INPUT, TRL_ERR_IO, TRL_ERR_MEMORY};
+    plan.deed = FAIL;
+    plan.rank = 1;
+    plan.step = 6;
+    for (int c = 0; c < 3; ++c)
+        for (int way = 0; way < WAYS; ++way) {
+            plan.code = codes[c];
+            compare_ends(way, plan.code);
+        }
 }
 END_TEST
 
@@ -245,6 +263,7 @@ static void add_tests(TCase *tc)
     MPI_Comm_dup(MPI_COMM_WORLD, &messages);
     tcase_add_test(tc, a_rank_goes_on_while_another_one_is_late);
     tcase_add_test(tc, a_rank_that_fails_ends_all_at_the_same_step);
+    tcase_add_test(tc, a_plugin_may_fail_with_any_code);
     tcase_add_test(tc, what_is_not_finite_on_a_rank_ends_all_at_the_same_step);
     tcase_add_test(tc, what_overflows_in_a_pass_over_several_steps_ends_it_there);
     tcase_add_test(tc, pending_steps_have_the_bits_of_others);

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Messages that come late and in another order: calls of MPI wait at random, or say that what is done is not done yet,
+ * and workers lose their core between two looks at shared memory. Every run has the bits of one without delays. The
+ * long form has a thousand seeds. */
+// ctest: np=4 sanitize=none timeout=900
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../expressions/problem_fixture.h"
+
+/* ---- delays ---- */
+
+static _Atomic uint64_t seed; /* 0: no delays */
+static _Atomic uint64_t calls;
+static _Atomic int64_t delayed, denied; /* calls, of all seeds */
+
+/* A number that depends on the seed, this rank and the calls before. */
+static uint64_t draw(void)
+{
+    uint64_t x = atomic_load(&seed) * 0x9e3779b97f4a7c15u + atomic_fetch_add(&calls, 1) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ x >> 31) * 0x94d049bb133111ebu;
+    x = (x ^ x >> 29) * 0xd6e8feb86659fd93u;
+    return x ^ x >> 32;
+}
+
+static void wait_sometimes(unsigned one_of)
+{
+    if (atomic_load(&seed) == 0) return;
+    const uint64_t x = draw();
+    if (x % one_of != 0) return;
+    atomic_fetch_add(&delayed, 1);
+    nanosleep(&(struct timespec){.tv_nsec = (long)(x >> 40) % 100000}, NULL);
+}
+
+/* Whether what may be done is said not to be. */
+static bool deny(void)
+{
+    const bool denies = atomic_load(&seed) != 0 && draw() % 3 != 0;
+    if (denies) atomic_fetch_add(&denied, 1);
+    return denies;
+}
+
+/* In the place of MPI's own. */
+int MPI_Testall(int n, MPI_Request *request, int *flag, MPI_Status *status)
+{
+    *flag = 0;
+    return deny() ? MPI_SUCCESS : PMPI_Testall(n, request, flag, status);
+}
+
+int MPI_Startall(int n, MPI_Request *request)
+{
+    wait_sometimes(4);
+    return PMPI_Startall(n, request);
+}
+
+int MPI_Isend(const void *buffer, int n, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request *request)
+{
+    wait_sometimes(4);
+    return PMPI_Isend(buffer, n, type, to, tag, comm, request);
+}
+
+int MPI_Iallreduce(const void *from, void *to, int n, MPI_Datatype type, MPI_Op op, MPI_Comm comm, MPI_Request *request)
+{
+    wait_sometimes(4);
+    return PMPI_Iallreduce(from, to, n, type, op, comm, request);
+}
+
+/* Workers without work call it, between two looks at what others sent. */
+int sched_yield(void)
+{
+    wait_sometimes(8);
+    return (int)syscall(SYS_sched_yield);
+}
+
+/* ---- problems ---- */
+
+enum { WAYS = 12 };
+
+/* Neighbours in one and two directions, messages of MPI and shared memory, with reductions, and without overlap. */
+static void open_way(int way)
+{
+    static const char *const slope[] = {"0.001*laplacian(T) - 0.1*T*U", "div(0.001*at(1 + 0.1*T*U, faces)*grad(T))"};
+    new_deck();
+    say("grid: {cells: [12, 24], periodic: [true, %s], patches: [%s]}\n", way % 2 ? "true" : "false",
+        way % 3 == 0 ? "2, 4" : "1, 8");
+    for (int f = 0; f < 2; ++f)
+        say("%s  %c: {initial: \"sin(2*pi*(x + %d*y))\", ddt: \"%s\"%s}\n", f ? "" : "equations:\n", f ? 'U' : 'T', f,
+            f ? "0.002*laplacian(U) + 0.1*T" : slope[way / 2 % 2],
+            way % 2 ? "" : ", boundary: {y-: {dirichlet: 0}, y+: {neumann: 0.1}}");
+    say("time: {method: ssprk2, dt: %s, steps: 5}\nrun: {compile: never, threads: %d, passes: {shared: %s, overlap: "
+        "%s}}\n",
+        way / 3 % 2 ? "{cfl: 0.5}" : "0.01", 1 + way % 2, way / 6 ? "true" : "false", way % 5 == 4 ? "false" : "true");
+    ck_ok(open_problem());
+    ck_ok(trl_simulation_initialise(sim));
+}
+
+static uint64_t run_way(int way, uint64_t delays)
+{
+    trl_err err = TRL_OK;
+    open_way(way);
+    atomic_store(&calls, 0);
+    atomic_store(&seed, delays ? delays * 64 + (uint64_t)trl_context_rank(test_ctx) + 1 : 0);
+    while (err == TRL_OK && !trl_simulation_done(sim)) err = trl_simulation_advance(sim, NULL, NULL);
+    if (err == TRL_OK) err = trl_simulation_settle(sim);
+    atomic_store(&seed, 0);
+    ck_ok(err);
+    const uint64_t hash = hash_of("T") ^ hash_of("U") * 3;
+    close_problem();
+    return hash;
+}
+
+START_TEST(delays_change_no_bit)
+{
+    uint64_t whole[WAYS];
+    const int seeds = test_long() ? 1000 : WAYS;
+    int64_t all[2];
+    for (int way = 0; way < WAYS; ++way) whole[way] = run_way(way, 0);
+    for (int s = 1; s <= seeds; ++s)
+        ck_assert_msg(run_way(s % WAYS, (uint64_t)s) == whole[s % WAYS], "seed %d: other bits", s);
+    all[0] = atomic_load(&delayed);
+    all[1] = atomic_load(&denied);
+    MPI_Allreduce(MPI_IN_PLACE, all, 2, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD);
+    ck_assert_int_gt(all[0], seeds);
+    ck_assert_int_gt(all[1], seeds);
+    if (test_long() && trl_context_rank(test_ctx) == 0)
+        fprintf(stderr, "%d seeds: %lld calls waited, %lld said 'not yet'\n", seeds, (long long)all[0],
+                (long long)all[1]);
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+    tcase_add_test(tc, delays_change_no_bit);
+}
+
+TRL_TEST_MAIN("delays", add_tests)
