@@ -72,3 +72,10 @@ def count_gpus():
     """How many GPUs the command finds."""
     told = subprocess.run([TRELLIS, "info"], capture_output=True, text=True, check=True).stdout
     return len(re.findall(r"^GPU \d+ ", told, re.MULTILINE))
+
+
+def visible(turn, wanted, count):
+    """A setting of the environment: so many of the GPUs that there are, the next ones in each turn."""
+    names = [name for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if name]
+    names = names or [str(i) for i in range(count)]
+    return {"CUDA_VISIBLE_DEVICES": ",".join(names[(turn + i) % len(names)] for i in range(min(wanted, len(names))))}

@@ -3,9 +3,11 @@
 # Part of Trellis, an expression-graph PDE solver framework.
 # ctest: timeout=900 labels=gpu
 """Every deck gives the same bits on GPUs as on the CPU, with all that GPUs may do on them, with tasks dealt at random,
-and cut into patches, which several GPUs share."""
+and cut into patches, which several GPUs share. The short form takes few steps on small grids, and fewer ways. A run
+sees no more GPUs than it needs, since each takes a part of a second to open; runs beside one another have others."""
 import argparse
 import concurrent.futures
+import itertools
 import os
 import pathlib
 import sys
@@ -15,6 +17,8 @@ import all_decks
 SKIPPED = 77
 CORES = len(os.sched_getaffinity(0))
 JOBS = max(1, min(8, CORES // 2))  # decks at once
+LONG = "TRL_TEST_LONG" in os.environ
+STEPS = None if LONG else 20  # None: as many as the deck's test takes
 PATCHES = {  # of decks whose stencils fit into them
     "heat_3d": "[2,1,2]",
     "gray_scott": "[2,2]",
@@ -29,11 +33,14 @@ PATCHES = {  # of decks whose stencils fit into them
 def ways_of(deck, fields):
     """Where tasks are done, and on which patches: settings of a run. Statistics of fields that are not written are made
     by GPUs."""
-    ways = [[f"run.placement={placement}"] for placement in ("devices", "random:1", "random:2")]
+    placements = ("devices", "random:1", "random:2") if LONG else ("devices", "random:1")
+    ways = [[f"run.placement={placement}"] for placement in placements]
     ways[0].append(f"output.fields=[{fields[0]}]")
     if deck.stem in PATCHES:
         patches = f"grid.patches={PATCHES[deck.stem]}"
-        ways += [["run.placement=devices", patches], ["run.placement=random:3", patches]]
+        ways.append(["run.placement=devices", patches])
+        if LONG:
+            ways.append(["run.placement=random:3", patches])
     return ways
 
 
@@ -52,7 +59,7 @@ def differences(wanted, found, some):
             yield f"{key}: {str(found[key])[:300]} instead of {str(wanted[key])[:300]}"
 
 
-def compare(deck, arguments, outputs):
+def compare(deck, arguments, outputs, turns, count):
     """What differs, as lines of text, and the tasks of a step by executor."""
     folder = outputs / deck.stem
     folder.mkdir(parents=True, exist_ok=True)
@@ -64,7 +71,9 @@ def compare(deck, arguments, outputs):
         return ["no extremes were printed"], None
     differing, tasks = [], None
     for way in ways_of(deck, list(wanted["fields"])):
-        found, failed = all_decks.run(deck, arguments, folder / "gpu", settings=["run.devices=gpu", threads, *way])
+        seen = all_decks.visible(next(turns), 2 if "grid.patches" in str(way) else 1, count)
+        found, failed = all_decks.run(deck, arguments, folder / "gpu", environment=seen,
+                                      settings=["run.devices=gpu", threads, *way])
         if failed:
             differing.append(failed)
             continue
@@ -79,13 +88,14 @@ def main():
     parser.add_argument("--output", default="gpu", help="folder of all output")
     parser.add_argument("deck", nargs="*", help="names of decks; all, if there are none")
     options = parser.parse_args()
-    if all_decks.count_gpus() == 0:
+    count, turns = all_decks.count_gpus(), itertools.count()
+    if count == 0:
         print("there is no GPU")
         sys.exit(1 if os.environ.get("TRL_REQUIRE_GPU") == "1" else SKIPPED)
     outputs, bad = pathlib.Path(options.output).absolute(), 0
     with concurrent.futures.ThreadPoolExecutor(JOBS) as pool:
-        decks = list(all_decks.decks(outputs, options.deck))
-        for (deck, _), found in zip(decks, pool.map(lambda each: compare(*each, outputs), decks)):
+        decks = list(all_decks.decks(outputs, options.deck, STEPS))
+        for (deck, _), found in zip(decks, pool.map(lambda each: compare(*each, outputs, turns, count), decks)):
             differing, tasks = found
             bad += bool(differing)
             print(f"{deck.stem:22} tasks of a step, by executor: {tasks}", "DIFFERS" if differing else "", flush=True)
