@@ -93,7 +93,9 @@ def environment(folder, extra):
 def launch(folder, case, extra):
     pair = PAIRS.get()
     try:
-        return launch_on(pair, folder, case, extra)
+        # Open MPI removes its folder when it is empty, perhaps at the moment when another run makes its own in it.
+        with tempfile.TemporaryDirectory() as own:
+            return launch_on(pair, folder, case, {**extra, "OMPI_MCA_orte_tmpdir_base": own})
     finally:
         PAIRS.put(pair)
 

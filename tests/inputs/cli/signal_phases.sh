@@ -12,7 +12,7 @@ export TRELLIS_CACHE_DIR=$PWD/cache
 mkdir -m 700 cache
 
 wait_for() {
-    for _ in $(seq 400); do
+    for _ in $(seq 1200); do # a busy machine is slow
         [ ! -s "$1" ] || return 0
         sleep 0.05
     done
@@ -22,7 +22,7 @@ wait_for() {
 # ends PROCESS: it ends soon, and its exit code is in $status.
 ends() {
     status=0
-    for _ in $(seq 200); do
+    for _ in $(seq 1200); do
         kill -0 "$1" 2>/dev/null || break
         sleep 0.05
     done
@@ -48,17 +48,14 @@ wait
 SH
 chmod +x compiler.sh
 for n in 1 2; do
-    rm -f compiler.pid
-    launch=()
-    [ "$n" = 1 ] || launch=(mpirun --oversubscribe --bind-to none --mca odls_base_sigkill_timeout 5 -n "$n")
-    TRELLIS_CC=$PWD/compiler.sh "${launch[@]}" "$TRELLIS" run deck.yaml \
+    rm -f compiler.pid rank.pid
+    TRELLIS_CC=$PWD/compiler.sh ranks $n sh -c 'echo $$ >>rank.pid && exec "$@"' sh "$TRELLIS" run deck.yaml \
         --set run.compile=always >stdout.txt 2>stderr.txt &
     process=$!
     wait_for compiler.pid
-    kill -TERM $process
+    xargs kill -TERM <rank.pid
     ends $process
-    [ "$n" = 2 ] || [ "$status" = 3 ] || fail "ended with $status, expected 3"
-    [ "$status" != 0 ] || fail "ended with 0"
+    [ "$status" = 3 ] || fail "ended with $status, expected 3"
     says stderr.txt "stopped by SIGTERM before the first step"
     while read -r child; do
         # One that nobody waits for any more may stay as a zombie.
@@ -92,7 +89,7 @@ for i in $(seq "${TRL_SIGNALS:-4}"); do
     rm -rf out
     n=$((1 + i % 2))
     launch=()
-    [ $n = 1 ] || launch=(mpirun --oversubscribe --bind-to none -n $n)
+    [ $n = 1 ] || launch=(mpirun --oversubscribe --bind-to none -n "$n")
     "${launch[@]}" "$TRELLIS" run deck.yaml "${every[@]}" --steps 100000 >stdout.txt 2>stderr.txt &
     process=$!
     sleep "0.$((i * 37 % 10))$((RANDOM % 10))"
