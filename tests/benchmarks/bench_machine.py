@@ -2,10 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # Part of Trellis, an expression-graph PDE solver framework.
 """Decks on 1, 2, 4, ... GPUs of this machine, by one process and by a rank for each GPU, with and without a share for
-its cores: steps' times, efficiencies and hashes, as tables of Markdown. `trellis bench scalability` and `trellis bench
-mpi` are for its cores.
+its cores: steps' times, efficiencies and hashes, as tables of Markdown; then what `trellis bench mpi` and figure 4.7 of
+`trellis bench scalability` say of its cores.
 
-A step's time is the median of a run's last steps. A problem whose hashes differ ends the script with status 1."""
+One call is enough for a machine that is there for a short time: --build compiles the command, and --minutes is how long
+all parts may take together. A part that would begin later is left out, one that takes longer is cut off, and runs are
+repeated less often; each is said. A step's time is the median of a run's last steps. A problem whose hashes differ ends
+the script with status 1, after the other problems."""
 import argparse
 import dataclasses
 import json
@@ -18,6 +21,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 
 ROOT = pathlib.Path(os.environ.get("TRELLIS_SOURCE", pathlib.Path(__file__).parents[2]))
 TRELLIS = os.environ.get("TRELLIS", str(ROOT / "build/release/trellis"))
@@ -35,6 +39,10 @@ equations:
 time: {method: euler, dt: 1.0e-7, end: 1.0}
 output: {fields: []}
 """
+
+
+PARTS = ("gpus", "mpi", "cores")
+CORES_SHARE = 0.6  # of the time for all: GPUs get no more, where cores are measured, too
 
 
 @dataclasses.dataclass
@@ -93,7 +101,9 @@ def measure(problem, cells, steps, ranks, threads, settings, environment, option
         deck.write_text(f"trellis: 1\ngrid: {{cells: {cells}, periodic: [true, true, true]}}\n{problem.text}",
                         encoding="utf-8")
         found, hashes, tasks = [], set(), None
-        for _ in range(options.runs):
+        for number in range(options.runs):
+            if number > 0 and time.monotonic() > options.gpus_end:
+                break
             report = run(deck, steps, ranks, threads, settings, environment)
             found.append(report["step_s"]["median"])
             hashes.add(tuple(field["hash"] for field in report["fields"].values()))
@@ -106,14 +116,27 @@ def table(title, columns):
 
 
 def same(problem, hashes):
-    """Ends the script where fields differ. Runs of a problem that grows are held against those of its size."""
-    if any(len(found) > 1 for found in hashes.values()):
-        sys.exit(f"{problem.name}: hashes differ: {hashes}")
+    """Whether fields do not differ. Runs of a problem that grows are held against those of its size."""
+    well = all(len(found) == 1 for found in hashes.values())
+    print(f"\n{problem.name}: hashes {'are the same' if well else f'differ: {hashes}'}", flush=True)
+    return well
+
+
+def ways_of(count, options):
+    """How a problem is done on so many GPUs: the name, whether cores take part, and settings of the environment."""
+    ways = [("process", False, {}), ("process, cores too", True, {})]
+    if count > 1:
+        ways.append(("ranks", False, {}))
+    if count > 1 and options.compare:
+        ways.append(("process, halos and rims behind inner points", False, {"TRELLIS_GPU_URGENT": "off"}))
+        ways.append(("process, copies by the driver", False, {"TRELLIS_GPU_COPIES": "off"}))
+        ways.append(("process, kernel by kernel", False, {"TRELLIS_GPU_GRAPHS": "off"}))
+    return ways
 
 
 def on_gpus(counts, options, results):
-    """A table for each problem."""
-    ways = (("process", False), ("process, cores too", True), ("ranks", False))
+    """A table for each problem; whether all runs of each have the same bits."""
+    well = True
     for problem in GPUS:
         if options.only and options.only not in problem.name:
             continue
@@ -121,12 +144,11 @@ def on_gpus(counts, options, results):
               ["GPUs", "by", "a step, ms", "10^9 updates/s", "of ideal", "tasks of cores and GPUs"])
         first, hashes, steps = None, {}, choose_steps(problem, counts[-1], options)
         for count in counts:
-            for way, cores in ways:
-                if way == "ranks" and count == 1:
-                    continue
+            for way, cores, environment in ways_of(count, options):
                 cells = grid(problem, count, options)
                 ranks = count if way == "ranks" else 1
-                environment = {} if cores else {"TRL_PLACEMENT": "devices"}
+                if not cores:
+                    environment = {**environment, "TRL_PLACEMENT": "devices"}
                 settings = [f"run.devices={list(range(count))}"]
                 if count > 1 and ranks == 1:
                     settings.append(f"grid.patches=[1,1,{count}]")
@@ -140,7 +162,30 @@ def on_gpus(counts, options, results):
                       f"{1e-9 * updates / median:.0f} | {ideal:.2f} | {tasks} |", flush=True)
                 results.append({"problem": problem.name, "gpus": count, "by": way, "cells": cells, "steps": steps,
                                 "step_s": [least, median, most], "of_ideal": ideal, "tasks": tasks})
-                same(problem, hashes)
+        well &= same(problem, hashes)
+    return well
+
+
+def on_cores(name, options, *arguments):
+    """What a benchmark of the command says, as long as there is time."""
+    left = options.end - time.monotonic()
+    print(f"\ntrellis bench {name} {' '.join(arguments)}\n", flush=True)
+    if left < 5:
+        print("left out: no time is left", flush=True)
+        return
+    try:
+        subprocess.run([TRELLIS, "bench", name, *arguments, *(["--quick"] if options.quick else [])], check=False,
+                       timeout=left)
+    except subprocess.TimeoutExpired:
+        print(f"cut off after {left:.0f} s", flush=True)
+
+
+def build():
+    """Compile the command."""
+    for line in (["cmake", "--preset", "release"], ["cmake", "--build", "build/release", "--target", "trellis", "-j"]):
+        done = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, check=False)
+        if done.returncode:
+            sys.exit(f"{' '.join(line)}: {done.stdout[-2000:]}{done.stderr[-2000:]}")
 
 
 def gpus():
@@ -156,18 +201,38 @@ def main():
     parser.add_argument("--seconds", type=float, default=1.0, help="of a run's steps, about")
     parser.add_argument("--scale", type=float, default=1.0, help="of the cells along each axis")
     parser.add_argument("--only", help="problems with this in their name")
+    parser.add_argument("--parts", default=",".join(PARTS), help="of all: %(default)s")
+    parser.add_argument("--build", action="store_true", help="compile the command first")
+    parser.add_argument("--compare", action="store_true", help="with and without what makes several GPUs faster")
+    parser.add_argument("--quick", action="store_true", help="benchmarks of cores on small sizes")
+    parser.add_argument("--minutes", type=float, default=60.0, help="for all parts")
     parser.add_argument("--json", type=pathlib.Path, help="a file for all numbers")
     options = parser.parse_args()
     options.cores = len(os.sched_getaffinity(0))
     if not shutil.which("mpirun"):
         sys.exit("mpirun is not in PATH: ranks need it")
-    results, there = [], gpus()
+    parts = options.parts.split(",")
+    if set(parts) - set(PARTS):
+        parser.error(f"--parts: there are {', '.join(PARTS)}")
+    begin = time.monotonic()
+    options.end = begin + 60 * options.minutes
+    options.gpus_end = begin + 60 * options.minutes * (1 if parts == ["gpus"] else CORES_SHARE)
+    if options.build:
+        build()
+    results, there, well = [], gpus(), True
     print(f"{there} GPUs, {options.cores} cores; {options.runs} runs of about {options.seconds} s", flush=True)
-    if not there:
+    if "gpus" in parts and not there:
         sys.exit("there is no GPU")
-    on_gpus([n for n in (1, 2, 4, 8) if n <= there], options, results)
+    if "gpus" in parts:
+        well = on_gpus([n for n in (1, 2, 4, 8) if n <= there], options, results)
     if options.json:
         options.json.write_text(json.dumps(results, indent=1), encoding="utf-8")
+    if "mpi" in parts:
+        on_cores("mpi", options)
+    if "cores" in parts:
+        on_cores("scalability", options, "--figure", "4.7")
+    print(f"\n{time.monotonic() - begin:.0f} s", flush=True)
+    sys.exit(not well)
 
 
 main()
