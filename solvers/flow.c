@@ -49,10 +49,6 @@ static trl_err check(const trl_simulation *sim)
         return trl_fail(sim->ctx, TRL_ERR_INPUT, place, "an incompressible flow advances in time: add 'time'");
     if (p->nsensitivities > 0)
         return trl_fail(sim->ctx, TRL_ERR_INPUT, place, "there are no sensitivities of an incompressible flow yet");
-    if (sim->integrator->multistep)
-        return trl_fail(sim->ctx, TRL_ERR_INPUT, place,
-                        "%s does not advance an incompressible flow: use a method of single steps, as ark3",
-                        trl_method_name(p->time.method));
     return TRL_OK;
 }
 
