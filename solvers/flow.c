@@ -394,6 +394,20 @@ done:
     return err;
 }
 
+/* Points on sides where equations are solved, as conditions set them at the present time. */
+static trl_err set_points(trl_simulation *sim, trli_program *program, trli_instance *old)
+{
+    trli_instance *now = NULL;
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_instance_create(sim->model, program, sim->solving->time_scalar, 0, old, &now));
+    for (int v = 0; v < sim->nequations; ++v) now->variable[v] = sim->solving->at[v];
+    TRL_TRY(trli_instance_planes(now, false));
+    for (int v = 0; v < sim->nequations; ++v) TRL_TRY(trli_program_add_root(program, now->variable[v]));
+done:
+    trli_instance_destroy(&now);
+    return err;
+}
+
 /* u + w u' without the pressure, by a difference around the present time: the pressure is that of div(u') = 0. */
 static trl_err compile_tried(trl_simulation *sim)
 {
@@ -411,10 +425,12 @@ static trl_err compile_tried(trl_simulation *sim)
     TRL_TRY(trli_program_create(sim->model, "change of the velocity", &flow->tried));
     flow->tried->place = sim->problem->incompressible.place;
     TRL_TRY(trli_solving_instance(sim->solving, flow->tried, &in, &old));
+    TRL_TRY(set_points(sim, flow->tried, old));
     TRL_TRY(trli_instance_fill(in));
     TRL_TRY(trli_instance_prepare(in));
     TRL_TRY(try_components(sim, in, old, false));
     TRL_TRY(try_components(sim, in, old, true));
+    TRL_TRY(set_points(sim, flow->tried, old)); /* those of scalars were put to the other times */
     for (int a = 0; a < flow->n; ++a) {
         const int v = flow->velocity[a];
         const trli_ir_value twice =
