@@ -31,6 +31,14 @@ static int long_axes(const trl_grid *grid)
     return n;
 }
 
+/* Lines are eliminated along one axis at most, and not where they have no ends. */
+static bool needs_transforms(const trl_grid *grid)
+{
+    bool periodic = false;
+    for (int a = 0; a < grid->dim; ++a) periodic |= grid->periodic[a] && grid->cells[a] > 1;
+    return periodic || long_axes(grid) > 1;
+}
+
 const char *trli_direct_missing(const trli_solver *s)
 {
     const trli_variable *v = &s->sim->model->variable[s->ask.variable[0]];
@@ -43,7 +51,7 @@ const char *trli_direct_missing(const trli_solver *s)
     if (v->mask) return "points are masked";
     for (int side = 0; side < 6; ++side)
         if (v->boundary[side].npieces > 1) return "conditions change along a side";
-    if (long_axes(&s->sim->layout->grid) > 1 && !trli_transform_supported()) return "this build has no FFTW";
+    if (needs_transforms(&s->sim->layout->grid) && !trli_transform_supported()) return "this build has no FFTW";
     return NULL;
 }
 
