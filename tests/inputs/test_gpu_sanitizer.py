@@ -1,0 +1,53 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# Part of Trellis, an expression-graph PDE solver framework.
+# ctest: timeout=300 labels=sanitizer
+"""compute-sanitizer finds nothing in the kernels of small decks: stores, ghosts, sums, halos between patches, and the
+iterations of a solver. TRELLIS_COMPUTE_SANITIZER names the program, if it is not in PATH."""
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+SKIPPED = 77
+TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
+HEAD = "trellis: 1\ngrid: {cells: [20, 18], periodic: [false, true], patches: [1, 2]}\n"
+DECKS = {
+    "steps": HEAD + "equations:\n  T:\n    initial: sin(x) + y\n    ddt: laplacian(T) - integral(T)*T\n"
+             "    boundary: {x-: {dirichlet: 1}, x+: {neumann: 0}}\ntime: {dt: 1e-4, steps: 6, method: ssprk2}\n",
+    "solve": HEAD + "equations:\n  p:\n    solve: laplacian(p) = x + exp(p)\n    initial: 0\n    solver: s\n"
+             "    boundary: {x-: {dirichlet: 0}, x+: {dirichlet: 0}}\n"
+             "solvers:\n  s: {method: cg, preconditioner: jacobi, tolerance: 1e-3}\n",
+}
+
+
+def skip(why):
+    """There is nothing to run; where a GPU is required that is a failure."""
+    print(why)
+    sys.exit(1 if "TRL_REQUIRE_GPU" in os.environ else SKIPPED)
+
+
+def main():
+    sanitizer = os.environ.get("TRELLIS_COMPUTE_SANITIZER") or shutil.which("compute-sanitizer")
+    trellis = os.environ["TRELLIS"]
+    if not sanitizer:
+        skip("there is no compute-sanitizer")
+    failed = 0
+    for name, text in DECKS.items():
+        deck = pathlib.Path(f"{name}.yaml")
+        deck.write_text(text, encoding="utf-8")
+        run = [trellis, "run", str(deck), "--quiet", "--set", "run.devices=gpu", "--set", "run.placement=devices"]
+        plain = subprocess.run(run, capture_output=True, text=True, check=False)
+        if plain.returncode != 0:
+            skip(f"{name} does not run on a GPU: {plain.stderr}")
+        for tool in TOOLS:
+            done = subprocess.run([sanitizer, "--tool", tool, "--error-exitcode", "9", *run], capture_output=True,
+                                  text=True, check=False)
+            if done.returncode != 0:
+                print(f"{tool} on {name}:\n{done.stdout[-4000:]}{done.stderr[-4000:]}")
+                failed += 1
+    sys.exit(1 if failed else 0)
+
+
+main()
