@@ -136,7 +136,8 @@ static bool enter(walk *w, bool own, int make)
     next_name(w, name);
     const bool last = components_of(w->rest) == 0;
     int next = openat(w->at, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-    if (next < 0 && errno == ENOENT && components_of(w->rest) < make && mkdirat(w->at, name, 0700) == 0)
+    if (next < 0 && errno == ENOENT && components_of(w->rest) < make &&
+        (mkdirat(w->at, name, 0700) == 0 || errno == EEXIST)) /* another rank may make it at the same moment */
         next = openat(w->at, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
     if (next < 0 || fstat(next, &s)) {
         const int number = errno;
