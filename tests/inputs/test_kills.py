@@ -144,6 +144,8 @@ class Loop:
                 except ProcessLookupError:
                     pass
             process.wait()
+        if not all(has_ended(pid) for pid in victims):  # the launcher may end before the other rank does
+            return "a rank goes on after its launcher"
         return self.finish(ranks)
 
     def flip(self, start):
@@ -169,6 +171,19 @@ def children_of(pid):
     except OSError:
         return []
     return [int(child) for child in text.split()]
+
+
+def has_ended(pid):
+    """Wait for a process that is no child of this one."""
+    for _ in range(3000):
+        try:
+            state = pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
+        except (FileNotFoundError, ProcessLookupError):
+            return True
+        if state in "XZ":
+            return True
+        time.sleep(0.01)
+    return False
 
 
 def count_calls(loop, shim):
