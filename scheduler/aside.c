@@ -40,6 +40,20 @@ void trli_aside_name(char name[TRLI_ASIDE_ROOM])
              (unsigned long long)number);
 }
 
+/* A process that ended may stay listed until its parent, which may be busy, asks how it ended. */
+static bool has_ended(pid_t process)
+{
+    char path[64], text[512];
+    if (kill(process, 0) != 0) return errno == ESRCH;
+    snprintf(path, sizeof path, "/proc/%ld/stat", (long)process);
+    const int file = open(path, O_RDONLY | O_CLOEXEC);
+    const ssize_t length = file >= 0 ? read(file, text, sizeof text - 1) : -1;
+    if (file >= 0) close(file);
+    text[length > 0 ? length : 0] = 0;
+    const char *state = strrchr(text, ')'); /* behind the command, in which anything may stand */
+    return state && (strncmp(state, ") Z", 3) == 0 || strncmp(state, ") X", 3) == 0);
+}
+
 /* Whether no process writes to a file, or in a folder, of this name any more. */
 static bool is_left(const char *name, const struct stat *status)
 {
@@ -48,7 +62,7 @@ static bool is_left(const char *name, const struct stat *status)
     long process;
     if (sscanf(name, PREFIX "%16llx-%ld-%16llx", &host, &process, &number) != 3 || process <= 0) return false;
     if (status->st_uid != geteuid()) return false;
-    if (host == host_digest()) return kill((pid_t)process, 0) != 0 && errno == ESRCH;
+    if (host == host_digest()) return has_ended((pid_t)process);
     return time(NULL) - status->st_mtime > day;
 }
 
