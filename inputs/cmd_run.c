@@ -110,10 +110,11 @@ static void print_solvers(const trl_simulation *sim)
                    s->solves == 1 ? "" : "s");
             continue;
         }
-        printf("solved for %s %" PRId64 " time%s: %s with preconditioner %s, %.3g iterations each, residual %.3g of "
-               "%.3g\n",
-               s->unknowns, s->solves, s->solves == 1 ? "" : "s", s->method, s->preconditioner,
-               (double)s->iterations / (double)s->solves, s->last_residual, s->last_reference);
+        printf("solved for %s %" PRId64 " time%s: %s with preconditioner %s, %.3g iterations each", s->unknowns,
+               s->solves, s->solves == 1 ? "" : "s", s->method, s->preconditioner,
+               (double)s->iterations / (double)s->solves);
+        if (s->last_reference > 0) printf(", residual %.3g of %.3g", s->last_residual, s->last_reference);
+        printf("\n");
     }
 }
 

@@ -86,9 +86,11 @@ void trli_progress_update(trli_progress *progress, const trl_simulation *sim, tr
                  compile.under_way == 1 ? " is" : "s are");
     for (int i = 0; i < trl_simulation_solvers(sim) && i < 3; ++i) {
         const trl_solve_stats *s = trl_simulation_solver(sim, i);
-        const size_t used = strlen(solving);
-        snprintf(solving + used, sizeof solving - used, "  %.16s: %d iterations, residual %.2g", s->unknowns,
-                 s->last_iterations, s->last_residual);
+        size_t used = strlen(solving);
+        used += (size_t)snprintf(solving + used, sizeof solving - used, "  %.16s: %d iterations", s->unknowns,
+                                 s->last_iterations);
+        if (s->last_reference > 0) /* CVODE judges solves by itself */
+            snprintf(solving + used, sizeof solving - used, ", residual %.2g", s->last_residual);
     }
     trli_watch_news(watch, sim, sizeof news, news);
     printf("%sstep %" TRL_GIDX_FMT, p->terminal ? "\r" : "", step);
