@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Part of Trellis, an expression-graph PDE solver framework.
-# A C compiler for TRELLIS_CC that does not optimise, and so takes a tenth of the time: for tests that ask what kernels
-# mean.
+# A C compiler for TRELLIS_CC that does not optimise, and so takes a quarter of the time: for tests that ask what
+# kernels mean.
 exec cc "$@" -O0
