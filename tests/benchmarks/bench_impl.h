@@ -24,6 +24,7 @@
     X(gpu_transport, "advection and diffusion of n scalars on a GPU, against the best kernels by hand and the copy") \
     X(mpi, "heat and transport on every split of the cores into ranks and threads: speed, messages and bytes")       \
     X(solve, "Poisson's equation in a cube to 1e-8, beside FFTW by hand, hypre and PETSc")                           \
+    X(flow, "a step of an incompressible flow, beside scalars, a step by hand with FFTW, and multigrid")             \
     X(scalability, "the scalability study of Robison's thesis: task threads, operator threads and ranks")            \
     X(functions, "elementary functions of formulas: nanoseconds per value, beside the system's library")
 

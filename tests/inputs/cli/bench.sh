@@ -9,14 +9,14 @@ expect 2 "$TRELLIS" bench haet
 says stderr.txt "trellis bench: unknown benchmark 'haet'; did you mean 'heat'?"
 expect 2 "$TRELLIS" bench nothing_like_it
 known="heat, operators, kernels, boundary, build, tasks, grain, gpu_heat, gpu_transport, mpi"
-known="$known, solve, scalability, functions"
+known="$known, solve, flow, scalability, functions"
 says stderr.txt "trellis bench: unknown benchmark 'nothing_like_it'; known are: $known"
 
 # The long form measures optimised kernels, the short one asks for their results only.
 [ -n "${TRL_TEST_LONG:-}" ] || export TRELLIS_CC="$TRELLIS_SOURCE/tests/quick_cc.sh"
 # Each checks its own numbers: Trellis against hand-written loops, bit by bit, or against the solution;
 # or how often and after what each task ran.
-for name in heat operators kernels boundary build tasks grain mpi solve functions; do
+for name in heat operators kernels boundary build tasks grain mpi solve flow functions; do
     expect 0 "$TRELLIS" bench $name --quick --json $name.json
     python3 -m json.tool $name.json > /dev/null || fail "$name.json is no JSON"
     says $name.json "\"benchmark\": \"$name\""
