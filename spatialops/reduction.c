@@ -17,7 +17,7 @@ void trli_partial_clear(trli_partial *p, trli_merge merge)
 {
     trl_sum_clear(&p->sum);
     p->extreme = merge == TRLI_MERGE_MIN ? INFINITY : -INFINITY;
-    p->invalid = false;
+    p->invalid = 0;
 }
 
 static void add_extremes(trli_partial *p, trli_merge merge, const double *values, int64_t n)

@@ -21,11 +21,12 @@ void trli_sum_window_empty(trli_sum_window *window, trl_sum *sum);
 
 typedef enum trli_merge { TRLI_MERGE_SUM, TRLI_MERGE_MIN, TRLI_MERGE_MAX } trli_merge;
 
-/* A part of a reduction. Parts are independent of the order in which they are added to and merged. */
+/* A part of a reduction. Parts are independent of the order in which they are added to and merged. Copied whole, it has
+ * no bytes that belong to no member. */
 typedef struct trli_partial {
-    trl_sum sum;    /* SUM */
-    double extreme; /* MIN, MAX */
-    bool invalid;   /* a NaN was seen; MIN, MAX */
+    trl_sum sum;     /* SUM */
+    double extreme;  /* MIN, MAX */
+    int64_t invalid; /* a NaN was seen; MIN, MAX */
 } trli_partial;
 
 void trli_partial_clear(trli_partial *p, trli_merge merge);

@@ -85,7 +85,7 @@ static void add_words(trl_sum *s, const int64_t words[TRL_SUM_WORDS])
 static void make_room(trl_sum *s, int64_t n)
 {
     if (n > PENDING_MAX - s->pending) trl_sum_normalise(s);
-    s->pending += (int32_t)n;
+    s->pending += n;
 }
 
 static void add_each(trl_sum *s, const double *values, int64_t n)

@@ -131,7 +131,7 @@ TRL_API TRL_NODISCARD trl_err trl_field_exchange(trl_field *field);
 typedef struct trl_sum {
     int64_t word[TRL_SUM_WORDS];
     int64_t special[3]; /* counts of +inf, -inf, NaN */
-    int32_t pending;    /* additions since the last carry propagation */
+    int64_t pending;    /* additions since the last carry propagation */
 } trl_sum;
 TRL_API void trl_sum_clear(trl_sum *s);
 TRL_API void trl_sum_add(trl_sum *s, const double *values, int64_t n);

@@ -13,9 +13,9 @@
 /* What a device makes of a patch for a reduction, as the host has it (trli_partial). */
 typedef struct trl_kernel_partial {
     long long word[70], special[3]; /* of an exact sum: 32 bits each, and more; of infinities and NaN, how many */
-    int pending;
+    long long pending;
     double extreme;
-    unsigned char invalid; /* a NaN was seen */
+    long long invalid; /* a NaN was seen */
 } trl_kernel_partial;
 
 /* The launch of a kernel: blocks and threads cover lo <= i < hi, those along z `planes` points each. */
