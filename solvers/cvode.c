@@ -34,9 +34,9 @@ struct trli_cvode {
     char message[256];        /* CVODE's last one */
 };
 
-bool trli_cvode_supported(void)
+const char *trli_cvode_library(void)
 {
-    return true;
+    return SUNDIALS_VERSION;
 }
 
 /* ---- what CVODE calls: 0, or more to try a smaller step, or less to give up ---- */

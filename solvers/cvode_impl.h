@@ -40,8 +40,8 @@ typedef struct trli_cvode_stats {
     int64_t nonlinear, linear, last_nonlinear, last_linear; /* iterations: so far, and in the last step */
 } trli_cvode_stats;
 
-/* Whether this build has SUNDIALS. */
-bool trli_cvode_supported(void);
+/* SUNDIALS' version; NULL in a build without it. */
+const char *trli_cvode_library(void);
 TRL_NODISCARD trl_err trli_cvode_create(const trli_cvode_request *request, trli_cvode **cvode);
 void trli_cvode_destroy(trli_cvode **cvode);
 /* [n] The values that a step begins with and ends at. */

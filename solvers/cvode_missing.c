@@ -5,9 +5,9 @@
 
 #include "cvode_impl.h"
 
-bool trli_cvode_supported(void)
+const char *trli_cvode_library(void)
 {
-    return false;
+    return NULL;
 }
 
 trl_err trli_cvode_create(const trli_cvode_request *request, trli_cvode **cvode)

@@ -51,7 +51,7 @@ const char *trli_direct_missing(const trli_solver *s)
     if (v->mask) return "points are masked";
     for (int side = 0; side < 6; ++side)
         if (v->boundary[side].npieces > 1) return "conditions change along a side";
-    if (needs_transforms(&s->sim->layout->grid) && !trli_transform_supported()) return "this build has no FFTW";
+    if (needs_transforms(&s->sim->layout->grid) && !trli_transform_library()) return "this build has no FFTW";
     return NULL;
 }
 

@@ -519,7 +519,7 @@ trl_err trli_multistep_check(trl_simulation *sim)
     const trl_time_entry *p = &sim->problem->time;
     const char *name = trl_method_name(p->method);
     if (!sim->integrator->multistep) return TRL_OK;
-    if (!trli_cvode_supported())
+    if (!trli_cvode_library())
         return trl_fail(sim->ctx, TRL_ERR_INPUT, &p->method_place,
                         "this build has no SUNDIALS, whose CVODE %s is: install libsundials-dev and configure with "
                         "-D TRL_SUNDIALS=ON, or use esdirk3, esdirk4 or dp5",

@@ -2,6 +2,8 @@
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Trigonometric transforms by FFTW (Frigo & Johnson 2005). Its plans are estimated, not measured: they, and so the
  * bits, are the same in each run. */
+#include <string.h>
+
 #include <fftw3.h>
 
 #include "memory_impl.h"
@@ -29,9 +31,9 @@ static const kinds table[TRLI_TRANSFORMS] = {
     [TRLI_TRANSFORM_POINT_ODD_EVEN] = {FFTW_RODFT01, FFTW_RODFT10, 2, 0},
 };
 
-bool trli_transform_supported(void)
+const char *trli_transform_library(void)
 {
-    return true;
+    return strncmp(fftw_version, "fftw-", 5) ? fftw_version : fftw_version + 5;
 }
 
 static fftw_plan make_plan(double *memory, int n, int lines, fftw_r2r_kind kind)

@@ -29,7 +29,8 @@ enum { TRLI_LANES = 8 /* lines that are transformed at once: a cache line of val
 
 typedef struct trli_transform trli_transform;
 
-bool trli_transform_supported(void);
+/* FFTW's version; NULL in a build without it. */
+const char *trli_transform_library(void);
 /* Both directions for lines of n points. Fails with MEMORY. Thread: main. */
 TRL_NODISCARD trl_err trli_transform_create(trl_context *ctx, trli_transform_kind kind, int n,
                                             trli_transform **transform);

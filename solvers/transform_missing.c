@@ -3,9 +3,9 @@
 /* In place of transform_fftw.c in a build without FFTW: there are no transforms. */
 #include "transform_impl.h"
 
-bool trli_transform_supported(void)
+const char *trli_transform_library(void)
 {
-    return false;
+    return NULL;
 }
 
 trl_err trli_transform_create(trl_context *ctx, trli_transform_kind kind, int n, trli_transform **transform)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Part of Trellis, an expression-graph PDE solver framework.
 """The decks of inputs/decks, with the arguments that their tests give them."""
+import functools
 import json
 import os
 import pathlib
@@ -40,12 +41,21 @@ def run(deck, arguments, output, ranks=1, environment=(), settings=()):
     return found, ""
 
 
+@functools.cache
+def info():
+    """What `trellis info` says."""
+    return subprocess.run([TRELLIS, "info"], capture_output=True, text=True, check=True).stdout
+
+
 def arguments_of(deck, outputs, steps):
-    """The arguments of a deck's test, or None: it has none. steps: so many, on the grid that sanitizers get."""
+    """The arguments of a deck's test, or None: it has none, or needs what this build has not. steps: so many, on the
+    grid that sanitizers get."""
     found = re.search(r"^# ctest:(.*)$", deck.read_text(encoding="utf-8"), re.MULTILINE)
     if not found or found[1].strip().startswith("none"):
         return None
     keys = dict(word.split("=", 1) for word in shlex.split(found[1]))
+    if re.search(rf"^{keys.get('needs', '-')} +not in this build", info(), re.MULTILINE | re.IGNORECASE):
+        return None
     after = outputs / "after" / keys["after"] if "after" in keys else None
     if after:
         after.parent.mkdir(parents=True, exist_ok=True)
@@ -70,8 +80,7 @@ def decks(outputs, names=(), steps=None):
 
 def count_gpus():
     """How many GPUs the command finds."""
-    told = subprocess.run([TRELLIS, "info"], capture_output=True, text=True, check=True).stdout
-    return len(re.findall(r"^GPU \d+ ", told, re.MULTILINE))
+    return len(re.findall(r"^GPU \d+ ", info(), re.MULTILINE))
 
 
 def visible(turn, wanted, count):
