@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # Part of Trellis, an expression-graph PDE solver framework.
-"""Predicted and measured times of a step on mock devices, and what prefetch is worth, as tables of Markdown.
+"""Predicted and measured times of a step on mock devices, or with --gpu on a GPU, and what prefetch is worth, as tables
+of Markdown.
 
 A mock device has three threads, which need cores of their own: with fewer than cores, measured times are those of a
 machine that is too small, and a note says so. On a virtual clock the devices' clocks are read, which do not know what
@@ -23,16 +24,17 @@ MOCKS = ("1:speed=0.5", "2:speed=0.5,latency=20us,rate=2G", "2:speed=4,latency=1
 RULES = ("finish_time", "min_load")
 TRIALS, PLACED = 3, 7  # steps with each executor in turn; then as placed, before they are held against one executor
 PREFETCH = ["time.method=euler", "run.fusion=none", "run.placement=devices", "equations.spot.ddt=div(k*grad(spot))"]
+GPU = "a GPU"  # in place of mock devices
 SLOW_LINKS = ("2:speed=0.5,latency=20us,rate=200M", "2:speed=0.5,latency=20us,rate=200M,clock=virtual")
 
 
 def trellis(command, deck, mocks, settings, *more):
     """What the command prints."""
     line = [TRELLIS, command, str(ROOT / f"inputs/decks/{deck}.yaml"), "--threads", "1", *more]
-    for setting in settings:
+    for setting in [*settings, "run.devices=[0]"] if mocks == GPU else settings:
         line += ["--set", setting]
-    done = subprocess.run(line, env={**os.environ, "TRL_MOCK_DEVICES": mocks}, capture_output=True, text=True,
-                          check=False, timeout=600)
+    environment = os.environ if mocks == GPU else {**os.environ, "TRL_MOCK_DEVICES": mocks}
+    done = subprocess.run(line, env=environment, capture_output=True, text=True, check=False, timeout=600)
     if done.returncode:
         sys.exit(f"{' '.join(line)}: {done.stderr}")
     return done.stdout
@@ -57,7 +59,7 @@ def ms(seconds):
 
 def compare(deck, mocks, rule, options):
     """A line of the table: medians of runs."""
-    devices, virtual = int(mocks.split(":")[0]), "clock=virtual" in mocks
+    devices, virtual = 1 if mocks == GPU else int(mocks.split(":")[0]), "clock=virtual" in mocks
     settings = [*size(options.cells), "grid.patches=[2,2]", f"run.placement={rule}"]
     found = [placement(deck, mocks, settings, TRIALS * (devices + 1) + PLACED) for _ in range(options.runs)]
     found = [p for p in found if p["by"] == "times" and not (virtual and p["tasks"][0])]
@@ -94,22 +96,23 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=7, help="of which medians are shown")
     parser.add_argument("--cells", type=int, default=512, help="along each axis")
+    parser.add_argument("--gpu", action="store_true", help="the first GPU in place of mock devices")
     options = parser.parse_args()
     cores, wanted = len(os.sched_getaffinity(0)), 1 + 3 * 2
-    if cores < wanted:
+    if cores < wanted and not options.gpu:
         print(f"{cores} cores: two mock devices and a worker want {wanted}, so measured times on real clocks are too "
               "long\n")
     print("| deck | mock devices | placement | tasks of devices | predicted, ms | measured, ms | measured / predicted "
           "(least to most) |\n|---|---|---|---|---|---|---|")
     for deck in DECKS:
-        for mocks in MOCKS:
+        for mocks in [GPU] if options.gpu else MOCKS:
             for rule in RULES:
                 line = compare(deck, mocks, rule, options)
                 if line:
                     print(line, flush=True)
     print("\n| mock devices | prefetch | predicted, ms | measured, ms | mean lead, ms | copies hidden |\n"
           "|---|---|---|---|---|---|")
-    for mocks in SLOW_LINKS:
+    for mocks in [GPU] if options.gpu else SLOW_LINKS:
         for on in (True, False):
             print(prefetch(mocks, on, options), flush=True)
 

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # Part of Trellis, an expression-graph PDE solver framework.
-"""Decks on 1, 2, 4, ... GPUs of this machine, by one process and by a rank for each GPU, with and without a share for
-its cores: steps' times, efficiencies and hashes, as tables of Markdown; then what `trellis bench mpi` and figure 4.7 of
-`trellis bench scalability` say of its cores.
+"""Decks on the cores of this machine, on a GPU and as placed by the command, on small and large grids; on 1, 2, 4, ...
+GPUs, by one process and by a rank for each GPU, with and without a share for the cores: steps' times, efficiencies and
+hashes, as tables of Markdown; then what `trellis bench mpi` and figure 4.7 of `trellis bench scalability` say of the
+cores.
 
 One call is enough for a machine that is there for a short time: --build compiles the command, and --minutes is how long
 all parts may take together. A part that would begin later is left out, one that takes longer is cut off, and runs are
@@ -41,7 +42,7 @@ output: {fields: []}
 """
 
 
-PARTS = ("gpus", "mpi", "cores")
+PARTS = ("placements", "gpus", "mpi", "cores")
 CORES_SHARE = 0.6  # of the time for all: GPUs get no more, where cores are measured, too
 
 
@@ -166,6 +167,24 @@ def on_gpus(counts, options, results):
     return well
 
 
+def placements(options):
+    """A table of grids from small to large: steps on the cores, on a GPU, and where the command places them."""
+    table("One process", ["problem", "cells", "cores, ms", "GPU, ms", "as placed, ms", "tasks of cores and GPU",
+                          "cores / GPU", "as placed / best"])
+    for name, text, equations in (("heat", HEAT, 1), ("transport of 16", TRANSPORT, 16)):
+        for cells in (32, 64, 128, 256):
+            problem = Problem(name, text, cells, False, 20e9, equations, 1.0)
+            found = {}
+            for way, settings, environment in (("cores", ["run.devices=cpu"], {}),
+                                               ("gpu", ["run.devices=[0]"], {"TRL_PLACEMENT": "devices"}),
+                                               ("auto", ["run.devices=[0]"], {})):
+                found[way] = measure(problem, [cells] * 3, min(2000, choose_steps(problem, 1, options)), 1,
+                                     options.cores, settings, environment, options)
+            cores, gpu, auto = (found[way][0] for way in ("cores", "gpu", "auto"))
+            print(f"| {name} | {cells}^3 | {1e3 * cores:.3f} | {1e3 * gpu:.3f} | {1e3 * auto:.3f} | {found['auto'][4]} "
+                  f"| {cores / gpu:.1f} | {auto / min(cores, gpu):.2f} |", flush=True)
+
+
 def on_cores(name, options, *arguments):
     """What a benchmark of the command says, as long as there is time."""
     left = options.end - time.monotonic()
@@ -221,8 +240,10 @@ def main():
         build()
     results, there, well = [], gpus(), True
     print(f"{there} GPUs, {options.cores} cores; {options.runs} runs of about {options.seconds} s", flush=True)
-    if "gpus" in parts and not there:
+    if {"gpus", "placements"} & set(parts) and not there:
         sys.exit("there is no GPU")
+    if "placements" in parts:
+        placements(options)
     if "gpus" in parts:
         well = on_gpus([n for n in (1, 2, 4, 8) if n <= there], options, results)
     if options.json:
