@@ -43,13 +43,19 @@ static void cut(int n, int ranks, int rank, int *lo, int *hi)
     *hi = (int)trli_cut_first(n, parts, rank + 1);
 }
 
-/* Boxes that are cut along one axis into a part for each rank; axis < 0: the first rank has it all. */
+/* Boxes that are cut along one axis into a part for each rank; axis < 0: the first rank has it all. Along x pairs of
+ * lines stay together. */
 static void cut_grid(const trli_line line[3], int axis, int ranks, trli_shuffle_part *part)
 {
     for (int r = 0; r < ranks; ++r) {
         part[r] = (trli_shuffle_part){.rank = r};
         for (int a = 0; a < 3; ++a) part[r].hi[a] = axis >= 0 || r == 0 ? line[a].n : 0;
-        if (axis >= 0) cut(line[axis].n, ranks, r, &part[r].lo[axis], &part[r].hi[axis]);
+        if (axis < 0) continue;
+        const int n = line[axis].n, unit = axis == 0 ? 2 : 1;
+        int lo, hi;
+        cut((n + unit - 1) / unit, ranks, r, &lo, &hi);
+        part[r].lo[axis] = unit * lo;
+        part[r].hi[axis] = unit * hi < n ? unit * hi : n;
     }
 }
 
@@ -213,7 +219,7 @@ static void transform_box(const trli_slabs *w, const int lo[3], const int hi[3],
     if (axis == 0) {
         for (int k = lo[2]; k < hi[2]; ++k)
             for (int j = lo[1]; j < hi[1]; ++j)
-                trli_transform_line(t, back, v->at + j * v->stride[1] + k * v->stride[2]);
+                trli_transform_line(t, back, v->at + j * v->stride[1] + k * v->stride[2], scratch);
         return;
     }
     for (int o = lo[other]; o < hi[other]; ++o)

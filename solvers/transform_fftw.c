@@ -9,7 +9,11 @@
 #include "memory_impl.h"
 #include "transform_impl.h"
 
+/* Periodic lines are transformed as complex numbers, for which FFTW has vector code: a line by itself to half of its
+ * spectrum, and paired lines as real and imaginary parts. */
 struct trli_transform {
+    int n;
+    bool periodic, paired;
     fftw_plan line[2], lines[2]; /* there, back */
     double norm;
 };
@@ -41,18 +45,40 @@ static fftw_plan make_plan(double *memory, int n, int lines, fftw_r2r_kind kind)
     return fftw_plan_many_r2r(1, &n, lines, memory, NULL, lines, 1, memory, NULL, lines, 1, &kind, FFTW_ESTIMATE);
 }
 
-trl_err trli_transform_create(trl_context *ctx, trli_transform_kind kind, int n, trli_transform **transform)
+static fftw_plan make_periodic(double *memory, double *scratch, int n, bool back)
+{
+    fftw_complex *half = (fftw_complex *)scratch;
+    return back ? fftw_plan_dft_c2r_1d(n, half, memory, FFTW_ESTIMATE)
+                : fftw_plan_dft_r2c_1d(n, memory, half, FFTW_ESTIMATE);
+}
+
+static fftw_plan make_paired(double *memory, int n, bool back)
+{
+    enum { PAIRS = TRLI_LANES / 2 };
+    fftw_complex *z = (fftw_complex *)memory;
+    return fftw_plan_many_dft(1, &n, PAIRS, z, NULL, PAIRS, 1, z, NULL, PAIRS, 1, back ? FFTW_BACKWARD : FFTW_FORWARD,
+                              FFTW_ESTIMATE);
+}
+
+trl_err trli_transform_create(trl_context *ctx, trli_transform_kind kind, int n, bool paired,
+                              trli_transform **transform)
 {
     const kinds *k = &table[kind];
+    const size_t points = (size_t)n + 2;
     void *memory = NULL;
     trl_err err = TRL_OK;
     trli_transform *t = *transform = trli_new(ctx, 1, sizeof *t);
     if (!t) return trli_no_memory(ctx, NULL, "for transforms of lines of %d points", n);
+    t->n = n;
+    t->periodic = kind == TRLI_TRANSFORM_PERIODIC;
+    t->paired = t->periodic && paired;
     t->norm = (double)k->norm * (n + k->more);
-    TRL_TRY(trl_memory_alloc(ctx, sizeof(double) * TRLI_LANES * (size_t)n, "lines to be transformed", &memory));
+    TRL_TRY(trl_memory_alloc(ctx, 2 * sizeof(double) * TRLI_LANES * points, "lines to be transformed", &memory));
+    double *scratch = (double *)memory + TRLI_LANES * points;
     for (int back = 0; back < 2; ++back) {
-        t->line[back] = make_plan(memory, n, 1, back ? k->back : k->there);
-        t->lines[back] = make_plan(memory, n, TRLI_LANES, back ? k->back : k->there);
+        const fftw_r2r_kind r2r = back ? k->back : k->there;
+        t->line[back] = t->periodic ? make_periodic(memory, scratch, n, back) : make_plan(memory, n, 1, r2r);
+        t->lines[back] = t->paired ? make_paired(memory, n, back) : make_plan(memory, n, TRLI_LANES, r2r);
         if (!t->line[back] || !t->lines[back])
             TRL_TRY(trli_no_memory(ctx, NULL, "for FFTW's transforms of lines of %d points", n));
     }
@@ -72,14 +98,77 @@ void trli_transform_destroy(trli_transform **transform)
     trli_free(t);
 }
 
-void trli_transform_line(const trli_transform *transform, bool back, double *line)
+/* ---- one line: in the order of FFTW's half-complex transforms: the real part of k at k, the other at n - k ---- */
+
+static void split(const double *half, int n, double *line)
 {
-    fftw_execute_r2r(transform->line[back], line, line);
+    line[0] = half[0];
+    for (int k = 1; 2 * k <= n; ++k) line[k] = half[2 * k];
+    for (int k = 1; 2 * k < n; ++k) line[n - k] = half[2 * k + 1];
+}
+
+static void join(const double *line, int n, double *half)
+{
+    half[0] = line[0];
+    half[1] = half[n / 2 * 2 + 1] = 0;
+    for (int k = 1; 2 * k <= n; ++k) half[2 * k] = line[k];
+    for (int k = 1; 2 * k < n; ++k) half[2 * k + 1] = line[n - k];
+}
+
+void trli_transform_line(const trli_transform *transform, bool back, double *line, double *scratch)
+{
+    fftw_complex *half = (fftw_complex *)scratch;
+    if (!transform->periodic) {
+        fftw_execute_r2r(transform->line[back], line, line);
+    } else if (back) {
+        join(line, transform->n, scratch);
+        fftw_execute_dft_c2r(transform->line[1], half, line);
+    } else {
+        fftw_execute_dft_r2c(transform->line[0], line, half);
+        split(scratch, transform->n, line);
+    }
+}
+
+/* ---- several lines ---- */
+
+/* The spectra of two real lines from that of the first plus i times the second, and back. */
+static void separate(double *lines, int n)
+{
+    for (int k = 1; 2 * k < n; ++k) {
+        double *restrict p = lines + (ptrdiff_t)k * TRLI_LANES, *restrict q = lines + (ptrdiff_t)(n - k) * TRLI_LANES;
+        for (int l = 0; l < TRLI_LANES; l += 2) {
+            const double re = p[l], im = p[l + 1], other_re = q[l], other_im = q[l + 1];
+            p[l] = 0.5 * (re + other_re);
+            p[l + 1] = 0.5 * (im + other_im);
+            q[l] = 0.5 * (im - other_im);
+            q[l + 1] = 0.5 * (other_re - re);
+        }
+    }
+}
+
+static void unite(double *lines, int n)
+{
+    for (int k = 1; 2 * k < n; ++k) {
+        double *restrict p = lines + (ptrdiff_t)k * TRLI_LANES, *restrict q = lines + (ptrdiff_t)(n - k) * TRLI_LANES;
+        for (int l = 0; l < TRLI_LANES; l += 2) {
+            const double first_re = p[l], second_re = p[l + 1], first_im = q[l], second_im = q[l + 1];
+            p[l] = first_re - second_im;
+            p[l + 1] = first_im + second_re;
+            q[l] = first_re + second_im;
+            q[l + 1] = second_re - first_im;
+        }
+    }
 }
 
 void trli_transform_lines(const trli_transform *transform, bool back, double *lines)
 {
-    fftw_execute_r2r(transform->lines[back], lines, lines);
+    if (!transform->paired) {
+        fftw_execute_r2r(transform->lines[back], lines, lines);
+        return;
+    }
+    if (back) unite(lines, transform->n);
+    fftw_execute_dft(transform->lines[back], (fftw_complex *)lines, (fftw_complex *)lines);
+    if (!back) separate(lines, transform->n);
 }
 
 double trli_transform_norm(const trli_transform *transform)
@@ -94,5 +183,6 @@ double trli_transform_operations(const trli_transform *transform)
         fftw_flops(transform->lines[back], &add, &multiply, &fused);
         sum += (add + multiply + 2 * fused) / TRLI_LANES;
     }
+    if (transform->paired) sum += 3 * transform->n; /* to separate lines, and unite them */
     return sum;
 }

@@ -31,14 +31,16 @@ typedef struct trli_transform trli_transform;
 
 /* FFTW's version; NULL in a build without it. */
 const char *trli_transform_library(void);
-/* Both directions for lines of n points. Fails with MEMORY. Thread: main. */
-TRL_NODISCARD trl_err trli_transform_create(trl_context *ctx, trli_transform_kind kind, int n,
+/* Both directions for lines of n points. paired: of several lines each two, from the first on, always come together.
+ * Fails with MEMORY. Thread: main. */
+TRL_NODISCARD trl_err trli_transform_create(trl_context *ctx, trli_transform_kind kind, int n, bool paired,
                                             trli_transform **transform);
 void trli_transform_destroy(trli_transform **transform);
 /* Transform one line, or TRLI_LANES lines whose points lie beside one another, in place. The memory begins at a cache
- * line. Bits depend on the line alone, but one line by itself has others than one of several. There and back gives the
- * line times trli_transform_norm. Thread: any. */
-void trli_transform_line(const trli_transform *transform, bool back, double *line);
+ * line, as does the scratch, of n + 2 values. Bits depend on the line alone, or where lines are paired on both of a
+ * pair, but one line by itself has others than one of several. There and back gives the line times trli_transform_norm.
+ * Thread: any. */
+void trli_transform_line(const trli_transform *transform, bool back, double *line, double *scratch);
 void trli_transform_lines(const trli_transform *transform, bool back, double *lines);
 double trli_transform_norm(const trli_transform *transform);
 /* Operations there and back, of one line of several. */

@@ -8,9 +8,10 @@ const char *trli_transform_library(void)
     return NULL;
 }
 
-trl_err trli_transform_create(trl_context *ctx, trli_transform_kind kind, int n, trli_transform **transform)
+trl_err trli_transform_create(trl_context *ctx, trli_transform_kind kind, int n, bool paired,
+                              trli_transform **transform)
 {
-    (void)kind, (void)n, (void)transform;
+    (void)kind, (void)n, (void)paired, (void)transform;
     return trl_fail(ctx, TRL_ERR_BUG, NULL, "this build has no FFTW");
 }
 
@@ -19,9 +20,9 @@ void trli_transform_destroy(trli_transform **transform)
     (void)transform;
 }
 
-void trli_transform_line(const trli_transform *transform, bool back, double *line)
+void trli_transform_line(const trli_transform *transform, bool back, double *line, double *scratch)
 {
-    (void)transform, (void)back, (void)line;
+    (void)transform, (void)back, (void)line, (void)scratch;
 }
 
 void trli_transform_lines(const trli_transform *transform, bool back, double *lines)
