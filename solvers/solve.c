@@ -140,7 +140,7 @@ static void note_reading(trli_solver *s, int field)
     s->opaque |= !known;
 }
 
-/* Whether a value depends on one of the unknowns, through what the program computes. */
+/* Whether a value depends on one of the unknowns, through what the program computes; *does stays true. */
 static trl_err depends(trli_solver *s, const trli_program *program, trli_ir_value value, bool *does)
 {
     trli_model *model = s->sim->model;
@@ -152,7 +152,7 @@ static trl_err depends(trli_solver *s, const trli_program *program, trli_ir_valu
     seen = trli_new(model->ctx, (size_t)model->nfields + (size_t)model->nscalars + 1, sizeof *seen);
     if (!seen || !trli_make_room(model->ctx, &todo, n, 1, &capacity, sizeof *todo)) TRL_TRY(no_memory(s));
     todo[n++] = value;
-    while (n > 0 && !*does) {
+    while (n > 0) { /* to the end: what is read is noted on the way */
         const trli_ir_value v = todo[--n];
         TRL_TRY(trli_ir_walk(&model->ir, &walk, 1, &v));
         for (int32_t k = 0; k < walk.count; ++k) {

@@ -2,14 +2,20 @@
 # Part of Trellis, an expression-graph PDE solver framework.
 """Random decks that are well typed and use the whole formula language. A location is three bits, one per axis."""
 import json
+import re
 
 LIMITERS = ["", ", upwind", ", minmod", ", vanleer", ", superbee", ", mc", ", koren", ", charm", ", ospre", ", smart"]
 DIVIDED = ("beuler", "ark3", "ark4")  # methods that take a rate which is divided
 WHOLE = ("cn", "esdirk2", "esdirk3", "esdirk4")  # and those that take one which is implicit as a whole
 IMPLICIT = ("beuler", "esdirk2", "ark3", "cn", "ark4", "esdirk3", "esdirk4")
 BY_ERROR = ("bs3", "dp5", "beuler", "esdirk2", "esdirk3", "esdirk4", "ark3", "ark4")
+MULTISTEP = ("bdf", "adams")
 SOLVERS = ("{iterations: 1000}", "{method: bicgstab, iterations: 2000}", "{method: gmres, iterations: 3000}",
-           "{preconditioner: multigrid}", "{preconditioner: multigrid, cycle: f}")
+           "{preconditioner: multigrid}", "{preconditioner: multigrid, cycle: f}",
+           "{method: bicgstab, preconditioner: multigrid, cycle: w}", "{method: gmres, restart: 7, iterations: 3000}",
+           "{iterations: 1000, newton: {tolerance: 1e-5, iterations: 30}}")
+MULTISTEP_SOLVERS = ("{}", "{method: bicgstab}", "{restart: 7}", "{preconditioner: multigrid}",
+                     "{method: gmres, preconditioner: none}", "{preconditioner: multigrid, cycle: w}")
 NAMES = {1: {0: "cell", 1: "xface"}, 2: {0: "cell", 1: "xface", 2: "yface", 3: "node"},
          3: {0: "cell", 1: "xface", 2: "yface", 3: "zedge", 4: "zface", 5: "yedge", 6: "xedge", 7: "node"}}
 ANY = [
@@ -48,7 +54,11 @@ class Writer:
         self.solving = False  # the present field is solved for
         self.implicit = False # they have implicit terms
         self.whole = False    # and no others
+        self.multistep = False # rates do not depend on the step
+        self.helped = False   # their systems name a solver
         self.solved = []      # names of what is solved for, which conditions do not read
+        self.coupled = []     # those that need each other
+        self.solvers = {}     # by name
         self.rates = []       # names
         self.free = []        # names of what has no location and varies nowhere
         self.lines = []       # and of what may vary along an axis
@@ -236,6 +246,8 @@ class Writer:
         if self.rated:  # on sides the rates of what is read are needed
             now, old = ([e for e in names if f"{e}_t" in self.rates] for names in (now, old))
             old = [] if where >> axis & 1 else old
+        if self.multistep:
+            old = []
         read = self.rng.choice(now + [f"old({e})" for e in old]) if now + old else None
         if not read:
             return None
@@ -259,7 +271,8 @@ class Writer:
     def side(self, axis):
         rng = self.rng
         value = self.side_value(axis)
-        modifier = "{outflow: true}" if self.implicit or self.solving else f"{{expression: edge{axis}}}"
+        closed = self.implicit or self.multistep or self.solving
+        modifier = "{outflow: true}" if closed else f"{{expression: edge{axis}}}"
         one = rng.choice([
             f"{{dirichlet: \"{value}\"}}", f"{{neumann: \"{value}\"}}", "{outflow: true}",
             modifier, f"{{robin: {{a: 1, b: \"0.5 + t\", c: \"{value}\"}}}}"
@@ -273,12 +286,13 @@ class Writer:
         """The rate of an equation, of first or second order; whether rates are known is remembered for conditions."""
         rng = self.rng
         self.rated = None
+        solver = ["    solver: r"] if self.helped else []
         if self.whole:
-            return [f"    ddt: \"{self.mild(name.strip(chr(34)))}\""]
+            return [f"    ddt: \"{self.mild(name.strip(chr(34)))}\""] + solver
         if self.implicit:
             name = name.strip('"')
             implicit = rng.choice([f"0.01*laplacian({name})", f"-({name})^3", f"-0.5*{name} + sin(t)"])
-            return [f"    ddt: {{explicit: \"{text}\", implicit: \"{implicit}\"}}"]
+            return [f"    ddt: {{explicit: \"{text}\", implicit: \"{implicit}\"}}"] + solver
         if not self.leapfrog and rng.random() < 0.8:
             return [f"    ddt: \"{text}\""]
         self.rated = name.strip('"') + "_t"
@@ -294,17 +308,26 @@ class Writer:
         rng, where = self.rng, self.fields[name] if name in self.fields else None
         other = rng.choice([e for e in self.equations if self.fields[e] == where] or ["t"])
         return rng.choice([f"0.01*laplacian({name})", f"-({name})^3", f"-0.5*{name} + sin(t)"]) + rng.choice(
-            ["", f" + 0.3*sin({other})", f" - 0.1*integral({name})*x", f" + 0.2*old({name})*cos(9*t) + dt"])
+            ["", f" + 0.3*sin({other})", f" - 0.1*{self.whole_sum(name)}*x", f" + 0.2*old({name})*cos(9*t) + dt"])
+
+    def whole_sum(self, name):
+        """Multigrid does not take it."""
+        return name if "multigrid" in self.solvers.get("r", "") else f"integral({name})"
 
     def solution(self, name, where):
-        """An equation that is solved, with one solution."""
+        """An equation that is solved, with one solution; the first of two may need the second one, which needs it."""
         rng = self.rng
         own = [e for e in self.equations if self.fields[e] == where]
         here, beside = self.name_of(where), self.name_of(where ^ 1)
         source = f"0.5*sin(3*{rng.choice(own)})" if own else f"0.2*at({rng.choice(self.equations)}, {here})"
         left = rng.choice([f"laplacian({name}) - {name}", f"div((2 + sin(5*x))*grad({name})) - 2*{name}",
                            f"laplacian({name}) - {name} - 0.1*{name}^3",
+                           f"div(at(1.5 + 0.3*tanh({name}), faces)*grad({name})) - {name} - 0.1*sinh({name})",
                            f"laplacian({name}) - {name} + 0.2*ddx(at({name}, {beside}))"])
+        other = [e for e in self.coupled if e != name]
+        if other:
+            e = rng.choice(other)
+            left += f" + 0.4*{e}" if self.fields[e] == where else f" - 0.4*at({e}, {here})"
         self.bounded = self.rated = None
         self.solving = True
         sides = [f"{self.axes[a]}{s}: {self.side(a)}" for a in range(self.dim) if not self.periodic[a] for s in "-+"]
@@ -356,7 +379,7 @@ def flat_equations(w, names):
         where = w.fields[names[0]]
         family = flat_equation(w, '"g{i}"', where)
         rate = next(i for i, line in enumerate(family) if line.startswith("    ddt"))
-        more = " - 0.1*i*g{4 - i} + 0.01*integral(g{i})"
+        more = f" - 0.1*i*g{{4 - i}} + 0.01*{w.whole_sum('g{i}')}"
         divided = w.implicit and not w.whole
         family[rate] = family[rate].replace('", implicit', more + '", implicit') if divided else (family[rate][:-1] +
                                                                                                   more + '"')
@@ -436,7 +459,7 @@ def grid(rng, thin):
 def applied(w):
     """A flux that a device-neutral type of a plugin applies operators for, and its divergence, in half of the decks. It
     draws no random numbers."""
-    if w.written % 2:
+    if w.written % 2 or w.multistep:
         return [], None
     tags = ", ".join(f"u.{axis}" for axis in w.axes)
     parameters = "parameters: {lambda: p/64}"
@@ -455,13 +478,16 @@ def partial_equations(w, places):
         lines += equation(w, '"phi{i}"', family, " + 0.1*i*prod(k=1..3, phi{k})") + ["    for: {i: 1..3}"]
         w.written += 2
     w.family = family
-    if not w.leapfrog and rng.random() < 0.3:
+    if not w.leapfrog and not w.multistep and rng.random() < 0.3:
         w.solved = ["s0", "s1"][:rng.randint(1, 2)]
+        found = {name: rng.choice(places) for name in w.solved}
+        w.coupled = w.solved if rng.random() < 0.5 and len(w.solved) == 2 else []
+        w.fields.update(found if w.coupled else {})
         for name in w.solved:
-            w.fields[name] = rng.choice(places)
+            w.fields[name] = found[name]
             lines.append(w.solution(name, w.fields[name]))
             w.written += 1
-        text = [f"solvers: {{s: {rng.choice(SOLVERS)}}}"] + text
+        w.solvers["s"] = rng.choice(SOLVERS)
     text += expressions(w, places)
     types, term = applied(w)
     for name in w.equations:
@@ -477,13 +503,24 @@ def every(rng):
     return rng.choice(["{steps: 1}", "{steps: 1}", "{time: 1.5e-3}", "{at: [1e-3, 0.0021, 0.05]}", "{log: 4}"])
 
 
+def without_step(lines):
+    """The same lines without what depends on the step."""
+    text = re.sub(r"\bdt\b", "0.01", "\n".join(lines))
+    text = re.sub(r"\bold\(([\w{}]+)\)", r"\1", text)
+    return re.sub(r"\bnoise\(", "random(", text).replace("evaluate: step", "evaluate: stage").split("\n")
+
+
 def write(rng, method, partial=True, flat=False):
     """The text of a deck of partial differential equations, of others whose rates are flat, or of both, its dimension,
     and the number of its formulas."""
     line, dim, periodic = grid(rng, 0.03 if partial else 0.3)
     w = Writer(rng, dim, periodic)
     w.leapfrog = method == "leapfrog"
-    w.implicit, w.whole = method in IMPLICIT, method in WHOLE
+    w.implicit, w.whole = method in IMPLICIT, method in WHOLE or method == "bdf"
+    w.multistep = method in MULTISTEP
+    if (w.implicit or method == "bdf") and rng.random() < 0.5:
+        w.helped = True
+        w.solvers["r"] = rng.choice(MULTISTEP_SOLVERS if w.multistep else SOLVERS)
     places = rng.sample(list(NAMES[dim]), min(len(NAMES[dim]), 2))
     pdes = [f"e{i}" for i in range(rng.randint(1, 3) if partial else 0)]
     odes = [f"d{i}" for i in range(rng.randint(1, 3) if flat else 0)]
@@ -517,7 +554,7 @@ def write(rng, method, partial=True, flat=False):
     series += f", sum: \"integral({e})\", squares: \"integral({e}*{e})\""
     series += f", least: \"domain_min({e})\", most: \"domain_max({e})\""
     stop = rng.choice(["", ", stop: {when: \"rate < 0.5*rate + 1e-2 or step == " + rng.choice(["2", "25"]) + "\"}"])
-    if not partial and not w.rates and not w.implicit and rng.random() < 0.25:
+    if not partial and not w.rates and not w.implicit and not w.multistep and rng.random() < 0.25:
         equations += [f"sensitivity: {{{odes[0]}: [p]}}"]
         names.append(f"{odes[0]}_p")
     keep = f"keep: [{', '.join(rng.sample(names, min(len(names), 3)))}], " if rng.random() < 0.3 else ""
@@ -530,7 +567,14 @@ def write(rng, method, partial=True, flat=False):
         method = (f"{{name: {method}, tolerance: {{relative: {rng.choice(['1e-2', '1e-4'])}, absolute: 1e-3}}, "
                   f"dt: {{initial: {first}, max: 0.05}}}}")
         step = None
+    if w.multistep:
+        method = (f"{{name: {method}, tolerance: {{relative: {rng.choice(['1e-2', '1e-4'])}, absolute: 1e-3}}, "
+                  f"dt: {{initial: {rng.choice(['1e-4', '1e-3'])}, max: 0.05}}}}")
+        text, equations = (without_step(lines) for lines in (text, equations))
+        step = None
     method = f"{method}, dt: {step}" if step else method
+    if w.solvers:
+        text = ["solvers: {" + ", ".join(f"{name}: {how}" for name, how in w.solvers.items()) + "}"] + text
     return "\n".join(["trellis: 1", line, "parameters: {p: 0.75, q: 3}"] + text + equations + [
         f"time: {{method: {method}, steps: {rng.choice([1, 2, 3, 1, 2, 3, 1, 2, 3, 30])}{stop}}}",
         f"output: {{every: {every(rng)}, fields: [{', '.join(names)}], {keep}"

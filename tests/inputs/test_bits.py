@@ -32,6 +32,8 @@ def deck_of(rng, number):
         return random_odes.write(rng, method)
     if number % 7 == 6:
         method = random_decks.IMPLICIT[number // 7 % len(random_decks.IMPLICIT)]
+    elif number % 7 == 1:
+        method = random_decks.MULTISTEP[number // 7 % 2]
     kinds = [{}, {"flat": True}, {"partial": False, "flat": True}]
     return *random_decks.write(rng, method, **kinds[number % 4]), None
 

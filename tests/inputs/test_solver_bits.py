@@ -10,10 +10,12 @@ import re
 import subprocess
 
 import random_flows
+import random_solves
 import test_direct
 import test_solvers as t
 
 FLOWS = 40 if "TRL_TEST_LONG" in os.environ else 2  # random ones
+SOLVES = 300 if "TRL_TEST_LONG" in os.environ else 2
 
 
 def same_bits(number, what, text):
@@ -28,6 +30,8 @@ def same_bits(number, what, text):
     seen = set()
     for ranks, settings in ways:
         report = t.run(text, settings, ranks)
+        rest = [field["l2"] for name, field in report["fields"].items() if name.startswith("rest_")]
+        t.check(f"{what}: a solution", max(rest, default=0) < 1e-3, rest)
         seen.add((tuple(f["hash"] for f in report["fields"].values()),
                   tuple(s["iterations"] for s in report.get("solvers", [])), report["steps_run"]))
     t.check(f"{what}: one result", len(seen) == 1, seen)
@@ -67,6 +71,17 @@ equations:
       {x-: {dirichlet: 0}, x+: {dirichlet: 0}, y-: {dirichlet: 0}, y+: {dirichlet: 0}}}
 solvers: {s: {preconditioner: jacobi}}
 time: {method: euler, dt: 0.01, steps: 4}
+"""
+# A coefficient is read behind an equation that is not linear, and on a side that another unknown sets.
+BEHIND = """trellis: 1
+grid: {cells: [8, 9], periodic: [true, false]}
+solvers: {s: {preconditioner: multigrid}}
+equations:
+  a: {initial: 0.5, ddt: "-a^3", solver: s, boundary: &zero {y-: {dirichlet: 0}, y+: {dirichlet: 0}}}
+  b: {location: yface, initial: "0.2*x", ddt: "0.01*laplacian(b)", solver: s,
+      boundary: {y-: {dirichlet: "0.3*a"}, y+: {dirichlet: 0}}}
+  c: {location: yface, initial: "0.2*x", ddt: "0.3*sin(b) - c", solver: s, boundary: *zero}
+time: {method: beuler, dt: 1e-3, steps: 2}
 """
 # Steps and orders of SUNDIALS, with cycles of multigrid, a mask, nodes and a side that moves; and kinetics.
 MULTISTEP = """trellis: 1
@@ -128,6 +143,7 @@ def main():
     restarts()
     texts = {"free": t.FREE, "coupled": t.COUPLED, "helped": HELPED, "masked": t.MASKED,
              "steps": t.STEPS.replace("METHOD", "rk4").replace("DT", "0.01"),
+             "behind": BEHIND,
              "split": SPLIT.replace("METHOD", BY_ERROR),
              "node": t.manufactured(("dirichlet", "robin"), (11, 9), "node", "{method: bicgstab}"),
              "cycles": t.manufactured(("periodic", "neumann", "robin"), (11, 9, 7), "cell",
@@ -138,6 +154,7 @@ def main():
              "directly": test_direct.random_deck(random.Random(0), 5)}
     texts |= multistep()
     texts |= {f"flow {seed}": random_flows.write(random.Random(seed)) for seed in range(FLOWS)}
+    texts |= {f"solve {seed}": random_solves.write(random.Random(seed)) for seed in range(SOLVES)}
     for number, (name, text) in enumerate(texts.items()):
         same_bits(number, name, text)
 

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+# Part of Trellis, an expression-graph PDE solver framework.
+"""Random decks without time: one to three equations that are solved, with each kind of operator, side, mask, location,
+method, preconditioner and cycle. Fields rest_NAME are what is left of those at cells without a mask."""
+import json
+
+from random_decks import NAMES
+
+AXES = "xyz"
+SOLVERS = ("{}", "{}", "{preconditioner: jacobi, iterations: 2000}", "{preconditioner: none, iterations: 4000}",
+           "{method: bicgstab, iterations: 2000}", "{method: gmres, restart: 20, iterations: 4000}",
+           "{method: gmres, preconditioner: multigrid, cycle: f}", "{method: bicgstab, preconditioner: multigrid}",
+           "{preconditioner: multigrid, cycle: w}", "{method: multigrid, iterations: 400}",
+           "{method: multigrid, cycle: v, iterations: 400}")
+
+
+def operator(rng, name, where, dim):
+    """What has one solution: a definite operator, and what makes it unsymmetric or nonlinear."""
+    c = rng.choice(AXES[:dim])
+    beside = NAMES[dim][where ^ 1 << AXES.index(c)]
+    main = rng.choice([f"laplacian({name})", f"div((2 + sin(5*x))*grad({name}))", f"laplacian({name})",
+                       f"laplacian({name}) + d2dx({name})", f"div(at(1 + k, faces)*grad({name}))",
+                       f"div(harmonic(1 + 9*k, faces)*grad({name}))",
+                       f"div(at(1 + 0.3*{name}^2, faces)*grad({name}))",
+                       f"div(at(1/(1 + 0.2*tanh({name})^2), faces)*grad({name}))"])
+    if where and "k" in main:
+        main = f"div((1 + {c}^2)*grad({name}))"
+    more = rng.choice([f" - {name}", f" - {name}", f" - (1 + {c})*{name}", f" - 0.1*{name}^3 - {name}",
+                       f" - sinh({name})", f" - {name} + 0.3*dd{c}(at({name}, {beside}))"])
+    return main + more
+
+
+def sides(rng, periodic, others):
+    """Conditions; some read an unknown of the same location."""
+    said = []
+    for a, wraps in enumerate(periodic):
+        for side in "" if wraps else "-+":
+            across = AXES[(a + 1) % len(periodic)] if len(periodic) > 1 else "0.5"
+            value = rng.choice(["0", "0.3", f"sin(4*{across})"] + [f"0.2*{other}" for other in others])
+            one = rng.choice([f"{{dirichlet: \"{value}\"}}", f"{{neumann: \"{value}\"}}", "{outflow: true}",
+                              f"{{robin: {{a: 1, b: 0.5, c: \"{value}\"}}}}"])
+            if rng.random() < 0.2 and len(periodic) > 1:
+                one = f"[{{where: \"{across} > 0.4\", dirichlet: 0.5}}, {one}]"
+            said.append(f"{AXES[a]}{side}: {one}")
+    return "{" + ", ".join(said) + "}"
+
+
+def write(rng):
+    """The text of a deck."""
+    dim = rng.choice([1, 2, 2, 3])
+    cells = [rng.choice({1: [9, 24, 40], 2: [8, 9, 13, 17, 24], 3: [6, 7, 9]}[dim]) for _ in range(dim)]
+    periodic = [rng.random() < 0.4 for _ in cells]
+    names = ["s", "u", "v"][:rng.choice([1, 1, 2, 3])]
+    places = {name: 0 if rng.random() < 0.6 else rng.choice(list(NAMES[dim])) for name in names}
+    coupled = rng.random() < 0.6
+    lines, rest = [], []
+    for i, name in enumerate(names):
+        where = places[name]
+        left = operator(rng, name, where, dim)
+        for other in names if coupled else names[:i]:
+            if other != name:
+                left += f" + 0.2*{'' if places[other] == where else 'at('}{other}" + (
+                    "" if places[other] == where else f", {NAMES[dim][where]})")
+        right = rng.choice(["1", "x", f"sin(7*{AXES[dim - 1]})", "random(3)"])
+        near = [other for other in names[:i] if places[other] == where and not coupled]
+        mask = rng.choice(["", "", ", mask: \"(x - 0.3)^2 > 0.02\""])
+        lines.append(f"  {name}: {{location: {NAMES[dim][where]}, initial: \"0.1*x\", solve: \"{left} = {right}\", "
+                     f"solver: r, boundary: {sides(rng, periodic, near)}{mask}}}")
+        if where == 0 and not mask:
+            rest.append(f"  rest_{name}: \"{left} - ({right})\"")
+    closed = ", ".join(f"{AXES[a]}{s}: {{neumann: 0}}" for a, wraps in enumerate(periodic) if not wraps for s in "-+")
+    left = ["expressions:", *rest] if rest else []
+    return "\n".join(["trellis: 1", f"grid: {{cells: {cells}, periodic: {json.dumps(periodic)}}}",
+                      f"solvers: {{r: {rng.choice(SOLVERS)}}}", *left, "equations:",
+                      "  k: {initial: 1, solve: \"k = 1 + cos(3*x)^2\", boundary: {" + closed + "}}", *lines,
+                      f"output: {{fields: [{', '.join(names + [line.split(':')[0].strip() for line in rest])}]}}", ""])
