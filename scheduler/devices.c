@@ -103,12 +103,20 @@ static trl_err choose(trl_context *ctx, const char *which, int n, int *count, in
     return TRL_OK;
 }
 
-/* Ranks of a node share its GPUs out among themselves: some each, or one for several ranks. */
-static void deal(const trl_context *ctx, int *count, int index[TRL_DEVICES_MAX])
+/* Ranks of a node share its GPUs out among themselves: some each, or, where they were asked for, one for several ranks,
+ * whose kernels take turns on it: the cores alone are faster than that. */
+static void deal(trl_context *ctx, bool asked, int *count, int index[TRL_DEVICES_MAX])
 {
     const int ranks = ctx->topology.node_ranks, rank = ctx->topology.node_rank, n = *count;
     int first = n * rank / ranks, end = n * (rank + 1) / ranks;
     if (n == 0) return;
+    if (ranks > n && !asked) {
+        trl_warn(ctx, NULL,
+                 "no GPU is used: %d ranks would share %d; start as many ranks as GPUs, or say 'run.devices: gpu'",
+                 ranks, n);
+        *count = 0;
+        return;
+    }
     if (end == first) end = first + 1;
     *count = end - first;
     memmove(index, index + first, (size_t)*count * sizeof *index);
@@ -154,7 +162,7 @@ trl_err trl_devices_open(trl_context *ctx, const char *which, trl_devices **resu
         /* Mock devices and GPUs are not used together: no copy between the two exists. */
         const int gpus = mocks.n > 0 ? 0 : trli_device_backend_count();
         TRL_TRY(choose(ctx, which, mocks.n + (gpus < TRL_DEVICES_MAX ? gpus : TRL_DEVICES_MAX), &count, index));
-        if (mocks.n == 0) deal(ctx, &count, index); /* mock devices are each rank's own */
+        if (mocks.n == 0) deal(ctx, strcmp(which, "auto") != 0, &count, index); /* mock devices are each rank's own */
     }
     devices = trli_new(ctx, 1, sizeof *devices);
     if (!devices) TRL_TRY(trli_no_memory(ctx, NULL, "for devices"));

@@ -14,7 +14,7 @@
 #include "files_impl.h"
 #include "memory_impl.h"
 
-enum { OPTIONS_MOST = 24, PATH_ROOM = 128, FILE_MOST = 1 << 24 };
+enum { OPTIONS_MOST = 28, PATH_ROOM = 128, FILE_MOST = 1 << 24 };
 
 static const char deck_file[] = "deck.yaml", report_file[] = "report.json", log_file[] = "log";
 
@@ -99,9 +99,10 @@ trl_err trli_launch_run(const trli_launch *launch, int ranks, int threads, const
     snprintf(number[0], sizeof number[0], "%d", ranks);
     snprintf(number[1], sizeof number[1], "%d", threads);
     const char *argv[OPTIONS_MOST] = {
-        "mpirun",    "-n",      number[0], "--bind-to", "none",  "--oversubscribe",      program,    "run",
-        "--threads", number[1], deck_file, "--quiet",   "--set", "output.directory=out", "--report", report_file};
-    for (int n = 16; *options && n + 1 < OPTIONS_MOST; ++n) argv[n] = *options++;
+        "mpirun",   "-n",        number[0], "--bind-to",      "none",    "--oversubscribe", program,
+        "run",      "--threads", number[1], deck_file,        "--quiet", "--set",           "output.directory=out",
+        "--report", report_file, "--set",   "run.devices=cpu"};
+    for (int n = 18; *options && n + 1 < OPTIONS_MOST; ++n) argv[n] = *options++;
     path_of(launch, report_file, path);
     (void)unlink(path);
     TRL_TRY(spawn(launch, argv));

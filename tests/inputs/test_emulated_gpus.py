@@ -51,6 +51,20 @@ def check_patches():
     os.environ["TRL_EMULATED_GPUS"] = "2"
 
 
+def check_ranks():
+    """Ranks that outnumber GPUs leave them alone under `auto`, which is said, and share them when they are asked to."""
+    deck = pathlib.Path("ranks.yaml").absolute()
+    deck.write_text("trellis: 1\ngrid: {cells: [24, 12]}\nequations:\n  T: {initial: x, ddt: T}\n"
+                    "time: {dt: 1e-4, steps: 2, method: euler}\n", encoding="utf-8")
+    for devices, wanted in (("auto", 0), ("gpu", 1)):
+        line = ["mpirun", "-n", "3", os.environ["TRELLIS"], "run", str(deck), "--quiet", "--report", "ranks.json",
+                "--set", f"run.devices={devices}"]
+        said = subprocess.run(line, check=True, capture_output=True, text=True).stderr
+        found = len(json.loads(pathlib.Path("ranks.json").read_text(encoding="utf-8"))["devices"]) - 1  # and the cores
+        if found != wanted or ("3 ranks would share 2" in said) != (wanted == 0):
+            sys.exit(f"{devices}: three ranks and two GPUs use {found} each: {said}")
+
+
 def check_solver():
     """What an iteration does is done on the device that has the vectors: in between only sums are copied."""
     deck = pathlib.Path("solve.yaml").absolute()
@@ -75,6 +89,7 @@ def check_solver():
 
 
 check_patches()
+check_ranks()
 check_solver()
 if LONG:
     subprocess.run([sys.executable, str(FOLDER / "test_bits.py"), "--gpus", "2", "--decks", "24"], check=True)
