@@ -167,6 +167,7 @@ static trl_err make_plan(trli_direct *d)
     trl_context *ctx = s->sim->ctx;
     bool same = false;
     trl_err err = TRL_OK;
+    s->trusted = false;
     TRL_TRY(trli_lines_find(s, d->varies, d->line));
     trli_direct_plan_destroy(&d->plan);
     TRL_TRY(trl_context_agree(ctx, trli_direct_plan_create(ctx, d->line, -1, s->singular[0], &d->plan, &d->why)));
@@ -174,7 +175,7 @@ static trl_err make_plan(trli_direct *d)
     trli_slabs_destroy(&d->slabs);
     TRL_TRY(trl_context_agree(ctx, trli_slabs_create(s, d->line, d->plan.last, d->loop, &d->slabs)));
     TRL_TRY(trli_solver_try(s, -1, 0));
-    TRL_TRY(trli_slabs_solve(d->slabs, &d->plan, s->q.now[0], s->d.next[0], false));
+    TRL_TRY(trli_slabs_solve(d->slabs, &d->plan, s->q.now[0], s->d.next[0], false, 0));
     TRL_TRY(compare(d, s->d.now[0], s->d.next[0], &same));
     if (!same) d->why = "the operator is not a sum of one along each axis that reads the nearest points alone";
     describe(d);
@@ -223,6 +224,11 @@ done:
     return err;
 }
 
+bool trli_direct_sets_mean(const trli_direct *d)
+{
+    return d->plan.singular && !d->plan.swept;
+}
+
 /* ---- as a method ---- */
 
 /* The residual is not known afterwards: the caller computes it, and solves again for what is left. */
@@ -232,7 +238,9 @@ static trl_err direct_run(trli_solver *s, trli_krylov *method, double target, in
     (void)method, (void)target, (void)most, (void)broken;
     *norm = 0;
     *iterations = 1;
-    return trli_slabs_solve(s->direct->slabs, &s->direct->plan, s->r.now[0], s->c.now[0], true);
+    const bool add = !s->at_zero;
+    s->at_zero = false;
+    return trli_slabs_solve(s->direct->slabs, &s->direct->plan, s->r.now[0], s->c.now[0], add, s->wanted_mean);
 }
 
 const trli_krylov_type trli_krylov_direct = {.words = "direct", .run = direct_run};

@@ -81,8 +81,10 @@ typedef struct trli_slabs trli_slabs;
 TRL_NODISCARD trl_err trli_slabs_create(const trli_solver *s, const trli_line line[3], int last, trl_loop *loop,
                                         trli_slabs **slabs);
 void trli_slabs_destroy(trli_slabs **slabs);
-/* Solve for the right-hand side in the field `from`; the solution is written to the field `to`, or added to it.
- * Collective: yes. */
-TRL_NODISCARD trl_err trli_slabs_solve(trli_slabs *slabs, const trli_direct_plan *plan, int from, int to, bool add);
+/* Solve for the right-hand side in the field `from`; the solution is written to the field `to`, or added to it. Where
+ * constants are in the null space and no axis is swept, `mean` is its mean, and that of the right-hand side is left
+ * out. Collective: yes. */
+TRL_NODISCARD trl_err trli_slabs_solve(trli_slabs *slabs, const trli_direct_plan *plan, int from, int to, bool add,
+                                       double mean);
 
 #endif

@@ -44,12 +44,20 @@ struct trli_solver {
     double *bound_number;             /* [n] the largest, or */
     int *bound_scalar;                /* [n] -1, or the scalar that has it once the diagonal is found */
     trli_program *residual, *apply, *diagonal, *zero, *probe, *compare, *move, *means, *shift, *centre;
-    int rr, dq;                  /* scalars: r.r; d.q */
-    int size;                    /* scalar: square of what the request's size is; -1: it has none */
+    int rr, dq;                   /* scalars: r.r; d.q */
+    int size;                     /* scalar: square of what the request's size is; -1: it has none */
+    trli_program *residual_alone; /* NULL, or the residual without that size; */
+    int rr_alone;                 /* scalar of it */
+    bool trusted;                 /* direct solutions of the step `trusted_step` need not be looked at any more */
+    trl_gidx trusted_step;
+    bool at_zero;                /* x is zero */
+    bool mean_set;               /* a direct solution makes it what it should be */
+    double wanted_mean;          /* of a direct solution, where it is free */
     int qq, dd, compared;        /* scalars: q.q, d.d, and the product of q with what `with` says */
     int *one, *with_one;         /* [n] scalars: factor of 1 in d, and in what q is compared with, for each unknown */
     int noise[2], with_noise[2]; /* scalars: factors of two random vectors in these */
     int *r_sum, *x_sum;          /* [n] scalars: sums of r and x */
+    int *r_sum_alone;            /* [n] scalars of residual_alone */
     int *r_offset, *x_offset;    /* [n] scalars: what is added to them */
     int length;                  /* scalar: of the step along c */
     trl_solve_method method;     /* that is used, once the system was looked at, and */
@@ -170,6 +178,9 @@ TRL_NODISCARD trl_err trli_direct_prepare(trli_direct *direct, const char **why)
 /* Once it is prepared: the operations for each point, and what is done, in words. */
 double trli_direct_cost(const trli_direct *direct);
 const char *trli_direct_words(const trli_direct *direct);
+
+/* Likewise: whether its solutions have a mean that the caller chooses. */
+bool trli_direct_sets_mean(const trli_direct *direct);
 
 /* ---- solve_run.c ---- */
 

@@ -30,6 +30,7 @@ struct trli_slabs {
     void *scratch_memory;
     const trli_direct_plan *plan; /* of the present run */
     bool back, add;
+    double mean; /* of the solution, if that is free */
 };
 
 /* ---- who has what ---- */
@@ -294,7 +295,7 @@ static void eliminate(const trli_direct_plan *p, const double *lambda, bool null
 }
 
 /* Divide by eigenvalues, between transforms. */
-static void divide(const trli_direct_plan *p, const double *lambda, bool null, double *f)
+static void divide(const trli_direct_plan *p, const double *lambda, bool null, double mean, double *f)
 {
     const double *value = p->axis[p->last].value;
     const trli_transform *t = p->axis[p->last].transform;
@@ -303,7 +304,7 @@ static void divide(const trli_direct_plan *p, const double *lambda, bool null, d
         for (int l = 0; l < TRLI_LANES; ++l) {
             double *at = &f[(ptrdiff_t)i * TRLI_LANES + l];
             *at = null && i == 0 && lambda[l] == lambda[0]
-                      ? 0
+                      ? mean
                       : *at * p->scale / (p->centre + (value ? value[i] : 0) + lambda[l]);
         }
     if (t) trli_transform_lines(t, true, f);
@@ -335,7 +336,7 @@ static void solve_group(const trli_slabs *w, const slab *s, const int at[3], int
     if (p->swept)
         eliminate(p, lambda, null, scratch, scratch + (ptrdiff_t)n * TRLI_LANES);
     else
-        divide(p, lambda, null, scratch);
+        divide(p, lambda, null, w->mean, scratch);
     if (last == 0)
         scatter_rows(scratch, lanes, n, row);
     else
@@ -381,7 +382,7 @@ static trli_view view_of(const trli_slabs *w, const trl_simulation *sim, int fie
     return v;
 }
 
-trl_err trli_slabs_solve(trli_slabs *w, const trli_direct_plan *plan, int from, int to, bool add)
+trl_err trli_slabs_solve(trli_slabs *w, const trli_direct_plan *plan, int from, int to, bool add, double mean)
 {
     const trl_simulation *sim = w->sim;
     trl_err err = trli_frame_fetch(sim->frame, from);
@@ -389,6 +390,7 @@ trl_err trli_slabs_solve(trli_slabs *w, const trli_direct_plan *plan, int from, 
     TRL_TRY(trl_context_agree(w->ctx, err));
     w->plan = plan;
     w->add = add;
+    w->mean = mean;
     w->back = false;
     for (int p = 0; p < sim->layout->nlocal; ++p) {
         w->residual[p] = view_of(w, sim, from, p);

@@ -84,16 +84,16 @@ done:
     return err;
 }
 
-/* r = -F(x) */
-static trl_err compile_residual(trli_solver *s)
+/* r = -F(x), sums of it, and what the request calls its size; scalars that it leaves in those of the solver. */
+static trl_err compile_residual(trli_solver *s, const char *name, bool sized, trli_program **program, int *rr, int *sum)
 {
     trli_ir *ir = &s->sim->model->ir;
     trli_instance *in = NULL, *old = NULL;
     trli_ir_value *value = NULL;
     trl_err err = TRL_OK;
     TRL_TRY(list_of_values(s, &value));
-    TRL_TRY(trli_solver_begin(s, "residual", &s->residual));
-    TRL_TRY(s->ask.instance(s->ask.data, s->residual, &in, &old));
+    TRL_TRY(trli_solver_begin(s, name, program));
+    TRL_TRY(s->ask.instance(s->ask.data, *program, &in, &old));
     TRL_TRY(trli_instance_planes(in, false));
     TRL_TRY(trli_instance_fill(in));
     TRL_TRY(trli_instance_prepare(in));
@@ -102,27 +102,37 @@ static trl_err compile_residual(trli_solver *s)
         value[i] = trli_ir_unary(ir, TRLI_OP_NEG, value[i]);
         TRL_TRY(trli_solver_masked(s, in, i, &value[i]));
     }
-    TRL_TRY(trli_solver_store(s, s->residual, s->r.now, value));
+    TRL_TRY(trli_solver_store(s, *program, s->r.now, value));
     trli_solver_read(s, s->r.now, value);
-    TRL_TRY(trli_solver_dot(s, s->residual, "r.r", value, value, &s->rr));
-    s->size = -1;
-    if (s->ask.size) {
+    TRL_TRY(trli_solver_dot(s, *program, "r.r", value, value, rr));
+    if (sized) {
         trli_ir_value size;
         TRL_TRY(s->ask.size(s->ask.data, in, &size));
         TRL_TRY(trli_solver_masked(s, in, 0, &size));
-        TRL_TRY(trli_solver_dot(s, s->residual, "size", &size, &size, &s->size));
+        TRL_TRY(trli_solver_dot(s, *program, "size", &size, &size, &s->size));
     }
     for (int i = 0; i < s->ask.n; ++i) {
-        TRL_TRY(trli_program_reduce(s->residual, "sum of r", value[i],
+        TRL_TRY(trli_program_reduce(*program, "sum of r", value[i],
                                     s->sim->model->variable[s->ask.variable[i]].location, TRLI_REDUCE_SUM, true, NULL,
-                                    &s->r_sum[i]));
-        TRL_TRY(trli_program_add_scalar_root(s->residual, s->r_sum[i]));
+                                    &sum[i]));
+        TRL_TRY(trli_program_add_scalar_root(*program, sum[i]));
     }
-    for (int i = 0; i < s->ask.n; ++i) TRL_TRY(trli_program_add_root(s->residual, s->x.now[i]));
+    for (int i = 0; i < s->ask.n; ++i) TRL_TRY(trli_program_add_root(*program, s->x.now[i]));
 done:
     trli_instance_destroy(&in);
     trli_instance_destroy(&old);
     trli_free(value);
+    return err;
+}
+
+static trl_err compile_residuals(trli_solver *s)
+{
+    const bool sized = s->ask.size != NULL;
+    trl_err err = TRL_OK;
+    s->size = -1;
+    TRL_TRY(compile_residual(s, "residual", sized, &s->residual, &s->rr, s->r_sum));
+    if (sized) err = compile_residual(s, "residual alone", false, &s->residual_alone, &s->rr_alone, s->r_sum_alone);
+done:
     return err;
 }
 
@@ -378,6 +388,7 @@ static trl_err copy_request(trli_solver *s, const trli_solve_request *request)
     s->reads_old = trli_model_keep(model, equations + 1);
     s->mean = trli_model_keep(model, 2 * (n + 1) * sizeof *s->mean);
     s->r_sum = trli_model_keep(model, bytes);
+    s->r_sum_alone = trli_model_keep(model, bytes);
     s->x_sum = trli_model_keep(model, bytes);
     TRL_TRY(model->ir.err);
     int **const lists[] = {&s->one, &s->with_one, &s->r_offset, &s->x_offset};
@@ -452,7 +463,7 @@ static trl_err compile(trli_solver *s)
     TRL_TRY(add_vectors(s));
     TRL_TRY(add_tangents(s));
     TRL_TRY(compile_apply(s));
-    if (!s->ask.products_alone) TRL_TRY(compile_residual(s));
+    if (!s->ask.products_alone) TRL_TRY(compile_residuals(s));
     s->c = s->x;
     if (!s->linear && !s->ask.products_alone) TRL_TRY(trli_vector_add(s, "correction", true, &s->c));
     if (s->settings.preconditioner != TRL_PRECONDITIONER_NONE || s->settings.method == TRL_SOLVE_MULTIGRID)

@@ -149,7 +149,7 @@ static trl_err balance(trli_solver *s, double tolerance, double reference)
         trli_solver_set(s, s->r_offset[i], free_mean ? -mean : 0);
         any |= free_mean;
     }
-    if (!any) return TRL_OK;
+    if (!any || s->mean_set) return TRL_OK;
     TRL_TRY(trli_solver_program(s, s->centre));
     trli_vector_swap(s, &s->r);
 done:
@@ -158,10 +158,22 @@ done:
 
 /* ---- Newton's method ---- */
 
-static trl_err find_residual(trli_solver *s, double *norm)
+/* The size, too, once in a solve. */
+static trl_err find_size(trli_solver *s, double *norm)
 {
     const trl_err err = trli_solver_program(s, s->residual);
     *norm = trli_solver_norm(s, trli_solver_scalar(s, s->rr));
+    return err;
+}
+
+static trl_err find_residual(trli_solver *s, double *norm)
+{
+    trl_err err = TRL_OK;
+    if (!s->residual_alone) return find_size(s, norm);
+    TRL_TRY(trli_solver_program(s, s->residual_alone));
+    *norm = trli_solver_norm(s, trli_solver_scalar(s, s->rr_alone));
+    for (int i = 0; i < s->ask.n; ++i) trli_solver_set(s, s->r_sum[i], trli_solver_scalar(s, s->r_sum_alone[i]));
+done:
     return err;
 }
 
@@ -171,6 +183,21 @@ static double lost_to_rounding(const trli_solver *s)
     return s->size < 0 ? 0 : 2 * DBL_EPSILON * trli_solver_norm(s, trli_solver_scalar(s, s->size));
 }
 
+/* Whether a direct solution need not be looked at: that of the same operator came far below what was wanted, at the
+ * start of the step. */
+static bool trusts(const trli_solver *s)
+{
+    return s->trusted && s->trusted_step == s->step && s->method == TRL_SOLVE_DIRECT;
+}
+
+/* After a direct solution that was looked at. Only systems of many solves in a step have a size. */
+static void judge_trust(trli_solver *s, double norm, double target)
+{
+    const double enough = 0.1;
+    s->trusted = s->residual_alone && s->method == TRL_SOLVE_DIRECT && norm <= enough * target;
+    s->trusted_step = s->step;
+}
+
 /* norm(F(0)), or where that says nothing of the guess; and the residual of the guess, or of zero if that is as good to
  * begin with. */
 static trl_err find_reference(trli_solver *s, bool from_zero, double *reference, double *norm)
@@ -178,12 +205,13 @@ static trl_err find_reference(trli_solver *s, bool from_zero, double *reference,
     trl_err err = TRL_OK;
     TRL_TRY(trli_solver_program(s, s->zero));
     trli_vector_swap(s, &s->x);
-    TRL_TRY(find_residual(s, reference));
+    TRL_TRY(from_zero && !trusts(s) ? find_size(s, reference) : find_residual(s, reference));
     const bool known = isfinite(*reference) && *reference != 0;
     *norm = *reference;
-    if (known && from_zero) goto done;
+    s->at_zero = known && from_zero;
+    if (s->at_zero) goto done;
     trli_vector_swap(s, &s->x);
-    TRL_TRY(find_residual(s, norm)); /* sets points on sides, which products may read */
+    TRL_TRY(find_size(s, norm)); /* sets points on sides, which products may read */
     if (!known) *reference = *norm;
 done:
     return err;
@@ -445,7 +473,12 @@ static trl_err linear(trli_solver *s, double target, double *norm, double refere
         if (!isfinite(*norm)) return not_finite(s, k ? "after its system was solved" : "at the first guess");
         TRL_TRY(balance(s, s->settings.tolerance, reference));
         TRL_TRY(solve_linear(s, 0.9 * target, &inner));
+        if (trusts(s)) {
+            *norm = s->stats.last_residual;
+            return TRL_OK;
+        }
         TRL_TRY(find_residual(s, norm));
+        if (k == 0) judge_trust(s, *norm, target);
         if (*norm <= target) break;
         if (k < LINEAR_ROUNDS && *norm < 0.5 * before) continue;
         if (s->method != TRL_SOLVE_DIRECT || s->settings.method != TRL_SOLVE_AUTO) return no_progress(s, *norm, target);
@@ -475,10 +508,13 @@ static trl_err solve(trli_solver *s, double *mean, double *scratch)
     TRL_TRY(find_reference(s, directly, &reference, &norm));
     if (!isfinite(norm)) return not_finite(s, "at the first guess");
     const double tolerance = s->linear ? s->settings.tolerance : s->settings.newton_tolerance;
-    s->lost = lost_to_rounding(s);
+    if (!directly || !trusts(s)) s->lost = lost_to_rounding(s);
     const double target = fmax(fmax(tolerance * reference, s->settings.absolute), s->lost);
+    s->mean_set = trusts(s) && s->at_zero && s->stats.singular && trli_direct_sets_mean(s->direct);
+    s->wanted_mean = s->mean_set ? mean[0] : 0;
     TRL_TRY(s->linear ? linear(s, target, &norm, reference) : newton(s, target, &norm, reference));
-    if (s->stats.singular) TRL_TRY(restore_means(s, mean, scratch));
+    s->mean_set &= !s->at_zero;
+    if (s->stats.singular && !s->mean_set) TRL_TRY(restore_means(s, mean, scratch));
     ++s->stats.solves;
     s->stats.last_residual = norm;
     s->stats.last_reference = reference;
