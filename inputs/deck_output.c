@@ -169,6 +169,43 @@ done:
     return err;
 }
 
+static trl_err read_spectrum(trli_deck *deck, const trli_yaml *key, const trli_yaml *value, trli_map *seen,
+                             trl_spectrum_entry *entry)
+{
+    const trli_yaml *of = trli_yaml_get(value, "of"), *along = trli_yaml_get(value, "along");
+    trli_words words = {0};
+    trl_err err = TRL_OK;
+    if (trli_map_find(seen, key->text.chars) >= 0)
+        return trl_fail(deck->ctx, TRL_ERR_INPUT, trli_yaml_place(key),
+                        "a value of the series is named '%s', too; choose another name", key->text.chars);
+    TRL_TRY(check_column(deck, key->text.chars, trli_yaml_place(key)));
+    if (of->kind == TRLI_SCALAR_NODE)
+        TRL_TRY(trli_names_expand(deck, &of->text, deck->problem.parameters, false, &words));
+    else
+        TRL_TRY(read_names(deck, of, &words));
+    *entry = (trl_spectrum_entry){.name = key->text.chars,
+                                  .nfields = words.n,
+                                  .field = words.word,
+                                  .axis = strcmp(along->text.chars, "all") == 0 ? -1 : along->text.chars[0] - 'x',
+                                  .place = *trli_yaml_place(key)};
+done:
+    return err;
+}
+
+static trl_err read_spectra(trli_deck *deck, const trli_yaml *spectra, trli_map *seen)
+{
+    trl_spectrum_entry *entry;
+    trl_err err = TRL_OK;
+    if (!spectra) return TRL_OK;
+    TRL_TRY(trli_arena_alloc(deck->arena, ((size_t)spectra->n + 1) * sizeof *entry, &entry));
+    for (int i = 0; i < spectra->n; ++i)
+        err = trli_worse(err, read_spectrum(deck, spectra->key[i], spectra->item[i], seen, &entry[i]));
+    deck->problem.nspectra = spectra->n;
+    deck->problem.spectrum = entry;
+done:
+    return err;
+}
+
 static trl_err read_series(trli_deck *deck, const trli_yaml *series)
 {
     const trli_yaml *values = trli_yaml_get(series, "values");
@@ -180,6 +217,7 @@ static trl_err read_series(trli_deck *deck, const trli_yaml *series)
     for (int i = 0; values && i < values->n; ++i)
         err = trli_worse(err, read_column(deck, values->key[i], values->item[i], &columns, &seen, &entry, &capacity));
     deck->problem.series = entry;
+    if (series) err = trli_worse(err, read_spectra(deck, trli_yaml_get(series, "spectra"), &seen));
     return err;
 }
 

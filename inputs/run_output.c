@@ -65,13 +65,13 @@ static trl_err refresh_set(trl_context *ctx, trl_simulation *sim, trli_field_set
 
 static trl_err open_writers(trli_session *run)
 {
-    const int n = run->problem->nseries, received = trl_simulation_received(run->sim);
+    const int n = trl_simulation_series_count(run->sim), received = trl_simulation_received(run->sim);
     const trl_receivers_entry *receivers = &run->problem->receivers;
     trl_err err = TRL_OK;
     const char **names = trli_new(run->ctx, (size_t)(n + received) + 1, sizeof *names);
     if (!names) err = trli_no_memory(run->ctx, NULL, "for %d series", n + received);
     TRL_TRY(trl_context_agree(run->ctx, err));
-    for (int i = 0; i < n; ++i) names[i] = run->problem->series[i].name;
+    for (int i = 0; i < n; ++i) names[i] = trl_simulation_series_name(run->sim, i);
     for (int i = 0; i < received; ++i) names[n + i] = trl_simulation_received_name(run->sim, i);
     const trli_writer_request request = {.ctx = run->ctx,
                                          .layout = trl_simulation_layout(run->sim),

@@ -242,6 +242,13 @@ static const trli_key keys[] = {
     {"output.series.values.*", FORMULA, 0,
      .doc = "a formula that gives one number; `\"rec{1..3}\": \"probe(p, [x{i}, 0.1])\"` is a column for each number i "
             "of the range (j and k those of a second and third one)"},
+    {"output.series.spectra", MAPPING, 0,
+     .doc = "columns NAME_0, NAME_1, .. of half of the square of fields by wave number, in units of 2 pi/length"},
+    {"output.series.spectra.*", MAPPING, 0, .doc = "a spectrum"},
+    {"output.series.spectra.*.of", LIST_OF(TEXT), TRLI_REQUIRED,
+     .doc = "equations or fields that are written, whose energies are added: `[u, v, w]`"},
+    {"output.series.spectra.*.along", WORD, 0, "all", .words = "all x y z",
+     .doc = "an axis, which is periodic; all: by the size of the wave vector, where all axes are"},
     {"output.checkpoint", MAPPING, 0, .doc = "state to restart from"},
     {"output.checkpoint.every", MAPPING, TRLI_WHOLE, .like = "output.every", .doc = "when; the end is always one"},
     {"output.checkpoint.keep", INTEGER, 0, "2", COUNT(1), .doc = "how many are kept"},

@@ -173,7 +173,8 @@ static trl_err make_plan(trli_direct *d)
     TRL_TRY(trl_context_agree(ctx, trli_direct_plan_create(ctx, d->line, -1, s->singular[0], &d->plan, &d->why)));
     if (d->why) goto done;
     trli_slabs_destroy(&d->slabs);
-    TRL_TRY(trl_context_agree(ctx, trli_slabs_create(s, d->line, d->plan.last, d->loop, &d->slabs)));
+    TRL_TRY(trl_context_agree(ctx, trli_slabs_create(s->sim, s->sim->model->variable[s->ask.variable[0]].location,
+                                                     d->line, d->plan.last, d->loop, &d->slabs)));
     TRL_TRY(trli_solver_try(s, -1, 0));
     TRL_TRY(trli_slabs_solve(d->slabs, &d->plan, s->q.now[0], s->d.next[0], false, 0));
     TRL_TRY(compare(d, s->d.now[0], s->d.next[0], &same));

@@ -46,6 +46,8 @@ typedef struct trli_direct_plan {
     double scale;                   /* what transforms there and back leave to be done */
 } trli_direct_plan;
 
+/* Whether lines that lie beside one another along x always come in pairs, on any ranks. */
+bool trli_direct_pairs(const trli_line line[3], int last);
 /* *why: it cannot be solved so; else NULL. wanted: the axis to be swept, or -1. */
 TRL_NODISCARD trl_err trli_direct_plan_create(trl_context *ctx, const trli_line line[3], int wanted, bool singular,
                                               trli_direct_plan *plan, const char **why);
@@ -78,13 +80,26 @@ TRL_NODISCARD trl_err trli_shuffle_run(trli_shuffle *shuffle, bool back, bool ad
 
 /* The grid in two distributions over the ranks: planes across the last axis, and all of its lines. */
 typedef struct trli_slabs trli_slabs;
-TRL_NODISCARD trl_err trli_slabs_create(const trli_solver *s, const trli_line line[3], int last, trl_loop *loop,
-                                        trli_slabs **slabs);
+TRL_NODISCARD trl_err trli_slabs_create(const trl_simulation *sim, trl_location location, const trli_line line[3],
+                                        int last, trl_loop *loop, trli_slabs **slabs);
 void trli_slabs_destroy(trli_slabs **slabs);
 /* Solve for the right-hand side in the field `from`; the solution is written to the field `to`, or added to it. Where
  * constants are in the null space and no axis is swept, `mean` is its mean, and that of the right-hand side is left
  * out. Collective: yes. */
 TRL_NODISCARD trl_err trli_slabs_solve(trli_slabs *slabs, const trli_direct_plan *plan, int from, int to, bool add,
                                        double mean);
+
+/* Transformed lines along the last axis. */
+typedef struct trli_spectral_lines {
+    int at[3];           /* indices of the first one's first point */
+    int last, across;    /* the next line is one further along `across` */
+    int n, points;       /* lines, and points of each */
+    const double *value; /* [points][TRLI_LANES] */
+} trli_spectral_lines;
+/* Transform a field along all axes that have a transform in the plan, and visit all lines. The order of calls is open.
+ * Collective: yes. visit: Thread: any. */
+TRL_NODISCARD trl_err trli_slabs_visit(trli_slabs *slabs, const trli_direct_plan *plan, int from,
+                                       void (*visit)(void *data, int worker, const trli_spectral_lines *lines),
+                                       void *data);
 
 #endif

@@ -174,6 +174,11 @@ static void choose_last(const trli_line line[3], const differences d[3], const b
         if (line[a].n > 1) plan->last = a;
 }
 
+bool trli_direct_pairs(const trli_line line[3], int last)
+{
+    return last != 0 && line[0].n % 2 == 0;
+}
+
 trl_err trli_direct_plan_create(trl_context *ctx, const trli_line line[3], int wanted, bool singular,
                                 trli_direct_plan *plan, const char **why)
 {
@@ -189,7 +194,7 @@ trl_err trli_direct_plan_create(trl_context *ctx, const trli_line line[3], int w
         if (line[a].n > 1) can[a] = find_differences(&line[a], scale, &d[a]);
     }
     choose_last(line, d, can, wanted, plan);
-    const bool paired = plan->last != 0 && line[0].n % 2 == 0; /* lines that lie beside one another along x */
+    const bool paired = trli_direct_pairs(line, plan->last);
     for (int a = 0; a < 3; ++a) {
         if (a == plan->last && plan->swept) continue;
         if (!can[a]) *why = "along more than one axis its coefficients vary, or its conditions are of the kind robin";

@@ -19,6 +19,7 @@
 #include "simulation_impl.h"
 #include "slot_plan_impl.h"
 #include "solving_impl.h"
+#include "spectra_impl.h"
 #include "tree_impl.h"
 
 trl_err trli_formula_of(trl_simulation *sim, const trl_text *text, trl_formula **formula)
@@ -306,6 +307,7 @@ void trl_simulation_destroy(trl_simulation **sim)
     trli_late_destroy(s);
     trli_time_blocking_destroy(&s->blocking);
     trli_receivers_destroy(&s->receivers);
+    trli_spectra_destroy(s);
     trli_bound_destroy(&s->bound);
     trli_solving_destroy(s);
     trli_implicit_destroy(s);
@@ -450,6 +452,7 @@ trl_err trl_simulation_observe(trl_simulation *sim)
     TRL_TRY(trli_evaluate_kept(sim, true));
     TRL_TRY(trli_run_checked(sim, sim->observe, sim->step_number, sim->time, false));
     for (int i = 0; i < sim->problem->nseries; ++i) sim->series_value[i] = sim->frame->scalar[sim->series_scalar[i]];
+    err = trli_spectra_find(sim);
 done:
     return err;
 }

@@ -97,6 +97,7 @@ struct trl_simulation {
     int nkept;
     trli_kept *kept;                  /* [nkept] */
     struct trli_receivers *receivers; /* NULL: none */
+    struct trli_spectra *spectra;     /* NULL: none */
     struct trli_bound *bound;         /* what the program `limit` computes and what is done with it */
     trl_gidx step_number, steps_wanted;
     double time, dt, from; /* from: where the last step began */

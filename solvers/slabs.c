@@ -30,6 +30,8 @@ struct trli_slabs {
     void *scratch_memory;
     const trli_direct_plan *plan; /* of the present run */
     bool back, add;
+    void (*visit)(void *data, int worker, const trli_spectral_lines *lines); /* NULL: a run solves */
+    void *visitor;
     double mean; /* of the solution, if that is free */
 };
 
@@ -107,11 +109,10 @@ static int other_axis(const trli_line line[3], int last)
     return -1;
 }
 
-static trl_err make_distributions(trli_slabs *w, const trli_solver *s, const trli_line line[3])
+static trl_err make_distributions(trli_slabs *w, trl_location location, const trli_line line[3])
 {
-    const trl_layout *layout = s->sim->layout;
+    const trl_layout *layout = w->sim->layout;
     const int ranks = trl_context_ranks(w->ctx), me = trl_context_rank(w->ctx);
-    const trl_location location = s->sim->model->variable[s->ask.variable[0]].location;
     trli_shuffle_part *patches = trli_new(w->ctx, (size_t)layout->npatches, sizeof *patches);
     trli_shuffle_part *planes = trli_new(w->ctx, (size_t)ranks, sizeof *planes);
     trli_shuffle_part *lines = trli_new(w->ctx, (size_t)ranks, sizeof *lines);
@@ -133,16 +134,17 @@ done:
     return err;
 }
 
-trl_err trli_slabs_create(const trli_solver *s, const trli_line line[3], int last, trl_loop *loop, trli_slabs **slabs)
+trl_err trli_slabs_create(const trl_simulation *sim, trl_location location, const trli_line line[3], int last,
+                          trl_loop *loop, trli_slabs **slabs)
 {
-    trl_context *ctx = s->sim->ctx;
-    const size_t workers = (size_t)trl_loop_workers(loop), local = (size_t)s->sim->layout->nlocal;
+    trl_context *ctx = sim->ctx;
+    const size_t workers = (size_t)trl_loop_workers(loop), local = (size_t)sim->layout->nlocal;
     size_t longest = 1;
     trl_err err = TRL_OK;
     trli_slabs *w = *slabs = trli_new(ctx, 1, sizeof *w);
     if (!w) return trli_no_memory(ctx, NULL, "for a direct solver");
     w->ctx = ctx;
-    w->sim = s->sim;
+    w->sim = sim;
     w->loop = loop;
     w->last = last;
     for (int a = 0; a < 3; ++a) {
@@ -156,7 +158,7 @@ trl_err trli_slabs_create(const trli_solver *s, const trli_line line[3], int las
     const size_t values = 2 * TRLI_LANES * longest; /* lines, and what elimination keeps of them */
     TRL_TRY(trl_memory_alloc(ctx, workers * values * sizeof(double), "a direct solver", &w->scratch_memory));
     for (size_t k = 0; k < workers; ++k) w->scratch[k] = (double *)w->scratch_memory + k * values;
-    TRL_TRY(make_distributions(w, s, line));
+    TRL_TRY(make_distributions(w, location, line));
 done:
     return err;
 }
@@ -315,6 +317,34 @@ static double eigenvalue_of(const trli_direct_plan *p, int axis, int i)
     return p->axis[axis].value ? p->axis[axis].value[i] : 0;
 }
 
+/* The values of a group of lines; row: where each begins. Returns where the first does. */
+static double *take_group(const trli_slabs *w, const slab *s, const int at[3], int across, int lanes, double **row,
+                          double *scratch)
+{
+    const trli_view *v = &s->local;
+    const int n = w->plan->axis[w->last].n;
+    double *first = v->at + at[0] * v->stride[0] + at[1] * v->stride[1] + at[2] * v->stride[2];
+    for (int l = 0; l < TRLI_LANES; ++l) row[l] = first + (l < lanes ? l : 0) * v->stride[across];
+    if (w->last == 0)
+        gather_rows(row, lanes, n, scratch);
+    else
+        gather(first, v->stride[w->last], n, scratch);
+    return first;
+}
+
+/* Likewise, to be looked at. */
+static void visit_group(const trli_slabs *w, const slab *s, const int at[3], int across, int lanes, int worker)
+{
+    const trli_transform *t = w->plan->axis[w->last].transform;
+    double *row[TRLI_LANES], *scratch = w->scratch[worker];
+    trli_spectral_lines lines = {
+        .last = w->last, .across = across, .n = lanes, .points = w->plan->axis[w->last].n, .value = scratch};
+    for (int a = 0; a < 3; ++a) lines.at[a] = at[a] + s->lo[a];
+    (void)take_group(w, s, at, across, lanes, row, scratch);
+    if (t) trli_transform_lines(t, false, scratch);
+    w->visit(w->visitor, worker, &lines);
+}
+
 /* One group of lines: `lanes` of them beginning at (i, j, k), whose next is one further along `across`. */
 static void solve_group(const trli_slabs *w, const slab *s, const int at[3], int across, int lanes, double *scratch)
 {
@@ -322,17 +352,12 @@ static void solve_group(const trli_slabs *w, const slab *s, const int at[3], int
     const trli_view *v = &s->local;
     const int last = w->last, n = p->axis[last].n, rest = 3 - last - across;
     double lambda[TRLI_LANES], *row[TRLI_LANES] = {0};
-    double *first = v->at + at[0] * v->stride[0] + at[1] * v->stride[1] + at[2] * v->stride[2];
+    double *first = take_group(w, s, at, across, lanes, row, scratch);
     for (int l = 0; l < TRLI_LANES; ++l) {
         const int k = at[across] + s->lo[across] + (l < lanes ? l : 0);
         lambda[l] = eigenvalue_of(p, across, k) + eigenvalue_of(p, rest, at[rest] + s->lo[rest]);
-        row[l] = first + (l < lanes ? l : 0) * v->stride[across];
     }
     const bool null = p->singular && at[across] + s->lo[across] == 0 && at[rest] + s->lo[rest] == 0;
-    if (last == 0)
-        gather_rows(row, lanes, n, scratch);
-    else
-        gather(first, v->stride[last], n, scratch);
     if (p->swept)
         eliminate(p, lambda, null, scratch, scratch + (ptrdiff_t)n * TRLI_LANES);
     else
@@ -355,7 +380,11 @@ static trl_err solve_lines(void *data, int chunk, int chunks, int worker)
         at[across] = (int)(g % groups) * TRLI_LANES;
         at[rest] = (int)(g / groups);
         const int left = s->n[across] - at[across];
-        solve_group(w, s, at, across, left < TRLI_LANES ? left : TRLI_LANES, w->scratch[worker]);
+        const int lanes = left < TRLI_LANES ? left : TRLI_LANES;
+        if (w->visit)
+            visit_group(w, s, at, across, lanes, worker);
+        else
+            solve_group(w, s, at, across, lanes, w->scratch[worker]);
     }
     return TRL_OK;
 }
@@ -405,6 +434,25 @@ trl_err trli_slabs_solve(trli_slabs *w, const trli_direct_plan *plan, int from, 
     TRL_TRY(run(w, &w->planes, transform_planes));
     if (w->outside) TRL_TRY(trli_shuffle_run(w->outside, true, add, &w->planes.view, w->solution, w->loop));
     trli_frame_written(sim->frame, to);
+done:
+    return err;
+}
+
+trl_err trli_slabs_visit(trli_slabs *w, const trli_direct_plan *plan, int from,
+                         void (*visit)(void *data, int worker, const trli_spectral_lines *lines), void *data)
+{
+    const trl_simulation *sim = w->sim;
+    trl_err err = trli_frame_fetch(sim->frame, from);
+    TRL_TRY(trl_context_agree(w->ctx, err));
+    w->plan = plan;
+    w->back = false;
+    w->visit = visit;
+    w->visitor = data;
+    for (int p = 0; p < sim->layout->nlocal; ++p) w->residual[p] = view_of(w, sim, from, p);
+    if (w->outside) TRL_TRY(trli_shuffle_run(w->outside, false, false, w->residual, &w->planes.view, w->loop));
+    TRL_TRY(run(w, &w->planes, transform_planes));
+    if (w->inside) TRL_TRY(trli_shuffle_run(w->inside, false, false, &w->planes.view, &w->lines.view, w->loop));
+    err = run(w, w->inside ? &w->lines : &w->planes, solve_lines);
 done:
     return err;
 }

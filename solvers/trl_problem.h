@@ -55,6 +55,15 @@ typedef struct trl_series_entry {
     const trl_scope *names; /* indices of a family in front of the parameters */
 } trl_series_entry;
 
+/* Wanted: half of the square of some fields by wave number, as columns behind the series. */
+typedef struct trl_spectrum_entry {
+    const char *name;
+    int nfields;
+    const char *const *field; /* equations, or fields that are written; components of vectors as "q.x" */
+    int axis;                 /* waves along it; -1: along all axes, by the size of their wave vector */
+    trl_place place;
+} trl_spectrum_entry;
+
 /* Wanted: the derivative of an equation by a global parameter. */
 typedef struct trl_sensitivity_entry {
     const char *equation, *parameter;
@@ -119,6 +128,8 @@ typedef struct trl_problem {
     const trl_place *keep_place;
     int nseries;
     const trl_series_entry *series;
+    int nspectra; /* 0 without series */
+    const trl_spectrum_entry *spectrum;
     trl_receivers_entry receivers;
     const char *scheduler; /* a name of TRL_POLICY_LIST, or FILE.so */
     const char *devices;   /* for trl_devices_open; NULL: "auto" */

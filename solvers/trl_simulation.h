@@ -109,7 +109,9 @@ TRL_API TRL_NODISCARD trl_err trl_simulation_unlock(trl_simulation *sim, int fie
 /* Whether all arrays that were asked for since the last call have their values, which devices may have had: fails with
  * DEVICE if not, USAGE if one is unlocked. Collective: no. */
 TRL_API TRL_NODISCARD trl_err trl_simulation_fetched(trl_simulation *sim);
-/* Values of the series after observe, in deck order. */
+/* Values of the series after observe, in deck order, and then the columns of spectra; how many, and their names. */
+TRL_API int trl_simulation_series_count(const trl_simulation *sim);
+TRL_API const char *trl_simulation_series_name(const trl_simulation *sim, int value);
 TRL_API const double *trl_simulation_series(const trl_simulation *sim);
 
 /* Interpolate the values of the problem's receivers linearly from the present state, as `probe` does, to the bit.

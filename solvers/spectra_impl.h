@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Spectra as columns of series: of wave number k = 2 pi/L times 0, 1, .., L being the length of the axis, or the
+ * longest one of all, half of the square of the fields' Fourier coefficients, summed over all of this size. The sum of
+ * a spectrum is half of the mean square of the fields (Parseval). */
+#ifndef TRLI_SPECTRA_IMPL_H
+#define TRLI_SPECTRA_IMPL_H
+
+#include "simulation_impl.h"
+
+/* Find the fields and number the columns, once the shown fields are known. INPUT: an axis is not periodic, there is no
+ * such field, or no FFTW. */
+TRL_NODISCARD trl_err trli_spectra_compile(trl_simulation *sim);
+void trli_spectra_destroy(trl_simulation *sim);
+/* Compute them from the present values, into the series behind the formulas. Collective: yes. */
+TRL_NODISCARD trl_err trli_spectra_find(trl_simulation *sim);
+
+#endif

@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# Part of Trellis, an expression-graph PDE solver framework.
+"""Spectra as series: of waves whose energy is known, of fields at random beside a plain sum of waves, on any ranks and
+threads; and what is said where there are none."""
+import cmath
+import math
+import os
+import pathlib
+import subprocess
+import sys
+
+TRELLIS = os.environ.get("TRELLIS", "trellis")
+SPECTRA = """trellis: 1
+grid: {{cells: {cells}, length: {length}, periodic: {periodic}}}
+equations:
+  u: {{location: {location}, initial: "{formula}", ddt: 0}}
+  v: {{initial: "sin(2*pi*x)", ddt: 0}}
+time: {{dt: 1, steps: 1}}
+output:
+  fields: []
+  series:
+    every: {{steps: 1}}
+    values: {{half: "integral(u^2)/2", {values}}}
+    spectra: {{{spectra}}}
+"""
+
+
+def run(ranks=1, threads=1, **deck):
+    """The last line of the series by name, and the text of the file."""
+    pathlib.Path("deck.yaml").write_text(
+        SPECTRA.format(**{"location": "cell", "values": "", "length": "[1, 1]", **deck}), encoding="utf-8")
+    command = ["mpirun", "--oversubscribe", "--bind-to", "none", "-n", str(ranks)] if ranks > 1 else []
+    done = subprocess.run([*command, TRELLIS, "run", "deck.yaml", "--quiet", "--threads", str(threads), "--set",
+                           "output.directory=out", "--set", "run.compile=never"], capture_output=True, text=True,
+                          check=False)
+    if done.returncode:
+        return None, done.stderr
+    text = pathlib.Path("out/series.csv").read_text(encoding="utf-8")
+    head, *rows = text.splitlines()
+    return dict(zip(head.split(","), map(float, rows[-1].split(",")))), text
+
+
+def columns(row, name):
+    """The values of a spectrum."""
+    return [value for key, value in row.items() if key.startswith(name + "_")]
+
+
+def check(what, ours, theirs, bound=1e-14):
+    """Leave unless two lists agree."""
+    if len(ours) != len(theirs) or any(abs(a - b) > bound for a, b in zip(ours, theirs)):
+        sys.exit(f"{what}: {ours} instead of {theirs}")
+
+
+def known_waves():
+    """Two waves and a mean: along the axes, by the size of the wave vector, and in a box that is longer along y."""
+    formula = "0.2 + 0.7*sin(2*pi*x + 0.3) + 0.4*cos(2*pi*(2*x + y))"
+    spectra = "E: {of: u}, X: {of: [u], along: x}, Y: {of: u, along: y}, B: {of: [u, v]}"
+    for location in ("cell", "xface", "node"):
+        row = run(cells=[8, 6], periodic="true", location=location, formula=formula, spectra=spectra)[0]
+        check("shells", columns(row, "E"), [0.02, 0.1225, 0.04, 0, 0, 0])
+        check("along x", columns(row, "X"), [0.02, 0.1225, 0.04, 0, 0])
+        check("along y", columns(row, "Y"), [0.1425, 0.04, 0, 0])
+        check("both", columns(row, "B"), [0.02, 0.3725, 0.04, 0, 0, 0])
+    row = run(cells=[4, 12], length="[1, 3]", periodic="[true, true]", formula="sin(2*pi*x) + cos(2*pi*y/3)",
+              spectra="E: {of: u}")[0]
+    check("a long box", columns(row, "E"), [0, 0.25, 0, 0.25, 0, 0, 0, 0, 0])
+    row = run(cells=[6, 4], periodic="[true, false]", formula="y*sin(4*pi*x)", spectra="E: {of: u, along: x}")[0]
+    check("walls across y", columns(row, "E"), [0, 0, (1 + 9 + 25 + 49) / 64 / 16, 0])
+    row = run(cells=[5], length=[1], periodic="true", formula="1 + cos(4*pi*x)", spectra="E: {of: u}")[0]
+    check("one dimension", columns(row, "E"), [0.5, 0, 0.25])
+
+
+def random_fields():
+    """Values without order, beside a sum over all waves; half of the mean square in all; the same on any ranks."""
+    values = [[math.fmod(7.13 * i * i + 3.7 * j * j + 1.9 * i * j, 1) - 0.4 for i in range(10)] for j in range(7)]
+    formula = "fmod(7.13*I*I + 3.7*J*J + 1.9*I*J, 1) - 0.4".replace("I", "(10*x - 0.5)").replace("J", "(7*y - 0.5)")
+    wanted = [0.0] * 7
+    for m in range(10):
+        for n in range(7):
+            total = sum(value * cmath.exp(-2j * cmath.pi * (m * i / 10 + n * j / 7)) for j, row in enumerate(values)
+                        for i, value in enumerate(row)) / 70
+            wanted[int(math.hypot(min(m, 10 - m), min(n, 7 - n)) + 0.5)] += abs(total)**2 / 2
+    deck = {"cells": [10, 7], "periodic": "true", "formula": formula, "spectra": "E: {of: u}, Y: {of: u, along: y}"}
+    row, text = run(**deck)
+    if row is None:
+        sys.exit(text)
+    check("random values", columns(row, "E"), wanted, 1e-9)
+    check("half of the mean square", [sum(columns(row, "E")), sum(columns(row, "Y"))], 2 * [row["half"]], 1e-15)
+    for ranks, threads in ((1, 2), (2, 1), (3, 1)):
+        if run(ranks, threads, **deck)[1] != text:
+            sys.exit(f"other bits on {ranks} ranks of {threads} threads")
+    deck = {"cells": [6, 5, 9], "length": "[1, 1, 1]", "periodic": "true", "formula": formula + " + z",
+            "location": "zface", "spectra": "E: {of: [u, v]}, Z: {of: u, along: z}"}
+    texts = {run(ranks, threads, **deck)[1] for ranks, threads in ((1, 1), (1, 2), (3, 1))}
+    if len(texts) > 1:
+        sys.exit("other bits in three dimensions")
+
+
+def refusals():
+    """What cannot be is said, with what to do."""
+    for spectra, periodic, message in (
+        ("E: {of: u}", "[true, false]", "the spectrum 'E' is along y, which is not periodic: use `along` with a"),
+        ("E: {of: u, along: z}", "true", "along z, which a grid of 2 dimensions does not have: use another axis"),
+        ("E: {of: [u, q]}", "true", "'q' in the spectrum 'E' is neither an equation nor a field that is written: add"),
+        ("E: {of: []}", "true", "'output.series.spectra.E.of' is an empty list"),
+        ("half: {of: u}", "true", "a value of the series is named 'half', too; choose another name"),
+        ("v: {of: u}", "true", "a value of the series is named 'v_1', as is a column of the spectrum 'v'; choose"),
+    ):
+        row, text = run(cells=[8, 6], periodic=periodic, formula="x", spectra=spectra, values="v_1: 1")
+        if row is not None or message not in text:
+            sys.exit(f"{spectra}: {text}")
+
+
+if "FFTW       not in this build" in subprocess.run([TRELLIS, "info"], capture_output=True, text=True,
+                                                    check=False).stdout:
+    sys.exit(77)
+known_waves()
+random_fields()
+refusals()
