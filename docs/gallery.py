@@ -93,11 +93,12 @@ def entry(trellis, name):
         draw(trellis, name, pathlib.Path(folder))
     cells = " x ".join(str(n) for n in report["grid"]["cells"])
     threads = f"{report['threads']} thread{'s' if report['threads'] > 1 else ''}"
+    shown = section(text, "equations") or section(text, "expressions")
     return (
         f"## {name}\n\n![{name}](images/gallery/{name}.png)\n\n{description(text)}\n\n"
         f"[The deck](../inputs/decks/{name}.yaml): {cells} cells, "
         f"{report['steps_run']} steps in {report['wall']['loop']:.2g} s on {threads}.\n\n"
-        f"```yaml\n{section(text, 'equations')}```\n")
+        f"```yaml\n{shown}```\n")
 
 
 def main():
