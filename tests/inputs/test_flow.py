@@ -136,8 +136,8 @@ def chosen_steps():
 
 
 def conserved():
-    """Without viscosity momentum stays as it is, and so would energy but for the error in time, which is of order 5: the
-    power of all terms is rounding and what the pressure's tolerance leaves, also between walls and in 3-D."""
+    """Without viscosity momentum stays as it is, and so would energy but for the error in time, of order 5: the
+    power of all terms is rounding, and what the pressure's tolerance leaves, also between walls and in 3-D."""
     start, rows = waves("rk4", 0.002, end=0.002, nu=0), [waves("rk4", dt, nu=0) for dt in (0.01, 0.005)]
     for name in "xy":
         check(f"momentum along {name}", abs(rows[0][name] - start[name]) < 1e-12, (rows[0], start))
