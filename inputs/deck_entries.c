@@ -68,13 +68,11 @@ static trl_err read_expression(trli_deck *deck, const trli_yaml *key, trli_yaml 
     trli_family family;
     trl_err err;
     const int target = trli_yaml_word(row, entry, "device");
-    if (target == TRL_TARGET_GPU)
-        return trl_fail(deck->ctx, TRL_ERR_INPUT, trli_yaml_place(trli_yaml_get(entry, "device")),
-                        "'device: gpu' is not available yet in this version; use auto or cpu");
     TRL_TRY(trli_family_read(deck, entry, deck->problem.parameters, &family));
     for (int i = 0; i < family.members; ++i) {
         trl_expression_entry member = {.place = key->text.place, .location = -1};
         member.evaluate = evaluate;
+        member.device = (trl_target)target;
         TRL_TRY(trli_family_names(deck, &family, i, deck->problem.parameters, &member.names));
         TRL_TRY(trli_name_spell(deck, &key->text, member.names, &member.name));
         TRL_TRY(trli_yaml_get(entry, "type") ? trli_type_read(deck, entry, &member)
@@ -85,6 +83,10 @@ static trl_err read_expression(trli_deck *deck, const trli_yaml *key, trli_yaml 
                 "type '%s' is device-neutral: what it applies runs where its fields are; take 'device' out, "
                 "or say run.devices: cpu",
                 member.type->name);
+        if (target == TRL_TARGET_GPU && !(member.type && member.type->evaluate_cuda))
+            return trl_fail(deck->ctx, TRL_ERR_INPUT, trli_yaml_place(trli_yaml_get(entry, "device")),
+                            "'device: gpu' is for types with a CUDA form (evaluate_cuda), and %s; take it out",
+                            member.type ? "this one has none" : "formulas run where their fields are");
         TRL_TRY(trli_boundary_read(deck, entry, member.names, member.boundary));
         TRL_TRY(add_expression(deck, list, capacity, &member));
     }

@@ -9,6 +9,7 @@
 #include "cost_impl.h"
 #include "describe_impl.h"
 #include "front_impl.h"
+#include "gpu_impl.h"
 #include "model_run_impl.h"
 #include "plan_impl.h"
 #include "slot_plan_impl.h"
@@ -111,10 +112,12 @@ static void describe_expressions(const trli_listing *l)
         if (e->nformulas)
             trli_listing_say(l, "  %-20s formula%s%s%s", e->deck->name, e->nformulas > 1 ? " (vector)" : "",
                              e->has_boundary ? ", with boundary values" : "", e->used ? "" : ", unused");
-        else
-            trli_listing_say(l, "  %-20s type %s, %d tag%s from %d%s%s", e->deck->name, e->deck->type->name,
-                             e->ncomputed, e->ncomputed == 1 ? "" : "s", e->nrequired,
-                             e->neutral ? ", device-neutral" : "", e->used ? "" : ", unused");
+        else {
+            const char *form = e->neutral ? "device-neutral" : trli_gpu_plugin_form(m, e->opaque);
+            trli_listing_say(l, "  %-20s type %s, %d tag%s from %d%s%s%s", e->deck->name, e->deck->type->name,
+                             e->ncomputed, e->ncomputed == 1 ? "" : "s", e->nrequired, form ? ", " : "",
+                             form ? form : "", e->used ? "" : ", unused");
+        }
     }
 }
 

@@ -149,7 +149,10 @@ static trl_err make_opaque(trli_model *model, trli_entry *entry)
     trl_footprint *reach = trli_model_keep(model, ((size_t)entry->nrequired + 1) * sizeof *reach);
     trli_opaque *opaque = trli_model_keep(model, sizeof *opaque);
     const char *name = trli_model_name(model, "%s", type->name);
+    bool one_location = true;
     if (!reach || !opaque || !name) return model->ir.err;
+    for (int c = 1; c < entry->ncomputed; ++c)
+        one_location &= entry->computed[c].location == entry->computed[0].location;
     for (int r = 0; r < entry->nrequired; ++r) reach[r] = (trl_footprint){.n = 1, .part = {entry->required[r].reach}};
     *opaque = (trli_opaque){.number = model->nopaques++,
                             .name = deck->name,
@@ -160,8 +163,12 @@ static trl_err make_opaque(trli_model *model, trli_entry *entry)
                             .state = entry->state,
                             .evaluate = type->evaluate,
                             .stable_dt = type->stable_dt,
+                            .cuda = deck->device == TRL_TARGET_CPU ? NULL : type->evaluate_cuda,
+                            .cuda_only = deck->device == TRL_TARGET_GPU,
                             .location = entry->computed[0].location,
                             .ninputs = entry->nrequired,
+                            .noutputs = entry->ncomputed,
+                            .one_location = one_location,
                             .reach = reach};
     entry->opaque = opaque;
     return TRL_OK;

@@ -82,6 +82,21 @@ static trl_err check_param(trl_registry *r, const trl_expr_type *type, const trl
     return TRL_OK;
 }
 
+static trl_err check_cuda(trl_registry *r, const trl_expr_type *type, const char *origin, const trl_place *place)
+{
+    const trl_cuda_form *form = type->evaluate_cuda;
+    if (!form) return TRL_OK;
+    if (!(type->flags & TRL_EXPR_TILED) || type->flags & (TRL_EXPR_NEUTRAL | TRL_EXPR_MODIFIER))
+        return refuse(
+            r, place, origin, type->name,
+            "has evaluate_cuda, which computes many points at once: it must be TILED, and neither NEUTRAL nor "
+            "a MODIFIER");
+    if (!form->text[0]) return refuse(r, place, origin, type->name, "has evaluate_cuda without a text");
+    if (form->nnumbers < 0 || (form->nnumbers > 0 && !form->set_numbers))
+        return refuse(r, place, origin, type->name, "has numbers for evaluate_cuda, but not set_numbers");
+    return TRL_OK;
+}
+
 /* abi and size stand first in every version of the descriptor: nothing else is read before they are known to fit. */
 static trl_err check_type(trl_registry *r, const trl_expr_type *type, const char *origin, const trl_place *place)
 {
@@ -110,6 +125,7 @@ static trl_err check_type(trl_registry *r, const trl_expr_type *type, const char
     if (type->flags & TRL_EXPR_NEUTRAL && (type->flags & TRL_EXPR_MODIFIER || type->stable_dt || type->scratch_bytes))
         return refuse(r, place, origin, type->name,
                       "is NEUTRAL: it touches no array, and cannot be a MODIFIER, have stable_dt or scratch_bytes");
+    TRL_TRY(check_cuda(r, type, origin, place));
     for (const trl_param_desc *param = type->params; param && param->key; ++param)
         TRL_TRY(check_param(r, type, param, origin, place));
 done:

@@ -75,7 +75,7 @@ typedef enum trl_compile { TRL_COMPILE_LIST(TRL_COMPILE_ENUM) } trl_compile;
 #define TRL_TARGET_LIST(X)                    \
     X(AUTO, auto, "whatever takes less time") \
     X(CPU, cpu, "CPUs")                       \
-    X(GPU, gpu, "GPUs, in later versions")
+    X(GPU, gpu, "GPUs")
 #define TRL_TARGET_ENUM(NAME, name, doc) TRL_TARGET_##NAME,
 typedef enum trl_target { TRL_TARGET_LIST(TRL_TARGET_ENUM) } trl_target;
 #undef TRL_TARGET_ENUM
@@ -99,6 +99,7 @@ typedef struct trl_expression_entry {
     trl_bc_side boundary[6]; /* x- x+ y- y+ z- z+ */
     /* types only */
     const trl_expr_type *type;
+    trl_target device;             /* CPU: not by evaluate_cuda; GPU: by it, where there are GPUs */
     const trl_param_value *params; /* in the order of the type's table */
     int ncomputes;                 /* 0: the type's own names */
     const char *const *computes;

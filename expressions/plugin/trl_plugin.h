@@ -8,6 +8,7 @@
 #ifndef TRL_PLUGIN_H
 #define TRL_PLUGIN_H
 
+#include <trl_functions_body.h>
 #include <trl_operator.h>
 
 #ifdef __cplusplus
@@ -83,6 +84,36 @@ typedef struct trl_eval_args {
     trl_evaluation *evaluation; /* NEUTRAL; else NULL */
 } trl_eval_args;
 
+/* ---- the CUDA form of evaluate ----
+ *
+ * Text in CUDA C++ that computes one point, so that GPUs may do what evaluate does on the host. It is compiled with
+ * NVRTC when a run begins that has GPUs, without contraction, and kept in the cache of kernels; no nvcc is needed. The
+ * text defines
+ *     TRL_BODY void evaluate(const trl_point &p);
+ * which sets p.computed(n) from p.required(n), the value at the point, or p.required(n, i, j, k) at an offset that was
+ * advertised. n: as advertised, from 0. p.number(n): what set_numbers wrote; p.t, p.t_step, p.dt, p.stage: as in
+ * trl_eval_args; p.coordinate(axis): of the point; p.spacing(axis). All computed tags have one location. The result is
+ * to have the same bits as evaluate, in any order of points: elementary functions are trl_fn_exp and the like of
+ * trl_functions_body.h, the same in C and in CUDA.
+ */
+typedef struct trl_cuda_form {
+    const char *text[4]; /* one after the other; NULL: no more */
+    int nnumbers;
+    /* REQUIRED with nnumbers > 0. What the text reads of the state: number[nnumbers]. After bind_operators. Main
+     * thread. */
+    void (*set_numbers)(const void *state, double *number);
+} trl_cuda_form;
+
+#define TRL_QUOTE_(text) #text
+#define TRL_QUOTE(text) TRL_QUOTE_(text)
+#define TRL_TEXT_PLACE "#line " TRL_QUOTE(__LINE__) " \"" __FILE__ "\"\n"
+/* Code as text. It has neither directives nor macros of the plugin's. Messages of the compiler name this file, and a
+ * line of this use of the macro. */
+#define TRL_CUDA_TEXT(...) TRL_TEXT_PLACE #__VA_ARGS__ "\n"
+/* Functions that are C and, under a name, text: what evaluate and the CUDA form have in common. Each begins with
+ * TRL_BODY. */
+#define TRL_SHARED_TEXT(name, ...) __VA_ARGS__ static const char name[] = TRL_TEXT_PLACE #__VA_ARGS__ "\n";
+
 /* An expression type. Zero-initialised members are absent. */
 typedef struct trl_expr_type {
     uint32_t abi;  /* TRL_PLUGIN_ABI */
@@ -114,6 +145,8 @@ typedef struct trl_expr_type {
     /* OPTIONAL. Largest stable dt of this expression from its inputs on a patch's owned points (a lower bound over all
      * patches and ranks is used with dt: {cfl}). Worker thread. */
     trl_err (*stable_dt)(const void *state, const trl_eval_args *args, double *dt);
+    /* OPTIONAL. What evaluate does, for GPUs; only of TILED types that are neither NEUTRAL nor a MODIFIER. */
+    const trl_cuda_form *evaluate_cuda;
 } trl_expr_type;
 
 /* What a plugin library exports as trl_plugin_entry. */

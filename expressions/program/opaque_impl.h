@@ -17,8 +17,11 @@ typedef struct trli_opaque {
     const void *state;
     trl_err (*evaluate)(const void *state, const trl_eval_args *args, const trl_box *box);
     trl_err (*stable_dt)(const void *state, const trl_eval_args *args, double *dt); /* NULL: it has none */
-    trl_location location;                                                          /* of its first result */
-    int ninputs;
+    const trl_cuda_form *cuda; /* NULL: it has none, or is not to be done by GPUs */
+    bool cuda_only;            /* of those two forms, it is to have the one for GPUs where there are some */
+    trl_location location;     /* of its first result */
+    int ninputs, noutputs;
+    bool one_location;    /* of all results */
     trl_footprint *reach; /* [ninputs] offsets at which an input is read */
 } trli_opaque;
 

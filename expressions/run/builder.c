@@ -80,6 +80,18 @@ trl_err trli_builder_add(trli_task_builder *b, const char *name, trl_task_fn run
     return trl_graph_add_task(b->graph, &desc, task);
 }
 
+trl_err trli_builder_add_for_gpus(trli_task_builder *b, const char *name, trl_task_fn run, trl_task_fn gpu, void *data,
+                                  int chunks, unsigned flags, double cost, trl_task *task)
+{
+    const trl_task_desc desc = {.name = name,
+                                .variant = {[TRL_KIND_CPU] = {run}, [TRL_KIND_GPU] = {gpu}},
+                                .data = data,
+                                .chunks = chunks,
+                                .flags = flags,
+                                .cost = cost};
+    return trl_graph_add_task(b->graph, &desc, task);
+}
+
 trl_err trli_builder_add_anywhere(trli_task_builder *b, const char *name, trl_task_fn run, trl_task_fn gpu, void *data,
                                   int chunks, unsigned flags, double cost, trl_task *task)
 {

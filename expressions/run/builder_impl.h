@@ -56,6 +56,10 @@ TRL_NODISCARD trl_err trli_builder_add(trli_task_builder *builder, const char *n
 TRL_NODISCARD trl_err trli_builder_add_anywhere(trli_task_builder *builder, const char *name, trl_task_fn run,
                                                 trl_task_fn gpu, void *data, int chunks, unsigned flags, double cost,
                                                 trl_task *task);
+/* Add a task that GPUs may run, too, and other devices may not. */
+TRL_NODISCARD trl_err trli_builder_add_for_gpus(trli_task_builder *builder, const char *name, trl_task_fn run,
+                                                trl_task_fn gpu, void *data, int chunks, unsigned flags, double cost,
+                                                trl_task *task);
 TRL_NODISCARD trl_err trli_builder_field(trli_task_builder *builder, trl_task task, int field, int patch,
                                          unsigned points, trl_access access);
 /* After all tasks: the fields exchange their memory after each run (trl_graph_rotate). */

@@ -41,6 +41,18 @@ bool trli_gpu_does_kernel(const trli_step_task *t)
     return all;
 }
 
+static const trli_gpu_plugin *plugin_of(const trli_program *program, const trli_step *s)
+{
+    const trli_gpu_plugin *all = program->model->run->gpu_plugin;
+    return all ? &all[s->plugin.called->number] : NULL;
+}
+
+bool trli_gpu_does_plugin(const trli_step_task *t)
+{
+    const trli_gpu_plugin *plugin = plugin_of(t->program, t->step);
+    return plugin && plugin->kernel && plugin->kernel->function;
+}
+
 bool trli_gpu_does_slabs(const trli_step_task *t)
 {
     bool all = true;
@@ -77,6 +89,8 @@ size_t trli_gpu_scratch(const trli_program *program, const trli_step *s)
     const trli_step_plan *p = trli_plan_of(program, s);
     const trli_step_run *run = trli_run_of(program, s);
     size_t most = 0;
+    if (s->kind == TRLI_STEP_PLUGIN && plugin_of(program, s) && plugin_of(program, s)->kernel)
+        most = room_of(plugin_of(program, s)->kernel->narrays, plugin_of(program, s)->kernel->nscalars);
     for (int i = 0; run->gpu && i < trli_gpu_parts_of(program, s)->n; ++i) {
         const trli_step_part *part = &trli_gpu_parts_of(program, s)->part[i];
         const size_t need = room_of_use(&run->gpu[i], &part->reads, part->nroots);
@@ -232,6 +246,28 @@ trl_err trli_task_kernel_gpu(void *data, const trl_task_args *args, bool *done)
     for (int i = 0; i < trli_gpu_parts_of(t->program, t->step)->n; ++i) TRL_TRY(launch_part(args, t, i));
 done:
     return err;
+}
+
+/* ---- plugins ---- */
+
+trl_err trli_task_plugin_gpu(void *data, const trl_task_args *args, bool *done)
+{
+    const trli_step_task *t = data;
+    const trli_step *s = t->step;
+    const trli_frame *frame = args->frame;
+    const trli_gpu_plugin *plugin = plugin_of(t->program, s);
+    const trli_opaque *called = s->plugin.called;
+    int time[TRLI_GPU_PLUGIN_TIMES];
+    trli_gpu_call call = begin_call(args, t, &t->box, plugin->kernel->narrays);
+    (void)done;
+    call.nresults = called->noutputs;
+    for (int i = 0; i < called->ninputs; ++i) call.array[i] = array_of(args, t, s->plugin.input[i], &call);
+    for (int i = 0; i < called->noutputs; ++i) call.array[called->ninputs + i] = array_of(args, t, s->field[i], &call);
+    trli_gpu_plugin_times(s, time);
+    for (int i = 0; i < TRLI_GPU_PLUGIN_TIMES; ++i) call.scalar[i] = frame->scalar[time[i]];
+    call.scalar[TRLI_GPU_PLUGIN_TIMES] = s->stage;
+    for (int i = 0; i < called->cuda->nnumbers; ++i) call.scalar[TRLI_GPU_PLUGIN_SCALARS + i] = plugin->number[i];
+    return trli_gpu_launch(t->program->model->run->gpu_kernels, plugin->kernel, &call, args->space, args->stream);
 }
 
 /* ---- reductions ---- */

@@ -342,6 +342,7 @@ trl_err trli_gpu_request(trli_model *model)
     TRL_TRY(trli_gpu_write_texts(model));
     TRL_TRY(trli_gpu_kernels_create(model->ctx, devices, &model->run->gpu_kernels));
     TRL_TRY(trli_codes_compile_for_gpus(model->run->gpu_codes, model->run->gpu_kernels));
+    TRL_TRY(trli_gpu_request_plugins(model));
     TRL_TRY(trli_gpu_request_extremes(model));
     TRL_TRY(trli_gpu_request_statistics(model));
     TRL_TRY(trli_gpu_kernels_add_copy(model->run->gpu_kernels, &model->run->gpu_copy));
@@ -350,6 +351,7 @@ trl_err trli_gpu_request(trli_model *model)
     TRL_TRY(trli_gpu_kernels_add_clear(model->run->gpu_kernels, &model->run->gpu_clear));
     TRL_TRY(trli_gpu_kernels_compile(model->run->gpu_kernels));
     warn_failed(model);
+    err = trli_gpu_check_plugins(model);
 done:
     return err;
 }

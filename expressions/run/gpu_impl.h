@@ -20,12 +20,35 @@ TRL_NODISCARD trl_err trli_gpu_write_texts(trli_model *model);
 /* What GPUs compute of reductions that are made together. */
 trli_emit_request trli_gpu_group(const trli_program *program, const trli_reduction_group *group);
 
+/* What GPUs have of an opaque expression. */
+typedef struct trli_gpu_plugin {
+    const trli_opaque *called; /* NULL: no program that runs more than once calls it, or it has no CUDA form */
+    trli_gpu_kernel *kernel;   /* of that; NULL: not asked for, and */
+    const char *why;           /* why */
+    double *number;            /* that the form is given */
+} trli_gpu_plugin;
+
+/* Before numbers of its own, a form is given the times t, t_step and dt, and the stage. */
+enum { TRLI_GPU_PLUGIN_TIMES = 3, TRLI_GPU_PLUGIN_SCALARS };
+
+/* Ask for the CUDA forms of opaque expressions that programs call. Fails with MEMORY. */
+TRL_NODISCARD trl_err trli_gpu_request_plugins(trli_model *model);
+/* Once kernels are compiled: warn of forms that could not be; PLUGIN if one is not to be done by the host. */
+TRL_NODISCARD trl_err trli_gpu_check_plugins(const trli_model *model);
+void trli_gpu_plugins_destroy(const trli_model *model);
+/* Which form of an opaque expression runs where, in words; NULL: it has only one. */
+const char *trli_gpu_plugin_form(const trli_model *model, const trli_opaque *called);
+/* Scalars of the program that a form is given. */
+void trli_gpu_plugin_times(const trli_step *step, int scalar[TRLI_GPU_PLUGIN_TIMES]);
+
 /* Whether GPUs may do the task of a step's kernel, slabs included, or of some slabs. */
 bool trli_gpu_does_kernel(const trli_step_task *task);
+bool trli_gpu_does_plugin(const trli_step_task *task);
 bool trli_gpu_does_slabs(const trli_step_task *task);
 bool trli_gpu_does_reduction(const trli_step_task *task);
 bool trli_gpu_does_halos(const trli_model *model);
 trl_err trli_task_kernel_gpu(void *data, const trl_task_args *args, bool *done);
+trl_err trli_task_plugin_gpu(void *data, const trl_task_args *args, bool *done);
 trl_err trli_task_slabs_gpu(void *data, const trl_task_args *args, bool *done);
 trl_err trli_task_reduce_gpu(void *data, const trl_task_args *args, bool *done);
 trl_err trli_task_halo_gpu(void *data, const trl_task_args *args, bool *done);

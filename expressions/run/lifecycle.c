@@ -41,9 +41,11 @@ static trl_err create_run(trli_model *model, trl_workers *workers)
     return run ? TRL_OK : trli_no_memory(model->ctx, NULL, "to run a model");
 }
 
-static void destroy_run(trli_model_run *run)
+static void destroy_run(trli_model *model)
 {
+    trli_model_run *run = model->run;
     if (!run) return;
+    trli_gpu_plugins_destroy(model);
     trli_gpu_kernels_destroy(&run->gpu_kernels);
     trli_compiler_destroy(&run->compiler);
     trli_codes_destroy(&run->codes);
@@ -117,7 +119,7 @@ void trli_model_destroy(trli_model **model)
     trli_free(m->direction);
     trli_free(m->field);
     trli_free(m->scalar);
-    destroy_run(m->run);
+    destroy_run(m);
     trli_free(m);
 }
 

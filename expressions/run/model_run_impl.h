@@ -20,6 +20,7 @@ struct trli_model_run {
     struct trli_gpu_kernel *gpu_extremes;   /* and find the extremes of a field */
     struct trli_gpu_kernel *gpu_statistics; /* or its statistics */
     struct trli_gpu_kernel *gpu_pieces;     /* that which copies halos; NULL: there are none */
+    struct trli_gpu_plugin *gpu_plugin;     /* [opaque expressions]; NULL: there are no GPUs */
     bool *gpu_reads;                        /* [scalars] whether a kernel for GPUs reads it; NULL: there are none */
     bool gpu_wide;                          /* places in arrays need 64 bits (trli_emit_request.wide) */
     trli_codes *gpu_codes;                  /* of all kernels for GPUs; NULL: none was asked for */

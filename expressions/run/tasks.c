@@ -151,8 +151,9 @@ static trl_err add_box(builder *b, const trli_step *s, trli_step_task *t, const 
     if (!plugin || (plugin->flags & TRL_EXPR_TILED && one_location))
         chunks = choose_parts(b, &t->box, p->nslabs > 0, t->parts);
     b->program->run->bytes_moved += trl_box_points(&t->box) * (s->nout + p->ninputs) * (int64_t)sizeof(double);
-    TRL_TRY(plugin ? trli_builder_add(&b->tasks, s->label, trli_task_plugin, t, chunks, TRL_TASK_WHOLE,
-                                      estimate(b, s, &t->box), task)
+    TRL_TRY(plugin ? trli_builder_add_for_gpus(&b->tasks, s->label, trli_task_plugin,
+                                               trli_gpu_does_plugin(t) ? trli_task_plugin_gpu : NULL, t, chunks,
+                                               TRL_TASK_WHOLE, estimate(b, s, &t->box), task)
                    : trli_builder_add_anywhere(&b->tasks, s->label, trli_task_kernel,
                                                trli_gpu_does_kernel(t) ? trli_task_kernel_gpu : NULL, t, chunks,
                                                t->rim ? TRL_TASK_WHOLE | TRL_TASK_URGENT : TRL_TASK_WHOLE,

@@ -64,12 +64,13 @@ void trli_rtc_close(trli_rtc *rtc)
     *rtc = (trli_rtc){.library = NULL};
 }
 
-/* The first error of a log, on one line. */
+/* The first error of a log with its place, on one line. */
 static void note_log(const trli_rtc *rtc, trl_context *ctx, void *program, char why[TRLI_RTC_WHY_ROOM])
 {
     size_t bytes = 0;
     char *log = rtc->log_size(program, &bytes) == 0 ? trli_new(ctx, bytes + 1, 1) : NULL;
     const char *error = log && rtc->log(program, log) == 0 ? strstr(log, "error") : NULL;
+    while (error && error > log && error[-1] != '\n') --error;
     snprintf(why, TRLI_RTC_WHY_ROOM, "NVRTC refuses its text: %.*s", error ? (int)strcspn(error, "\n") : 13,
              error ? error : "without a log");
     trli_free(log);
