@@ -93,13 +93,22 @@ static bool is_visible(const char *name)
     return name[0] != '.';
 }
 
-static trl_err copy_templates(const new_plugin *plugin, const char *templates)
+static bool has_template(const char *templates, const char *name)
+{
+    char path[PATH_MAX];
+    const int n = snprintf(path, sizeof path, "%s/%s", templates, name);
+    return n < (int)sizeof path && access(path, F_OK) == 0;
+}
+
+/* Copy a folder of templates, but those that another folder has instead; NULL: there is no other. */
+static trl_err copy_templates(const new_plugin *plugin, const char *templates, const char *instead)
 {
     trli_names names;
     trl_err err = TRL_OK;
     if (!trli_folder_list(plugin->ctx, templates, is_visible, &names) || names.n == 0)
         return trl_fail(plugin->ctx, TRL_ERR_IO, NULL, "the templates in '%s' cannot be read", templates);
-    for (int i = 0; i < names.n && err == TRL_OK; ++i) err = copy_template(plugin, templates, names.name[i]);
+    for (int i = 0; i < names.n && err == TRL_OK; ++i)
+        if (!instead || !has_template(instead, names.name[i])) err = copy_template(plugin, templates, names.name[i]);
     trli_names_free(&names);
     return err;
 }
@@ -165,24 +174,26 @@ static trl_err make_folder(trl_context *ctx, const char *folder)
 static trl_err write_plugin(trl_context *ctx, const trli_arguments *arguments)
 {
     const char *folder = arguments->operand[0], *name = last_part(folder);
-    char templates[PATH_MAX], prefix[PATH_MAX];
+    char templates[PATH_MAX], instead[PATH_MAX], prefix[PATH_MAX];
+    const bool cuda = trli_arguments_value(arguments, "--cuda");
     trl_err err = TRL_OK;
     if (trli_arguments_value(arguments, "--like"))
         TRL_TRY(trl_fail(ctx, TRL_ERR_INPUT, NULL,
                          "trellis new: a plugin is like no deck; write 'trellis new deck %s --like ...', or leave out "
                          "--like",
                          folder));
-    if (trli_arguments_value(arguments, "--cuda"))
-        TRL_TRY(trl_fail(ctx, TRL_ERR_INPUT, NULL,
-                         "trellis new: version " TRL_VERSION " has no GPU plugins yet; leave out --cuda"));
     TRL_TRY(check_name(ctx, name));
     TRL_TRY(trli_installed_folder(ctx, TRLI_TEMPLATES_BELOW "/plugin", TRL_TEMPLATE_FOLDER "/plugin", templates,
                                   sizeof templates));
+    TRL_TRY(trli_installed_folder(ctx, TRLI_TEMPLATES_BELOW "/plugin_cuda", TRL_TEMPLATE_FOLDER "/plugin_cuda", instead,
+                                  sizeof instead));
     TRL_TRY(package_prefix(ctx, prefix));
     TRL_TRY(make_folder(ctx, folder));
     const new_plugin plugin = {.ctx = ctx, .folder = folder, .mark = {{"@NAME@", name}, {"@PREFIX@", prefix}}};
     printf("wrote the plugin %s:\n", name);
-    err = copy_templates(&plugin, templates);
+    err = copy_templates(&plugin, templates, cuda ? instead : NULL);
+    if (err == TRL_OK && cuda) err = copy_templates(&plugin, instead, NULL);
+    if (err != TRL_OK && cuda) remove_templates(&plugin, instead);
     if (err != TRL_OK) remove_templates(&plugin, templates);
     TRL_TRY(err);
     printf("build and run it with:\n"

@@ -112,7 +112,7 @@ static const trli_command commands[] = {
      .operands_max = 2,
      .run = trli_cmd_new,
      .option = {{"--like", "KIND", "what a deck begins with: heat, reaction, wave, transport or flow", false},
-                {"--cuda", NULL, "a plugin with a GPU kernel", false}}},
+                {"--cuda", NULL, "a plugin that GPUs compute, too", false}}},
     {.name = "bench",
      .operands = "NAME",
      .doc = "measure the speed of this machine and of Trellis: heat, kernels, operators, boundary, functions, tasks, "

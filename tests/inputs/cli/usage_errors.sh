@@ -18,8 +18,6 @@ usage "trellis run: option --report needs a value: --report FILE" run deck.yaml 
 usage "trellis run: option --steps needs a whole number from 0 up, found 'many'" run deck.yaml --steps many
 usage "trellis run: option --threads needs a whole number from 1 up, found '0'" run deck.yaml --threads 0
 usage "trellis run: option --quiet is given twice" run deck.yaml --quiet --quiet
-usage "trellis new: version " new gpu_plugin --cuda
-[ ! -e gpu_plugin ] || fail "a folder was made for --cuda"
 
 # Once, whatever the number of ranks.
 expect 2 ranks 2 "$TRELLIS" run deck.yaml --stpes 3

@@ -1,0 +1,26 @@
+# cmake -D TRELLIS=program -D DECK=file -P test_gpu.cmake: run a deck on CPUs and on GPUs; all fields must have the same bits.
+set(devices auto)
+if("$ENV{TRL_REQUIRE_GPU}" STREQUAL 1)
+    set(devices gpu)
+endif()
+foreach(way cpu ${devices})
+    set(output "${CMAKE_CURRENT_BINARY_DIR}/test_${way}")
+    execute_process(
+        COMMAND "${TRELLIS}" run "${DECK}" --set "output.directory=${output}" --set run.devices=${way} --set run.placement=devices
+                --quiet COMMAND_ERROR_IS_FATAL ANY
+    )
+    file(READ "${output}/report.json" report)
+    string(JSON fields GET "${report}" fields)
+    string(JSON count LENGTH "${fields}")
+    math(EXPR last "${count} - 1")
+    set(hashes_${way})
+    foreach(i RANGE ${last})
+        string(JSON tag MEMBER "${fields}" ${i})
+        string(JSON hash GET "${fields}" ${tag} hash)
+        list(APPEND hashes_${way} "${tag} ${hash}")
+    endforeach()
+    message(STATUS "${way}: ${hashes_${way}}")
+endforeach()
+if(NOT hashes_cpu STREQUAL hashes_${devices})
+    message(FATAL_ERROR "fields differ between CPUs and GPUs")
+endif()
