@@ -3,7 +3,7 @@
 /* Which grids multigrid has, and for which systems there is any. */
 #include <math.h>
 
-#include "multigrid_impl.h"
+#include "galerkin_impl.h"
 
 enum { COARSEST_CELLS = 4 };
 
@@ -52,6 +52,7 @@ const char *trli_multigrid_unasked(const trli_solver *s)
     if (method == TRL_SOLVE_BICGSTAB || method == TRL_SOLVE_GMRES) return "auto takes it for cg alone";
     if (s->coupled) return "auto does not take it for unknowns that are in each other's equations";
     if (!s->linear) return "auto does not take it for equations that are not linear";
-    if (trli_solver_reads_fields(s) && !s->ask.varying) return "auto does not take it where coefficients are fields";
+    if (trli_solver_reads_fields(s) && !s->ask.varying && trli_galerkin_missing(s))
+        return "auto does not take it where coefficients are fields";
     return NULL;
 }

@@ -181,22 +181,29 @@ done:
     return err;
 }
 
+/* In the norm of energy each cycle gains, in that of residuals not each one: where coefficients jump the first may
+ * lose. What has lost much, or gained nothing for a while, has no prospects. */
 static trl_err cycles_run(trli_solver *s, trli_krylov *method, double target, int most, int *iterations, double *norm,
                           bool *broken)
 {
+    const double much = 100;
+    const int patience = 8;
     cycles *m = (cycles *)method;
+    double least = INFINITY;
+    int since = 0;
     trl_err err = TRL_OK;
     TRL_TRY(trli_solver_program(s, m->begin));
     trli_krylov_started(s);
     *norm = trli_solver_norm(s, trli_solver_scalar(s, m->first_rr));
     for (*iterations = 0; *iterations < most && !(*norm <= target) && !*broken; ++*iterations) {
-        const double before = *norm;
+        since = *norm < least ? 0 : since + 1;
+        least = fmin(least, *norm);
         TRL_TRY(trli_krylov_cycle(s, s->r.now));
         TRL_TRY(trli_solver_program(s, s->apply));
         TRL_TRY(trli_solver_program(s, m->update));
         swap_solution(s);
         *norm = trli_solver_norm(s, trli_solver_scalar(s, m->rr));
-        *broken = !(*norm < before);
+        *broken = !(*norm < much * least) || since > patience;
     }
 done:
     return err;

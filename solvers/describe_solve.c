@@ -13,6 +13,11 @@ static void describe_levels(const trli_listing *l, int solver)
 {
     const int n = trl_simulation_solver(l->sim, solver)->levels;
     char grids[256] = "";
+    if (trl_simulation_solver(l->sim, solver)->entries) {
+        trli_listing_say(l,
+                         "  multigrid, whose coarser grids are products of the operator's entries, since these vary");
+        return;
+    }
     for (int k = 0; k < n; ++k) {
         const size_t used = strlen(grids);
         const trl_grid *g = trli_solving_grid(l->sim, solver, k);

@@ -16,6 +16,7 @@ static void note_strength(trli_solver *s, const trli_partial_derivative *e)
 {
     const trli_node *n = e->value < 0 ? NULL : trli_ir_node(&s->sim->model->ir, e->value);
     const int far = abs(e->offset[0]) + abs(e->offset[1]) + abs(e->offset[2]);
+    s->star &= !e->everywhere && far <= 1;
     s->plain &= n && n->op == TRLI_OP_CONSTANT && e->bound < 0 && !e->everywhere && far <= 1;
     for (int a = 0; a < 3; ++a) {
         const bool along = e->offset[a] && !e->offset[(a + 1) % 3] && !e->offset[(a + 2) % 3];
@@ -103,7 +104,7 @@ static trl_err find_rows(trli_solver *s, trli_instance *in, trli_instance *marke
     bool known = true;
     row r;
     trl_err err = TRL_OK;
-    s->bounded = s->plain = true;
+    s->bounded = s->plain = s->star = true;
     for (int i = 0; i < s->ask.n && known; ++i) {
         TRL_TRY(find_row(s, marked, partials, i, &r));
         known = r.diagonal >= 0;

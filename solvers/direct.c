@@ -184,25 +184,6 @@ done:
     return err;
 }
 
-/* Whether a scalar that the product reads is another than last time. */
-static bool changed(trli_direct *d)
-{
-    const trl_simulation *sim = d->solver->sim;
-    const trli_program *apply = d->solver->apply;
-    bool any = !d->found;
-    for (int k = 0; k < apply->nsteps; ++k) {
-        const trli_reads *reads = &apply->plan->step[k].reads;
-        const trli_step_kind kind = apply->step[k].kind;
-        const bool counts = kind == TRLI_STEP_KERNEL || kind == TRLI_STEP_FILL || kind == TRLI_STEP_PLANES;
-        for (int r = 0; apply->plan->step[k].live && counts && r < reads->nscalars; ++r) {
-            const double now = sim->frame->scalar[reads->scalar[r]];
-            any |= d->known[reads->scalar[r]] != now;
-            d->known[reads->scalar[r]] = now;
-        }
-    }
-    return any;
-}
-
 trl_err trli_direct_prepare(trli_direct *d, const char **why)
 {
     trli_solver *s = d->solver;
@@ -212,7 +193,8 @@ trl_err trli_direct_prepare(trli_direct *d, const char **why)
         err = d->known ? trli_lines_create(s, d->line) : trli_no_memory(s->sim->ctx, NULL, "for a direct solver");
         TRL_TRY(trl_context_agree(s->sim->ctx, err));
     }
-    if (!changed(d)) goto done;
+    const bool changed = trli_solver_scalars_change(s, d->known);
+    if (d->found && !changed) goto done;
     d->found = false;
     TRL_TRY(make_plan(d));
     if (d->why && !d->varies) {

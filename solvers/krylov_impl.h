@@ -40,6 +40,7 @@ struct trli_solver {
     double *coupling_number;          /* [n][n] where the field is -1 */
     trli_program *couple;             /* finds them */
     bool plain;                       /* rows have numbers alone, for the nearest points along axes */
+    bool star;                        /* rows are of the nearest points along axes */
     bool bounded;                     /* of each row the sum of magnitudes over the diagonal is known: */
     double *bound_number;             /* [n] the largest, or */
     int *bound_scalar;                /* [n] -1, or the scalar that has it once the diagonal is found */
@@ -126,6 +127,8 @@ void trli_solver_set(const trli_solver *s, int scalar, double value);
 /* norm() of a vector from its product with itself. */
 double trli_solver_norm(const trli_solver *s, double square);
 
+/* Whether a scalar that the product reads is another than in known[scalars], which gets the present ones. */
+bool trli_solver_scalars_change(const trli_solver *s, double *known);
 /* Whether the Jacobian reads values of equations. */
 bool trli_solver_reads_fields(const trli_solver *s);
 

@@ -172,6 +172,23 @@ bool trli_solver_reads_fields(const trli_solver *s)
     return s->opaque;
 }
 
+bool trli_solver_scalars_change(const trli_solver *s, double *known)
+{
+    const trli_program *apply = s->apply;
+    bool any = false;
+    for (int k = 0; k < apply->nsteps; ++k) {
+        const trli_reads *reads = &apply->plan->step[k].reads;
+        const trli_step_kind kind = apply->step[k].kind;
+        const bool counts = kind == TRLI_STEP_KERNEL || kind == TRLI_STEP_FILL || kind == TRLI_STEP_PLANES;
+        for (int r = 0; apply->plan->step[k].live && counts && r < reads->nscalars; ++r) {
+            const double now = s->sim->frame->scalar[reads->scalar[r]];
+            any |= known[reads->scalar[r]] != now;
+            known[reads->scalar[r]] = now;
+        }
+    }
+    return any;
+}
+
 bool trli_solver_reads(const trli_solver *solver, int equation)
 {
     return solver->reads[equation];

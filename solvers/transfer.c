@@ -50,6 +50,28 @@ done:
     return err;
 }
 
+trl_err trli_transfer_create_shared(trl_context *ctx, const trl_layout *layout, const int fine[3],
+                                    const bool periodic[3], const bool halved[3], const double *share,
+                                    trli_grid_transfer **transfer)
+{
+    trl_err err = TRL_OK;
+    trli_grid_transfer *t = *transfer = trli_new(ctx, 1, sizeof *t);
+    if (!t) return trli_no_memory(ctx, NULL, "for a transfer between grids");
+    t->share = share;
+    for (int a = 0; a < 3; ++a) {
+        t->axis[a] = (trli_axis_transfer){
+            .fine = fine[a], .coarse = halved[a] ? (fine[a] + 1) / 2 : fine[a], .periodic = periodic[a]};
+        t->gathers |=
+            layout && layout->counts[a] > 1 && layout->grid.cells[a] / layout->counts[a] < TRLI_TRANSFER_DEPTH;
+        TRL_TRY(trli_axis_transfer_choose(ctx, &t->axis[a]));
+    }
+    if (!layout || layout->npatches == 1) goto done;
+    t->buffer = trli_new(ctx, (size_t)points_of(t, t->gathers), sizeof *t->buffer);
+    if (!t->buffer) err = trli_no_memory(ctx, NULL, "for a transfer between grids");
+done:
+    return err;
+}
+
 void trli_transfer_destroy(trli_grid_transfer **transfer)
 {
     trli_grid_transfer *t = *transfer;
@@ -83,6 +105,13 @@ static double *coarse_at(const job *w, int i, int j, int k)
     return (double *)w->coarse.at + trl_array_offset(&w->coarse, i, j, k);
 }
 
+/* Indexed by points of the whole grid. */
+static double *fine_row(const job *w, int j, int k)
+{
+    return (double *)w->fine.at + trl_array_offset(&w->fine, 0, j - (int)w->first[1], k - (int)w->first[2]) -
+           w->first[0];
+}
+
 /* line[i - begin] += weight * fine value i of a row along x. */
 static void add_row(const job *w, double *line, int begin, int end, const double *row, double weight)
 {
@@ -113,6 +142,55 @@ static void restrict_row(const job *w, double *line, int j, int k)
     }
 }
 
+/* ---- by shares ---- */
+
+static const double *shares_at(const job *w, const int at[3])
+{
+    const trli_axis_transfer *axis = w->t->axis;
+    int64_t p = 0;
+    for (int a = 2; a >= 0; --a) p = p * axis[a].fine + (at[a] + axis[a].fine) % axis[a].fine;
+    return w->t->share + p * 8;
+}
+
+/* Which share a coarse point has of a fine one `step` after its first; -1: the point has none, or does not exist. */
+static int bit_of(const trli_axis_transfer *x, int j, int step)
+{
+    const int i = x->first[j] + step;
+    if (x->count[j] == 1) return 0;
+    if (!x->periodic && (i < 0 || i >= x->fine)) return -1;
+    return step == 1 ? 0 : (i + x->fine) % x->fine % 2 == 0 ? -1 : step == 0;
+}
+
+static double restrict_shared(const job *w, const int to[3])
+{
+    const trli_axis_transfer *x = &w->t->axis[0], *y = &w->t->axis[1], *z = &w->t->axis[2];
+    double sum = 0;
+    for (int c = 0; c < z->count[to[2]]; ++c)
+        for (int b = 0; b < y->count[to[1]]; ++b)
+            for (int a = 0; a < x->count[to[0]]; ++a) {
+                const int bit[3] = {bit_of(x, to[0], a), bit_of(y, to[1], b), bit_of(z, to[2], c)};
+                const int at[3] = {x->first[to[0]] + a, y->first[to[1]] + b, z->first[to[2]] + c};
+                if (bit[0] < 0 || bit[1] < 0 || bit[2] < 0) continue;
+                const double share = shares_at(w, at)[bit[0] | bit[1] << 1 | bit[2] << 2];
+                if (share == 0) continue;
+                const ptrdiff_t from =
+                    trl_array_offset(&w->fine, wrapped(w, 0, at[0]), wrapped(w, 1, at[1]), wrapped(w, 2, at[2]));
+                sum += share * ((const double *)w->fine.at)[from];
+            }
+    return sum + 0.0;
+}
+
+static double prolong_shared(const job *w, const int to[3])
+{
+    const trli_axis_transfer *x = &w->t->axis[0], *y = &w->t->axis[1], *z = &w->t->axis[2];
+    const double *share = shares_at(w, to);
+    double sum = 0;
+    for (int c = 0; c < 8; ++c)
+        if (share[c] != 0)
+            sum += share[c] * *coarse_at(w, x->from[to[0]][c & 1], y->from[to[1]][c >> 1 & 1], z->from[to[2]][c >> 2]);
+    return sum;
+}
+
 /* Chunks are rows of x. */
 static void rows_of(const job *w, int chunk, int chunks, int *begin, int *end)
 {
@@ -129,30 +207,38 @@ static trl_err restrict_chunk(void *data, int chunk, int chunks, int worker)
     rows_of(w, chunk, chunks, &begin, &end);
     for (int row = begin; row < end; ++row) {
         const int j = w->lo[1] + row % ny, k = w->lo[2] + row / ny;
-        if (w->hi[0] > w->lo[0]) restrict_row(w, w->t->line[worker], j, k);
+        for (int i = w->lo[0]; w->t->share && i < w->hi[0]; ++i)
+            *coarse_at(w, i, j, k) = restrict_shared(w, (int[3]){i, j, k});
+        if (!w->t->share && w->hi[0] > w->lo[0]) restrict_row(w, w->t->line[worker], j, k);
     }
     return TRL_OK;
+}
+
+/* Across x first. */
+static void prolong_row(const job *w, double *line, int j, int k)
+{
+    const trli_axis_transfer *x = &w->t->axis[0], *y = &w->t->axis[1], *z = &w->t->axis[2];
+    const double *from[4], weight[4] = {z->weight[k][0] * y->weight[j][0], z->weight[k][0] * y->weight[j][1],
+                                        z->weight[k][1] * y->weight[j][0], z->weight[k][1] * y->weight[j][1]};
+    for (int c = 0; c < 4; ++c) from[c] = coarse_at(w, 0, y->from[j][c & 1], z->from[k][c >> 1]);
+    double *fine = fine_row(w, j, k);
+    for (int i = 0; i < x->coarse; ++i)
+        line[i] = weight[0] * from[0][i] + weight[1] * from[1][i] + weight[2] * from[2][i] + weight[3] * from[3][i];
+    for (int i = w->lo[0]; i < w->hi[0]; ++i)
+        fine[i] = x->weight[i][0] * line[x->from[i][0]] + x->weight[i][1] * line[x->from[i][1]];
 }
 
 static trl_err prolong_chunk(void *data, int chunk, int chunks, int worker)
 {
     const job *w = data;
-    const trli_axis_transfer *x = &w->t->axis[0], *y = &w->t->axis[1], *z = &w->t->axis[2];
     const int ny = w->hi[1] - w->lo[1];
     int begin, end;
     rows_of(w, chunk, chunks, &begin, &end);
     for (int row = begin; row < end; ++row) {
         const int j = w->lo[1] + row % ny, k = w->lo[2] + row / ny;
-        const double *from[4], weight[4] = {z->weight[k][0] * y->weight[j][0], z->weight[k][0] * y->weight[j][1],
-                                            z->weight[k][1] * y->weight[j][0], z->weight[k][1] * y->weight[j][1]};
-        for (int c = 0; c < 4; ++c) from[c] = coarse_at(w, 0, y->from[j][c & 1], z->from[k][c >> 1]);
-        double *fine = (double *)w->fine.at +
-                       trl_array_offset(&w->fine, 0, j - (int)w->first[1], k - (int)w->first[2]) - w->first[0];
-        double *line = w->t->line[worker];
-        for (int i = 0; i < x->coarse; ++i)
-            line[i] = weight[0] * from[0][i] + weight[1] * from[1][i] + weight[2] * from[2][i] + weight[3] * from[3][i];
-        for (int i = w->lo[0]; i < w->hi[0]; ++i)
-            fine[i] = x->weight[i][0] * line[x->from[i][0]] + x->weight[i][1] * line[x->from[i][1]];
+        double *fine = fine_row(w, j, k);
+        for (int i = w->lo[0]; w->t->share && i < w->hi[0]; ++i) fine[i] = prolong_shared(w, (int[3]){i, j, k});
+        if (!w->t->share) prolong_row(w, w->t->line[worker], j, k);
     }
     return TRL_OK;
 }
@@ -188,26 +274,26 @@ static void clear(double *buffer, int n)
 }
 
 /* Add up what all ranks have of the coarse values, which are zero elsewhere. */
-static trl_err join(const trli_grid_transfer *t, trl_simulation *coarse, const trl_array *a)
+static trl_err join(const trli_grid_transfer *t, trl_context *ctx, const trl_array *a)
 {
     ptrdiff_t stride[3];
     trl_err err = TRL_OK;
-    if (trl_context_ranks(coarse->ctx) == 1) return TRL_OK;
+    if (trl_context_ranks(ctx) == 1) return TRL_OK;
     strides_of(t, false, stride);
     move_rows(a, &a->owned, t->buffer, stride, false);
-    TRL_TRY(trli_allreduce(coarse->ctx, t->buffer, points_of(t, false), MPI_DOUBLE, MPI_SUM));
+    TRL_TRY(trli_allreduce(ctx, t->buffer, points_of(t, false), MPI_DOUBLE, MPI_SUM));
     move_rows(a, &a->owned, t->buffer, stride, true);
 done:
     return err;
 }
 
-static job job_of(const trli_grid_transfer *t, const trl_simulation *fine, int fine_field, const trl_simulation *coarse,
-                  int coarse_field, int p)
+static job job_of(const trli_grid_transfer *t, const trl_simulation *fine, int fine_field, const trl_array *coarse,
+                  int p)
 {
     const trl_patch *patch = &fine->layout->patch[p];
     job w = {.t = t,
              .fine = trli_frame_array(fine->frame, fine_field, p, 0),
-             .coarse = trli_frame_array(coarse->frame, coarse_field, 0, 0),
+             .coarse = *coarse,
              .whole = fine->layout->npatches == 1};
     for (int a = 0; a < 3; ++a) w.first[a] = patch->first[a];
     return w;
@@ -254,17 +340,16 @@ done:
     return err;
 }
 
-trl_err trli_restrict(const trli_grid_transfer *t, trl_simulation *fine, int from, trl_simulation *coarse, int to,
-                      trl_loop *loop)
+trl_err trli_restrict_field(const trli_grid_transfer *t, trl_simulation *fine, int from, const trl_array *to,
+                            trl_loop *loop)
 {
     const bool cut = fine->layout->npatches > 1;
-    const trl_array target = trli_frame_array(coarse->frame, to, 0, 0);
     trl_err err = trli_frame_fetch(fine->frame, from);
     ptrdiff_t stride[3];
     if (cut) err = trl_context_agree(fine->ctx, err);
     if (err != TRL_OK) return err;
     if (t->gathers) {
-        job w = job_of(t, fine, from, coarse, to, 0);
+        job w = job_of(t, fine, from, to, 0);
         TRL_TRY(gather(t, fine, from, &w));
         TRL_TRY(trl_loop_run(loop, chunks_of(&w, loop), restrict_chunk, &w));
         goto done;
@@ -272,27 +357,35 @@ trl_err trli_restrict(const trli_grid_transfer *t, trl_simulation *fine, int fro
     if (cut) {
         strides_of(t, false, stride);
         clear(t->buffer, points_of(t, false));
-        move_rows(&target, &target.owned, t->buffer, stride, true);
+        move_rows(to, &to->owned, t->buffer, stride, true);
     }
     for (int p = 0; p < fine->layout->nlocal && err == TRL_OK; ++p) {
-        job w = job_of(t, fine, from, coarse, to, p);
+        job w = job_of(t, fine, from, to, p);
         own_coarse(t, &fine->layout->patch[p], &w);
         err = trl_loop_run(loop, chunks_of(&w, loop), restrict_chunk, &w);
     }
     if (cut) err = trl_context_agree(fine->ctx, err);
-    if (cut && err == TRL_OK) err = join(t, coarse, &target);
+    if (cut && err == TRL_OK) err = join(t, fine->ctx, to);
 done:
+    return err;
+}
+
+trl_err trli_restrict(const trli_grid_transfer *t, trl_simulation *fine, int from, trl_simulation *coarse, int to,
+                      trl_loop *loop)
+{
+    const trl_array target = trli_frame_array(coarse->frame, to, 0, 0);
+    const trl_err err = trli_restrict_field(t, fine, from, &target, loop);
     trli_frame_written(coarse->frame, to);
     return err;
 }
 
-trl_err trli_prolong(const trli_grid_transfer *t, trl_simulation *coarse, int from, trl_simulation *fine, int to,
-                     trl_loop *loop)
+trl_err trli_prolong_field(const trli_grid_transfer *t, const trl_array *from, trl_simulation *fine, int to,
+                           trl_loop *loop)
 {
-    trl_err err = trli_frame_fetch(coarse->frame, from);
+    trl_err err = TRL_OK;
     for (int p = 0; p < fine->layout->nlocal && err == TRL_OK; ++p) {
         const trl_patch *patch = &fine->layout->patch[p];
-        job w = job_of(t, fine, to, coarse, from, p);
+        job w = job_of(t, fine, to, from, p);
         for (int a = 0; a < 3; ++a) {
             w.lo[a] = (int)patch->first[a];
             w.hi[a] = w.lo[a] + w.fine.owned.hi[a];
@@ -301,4 +394,27 @@ trl_err trli_prolong(const trli_grid_transfer *t, trl_simulation *coarse, int fr
     }
     trli_frame_written(fine->frame, to);
     return err;
+}
+
+trl_err trli_prolong(const trli_grid_transfer *t, trl_simulation *coarse, int from, trl_simulation *fine, int to,
+                     trl_loop *loop)
+{
+    const trl_err err = trli_frame_fetch(coarse->frame, from);
+    if (err != TRL_OK) return err;
+    const trl_array source = trli_frame_array(coarse->frame, from, 0, 0);
+    return trli_prolong_field(t, &source, fine, to, loop);
+}
+
+trl_err trli_restrict_values(const trli_grid_transfer *t, const trl_array *from, const trl_array *to, trl_loop *loop)
+{
+    job w = {.t = t, .fine = *from, .coarse = *to, .whole = true};
+    all_coarse(t, &w);
+    return trl_loop_run(loop, chunks_of(&w, loop), restrict_chunk, &w);
+}
+
+trl_err trli_prolong_values(const trli_grid_transfer *t, const trl_array *from, const trl_array *to, trl_loop *loop)
+{
+    job w = {.t = t, .fine = *to, .coarse = *from, .whole = true};
+    for (int a = 0; a < 3; ++a) w.hi[a] = t->axis[a].fine;
+    return trl_loop_run(loop, chunks_of(&w, loop), prolong_chunk, &w);
 }

@@ -94,11 +94,8 @@ static void make_columns(trli_axis_transfer *t, bool mean, const double factor[2
     }
 }
 
-trl_err trli_axis_transfer_make(trl_context *ctx, trli_axis_transfer *t, bool mean, const double factor[2])
+static trl_err make_room(trl_context *ctx, trli_axis_transfer *t)
 {
-    const int more = t->on_faces && !t->periodic;
-    t->fine = t->fine_cells + more;
-    t->coarse = t->coarse_cells + more;
     t->from = trli_new(ctx, (size_t)t->fine, sizeof *t->from);
     t->weight = trli_new(ctx, (size_t)t->fine, sizeof *t->weight);
     t->first = trli_new(ctx, (size_t)t->coarse, sizeof *t->first);
@@ -107,8 +104,35 @@ trl_err trli_axis_transfer_make(trl_context *ctx, trli_axis_transfer *t, bool me
     t->back = trli_new(ctx, (size_t)t->coarse, sizeof *t->back);
     if (!t->from || !t->weight || !t->first || !t->count || !t->centre || !t->back)
         return trli_no_memory(ctx, NULL, "for a transfer between grids");
+    return TRL_OK;
+}
+
+trl_err trli_axis_transfer_make(trl_context *ctx, trli_axis_transfer *t, bool mean, const double factor[2])
+{
+    const int more = t->on_faces && !t->periodic;
+    t->fine = t->fine_cells + more;
+    t->coarse = t->coarse_cells + more;
+    const trl_err err = make_room(ctx, t);
+    if (err != TRL_OK) return err;
     make_rows(t, factor);
     make_columns(t, mean, factor);
+    return TRL_OK;
+}
+
+trl_err trli_axis_transfer_choose(trl_context *ctx, trli_axis_transfer *t)
+{
+    const bool halved = t->coarse < t->fine;
+    const trl_err err = make_room(ctx, t);
+    if (err != TRL_OK) return err;
+    for (int i = 0; i < t->fine; ++i) {
+        t->from[i][0] = halved ? i / 2 : i;
+        t->from[i][1] = halved ? (i / 2 + 1) % t->coarse : i; /* a share of what is beyond a side is 0 */
+    }
+    for (int j = 0; j < t->coarse; ++j) {
+        t->centre[j] = halved ? 2 * j : j;
+        t->first[j] = t->centre[j] - halved;
+        t->count[j] = halved ? 3 : 1;
+    }
     return TRL_OK;
 }
 

@@ -76,6 +76,7 @@ typedef struct trl_solve_stats {
     const char *no_direct;      /* why it is none, though it might be; or NULL */
     const char *no_multigrid;   /* why the preconditioner is not multigrid, though it might be; or NULL */
     int levels;                 /* of multigrid; 0: none */
+    bool entries;               /* coarser grids have products of the operator's entries in place of equations */
     bool linear, singular;      /* singular: constants are in the null space */
     double condition;           /* a bound of it, of the matrix over its diagonal; INFINITY: none; 0: not looked for */
     int64_t solves, iterations; /* so far */

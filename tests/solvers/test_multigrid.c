@@ -87,7 +87,7 @@ START_TEST(auto_leaves_hard_equations_to_jacobi)
     static const struct {
         const char *const *equations;
         const char *preconditioner;
-    } cases[] = {{&field, "jacobi"},     {&coupled, "jacobi"}, {&bratu, "jacobi"},
+    } cases[] = {{&field, "multigrid"},  {&coupled, "jacobi"}, {&bratu, "jacobi"},
                  {&advection, "jacobi"}, {&disc, "multigrid"}, {&varying, "multigrid"}};
     for (size_t k = 0; k < sizeof cases / sizeof *cases; ++k) {
         const trl_solve_stats *s = solve(*cases[k].equations, 24, "{}");
@@ -98,11 +98,11 @@ START_TEST(auto_leaves_hard_equations_to_jacobi)
 }
 END_TEST
 
-/* Holes of one cell are on no coarser grid. Where 40 cycles do not suffice, jacobi goes on from what they reached,
- * unless the deck asks for multigrid. */
+/* Holes of one cell are on no coarser grid that has the equation in place of its entries. Where 40 cycles do not
+ * suffice, jacobi goes on from what they reached, unless the deck asks for multigrid. */
 START_TEST(jacobi_goes_on_where_cycles_fail)
 {
-    static const char *const holes = "  p: {initial: 0, solve: \"laplacian(p) = 1\", solver: s, mask: "
+    static const char *const holes = "  p: {initial: 0, solve: \"div4(grad4(p)) = 1\", solver: s, mask: "
                                      "\"random(3) > 0.03\", " ZERO "}\n";
     const trl_solve_stats *s = solve(holes, 128, "{}");
     ck_assert_str_eq(s->preconditioner, "jacobi");
@@ -113,6 +113,42 @@ START_TEST(jacobi_goes_on_where_cycles_fail)
     ck_assert_int_gt(s->last_iterations, 40);
     s = solve(holes, 64, "{}");
     ck_assert_str_eq(s->preconditioner, "multigrid");
+    close_problem();
+}
+END_TEST
+
+#define JUMPS(k)                                                                    \
+    "  k: {initial: 1, solve: \"k = " k "\", " FREE "}\n"                           \
+    "  p: {initial: 0, solve: \"div(harmonic(k, faces)*grad(p)) = 1\", solver: s, " \
+    "boundary: {x-: {dirichlet: 0}, x+: {dirichlet: 0}, y-: {neumann: 0}, y+: {neumann: 0}}}\n"
+
+/* Coefficients that jump by 1e4 along a line, around discs, and at every fourth of the width; holes of one point. */
+START_TEST(iterations_hardly_grow_with_jumps)
+{
+    static const struct {
+        const char *equations;
+        int most, growth;
+    } cases[] = {
+        {JUMPS("if(x < 0.5, 1, 1e4)"), 9, 1},
+        {JUMPS("if(x + 0.3*y < 0.57, 1e4, 1)"), 9, 1},
+        {JUMPS("if(min((x-0.3)^2 + (y-0.3)^2, (x-0.72)^2 + (y-0.65)^2) < 0.02, 1e4, 1)"), 10, 2},
+        {JUMPS("if(fmod(floor(4*x) + floor(4*y), 2) == 0, 1e4, 1)"), 14, 4},
+        {"  p: {initial: 0, solve: \"laplacian(p) = 1\", solver: s, mask: \"random(3) > 0.03\", " ZERO "}\n", 8, 1},
+        {"  p: {location: yface, initial: 0, solve: \"div(if(x + 0.3*y < 0.57, 1, 1e4)*grad(p)) = 1\", solver: s, " ZERO
+         "}\n",
+         14, 5},
+    };
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; ++k) {
+        int taken[3];
+        for (int i = 0; i < 3; ++i) {
+            const trl_solve_stats *s = solve(cases[k].equations, i ? 99 : 33, i == 2 ? "{method: multigrid}" : "{}");
+            ck_assert_str_eq(s->method, i == 2 ? "multigrid" : "cg");
+            ck_assert_double_le(s->last_residual, 1e-8 * s->last_reference);
+            taken[i] = s->last_iterations;
+        }
+        ck_assert_msg(taken[1] <= cases[k].most && taken[1] <= taken[0] + cases[k].growth && taken[2] <= taken[1] + 4,
+                      "%s takes %d and %d iterations, and %d cycles", cases[k].equations, taken[0], taken[1], taken[2]);
+    }
     close_problem();
 }
 END_TEST
@@ -249,6 +285,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, each_kind_of_cycle_takes_the_iterations_it_is_known_for);
     tcase_add_test(tc, auto_leaves_hard_equations_to_jacobi);
     tcase_add_test(tc, jacobi_goes_on_where_cycles_fail);
+    tcase_add_test(tc, iterations_hardly_grow_with_jumps);
     tcase_add_test(tc, null_spaces_are_of_points_that_are_not_masked);
     tcase_add_test(tc, implicit_steps_choose_by_their_diffusion_number);
     tcase_add_test(tc, points_that_conditions_set_are_no_unknowns);

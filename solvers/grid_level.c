@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Programs of a grid of multigrid: the start of a cycle, steps of smoothing, corrections, exchanges. */
+#include "compile_impl.h"
+#include "grid_level_impl.h"
+#include "lower_impl.h"
+#include "memory_impl.h"
+#include "parameters_impl.h"
+#include "sides_impl.h"
+#include "symbols_impl.h"
+
+/* What stands beyond a side, relative to what is inside. */
+void trli_grid_level_factors(const trli_solver *s, int unknown, double factor[6])
+{
+    const trl_bc_side *sides = s->sim->model->variable[s->ask.variable[unknown]].boundary;
+    for (int side = 0; side < 6; ++side) {
+        bool zero = sides[side].npieces > 0;
+        for (int i = 0; i < sides[side].npieces; ++i) zero &= sides[side].piece[i].kind == TRL_BC_DIRICHLET;
+        factor[side] = zero ? -1 : 1;
+    }
+}
+
+trl_err trli_grid_level_add_vectors(trli_grid_level *l)
+{
+    trli_solver *s = l->solver;
+    trli_model *model = s->sim->model;
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_vector_add(s, "mg z", true, &l->z));
+    TRL_TRY(trli_vector_add(s, "mg r", true, &l->r));
+    TRL_TRY(trli_vector_add(s, "mg d", true, &l->d));
+    l->old = trli_model_add_scalar(model, 0);
+    l->new = trli_model_add_scalar(model, 0);
+    l->transfer = trli_model_keep(model, ((size_t)s->ask.n + 1) * sizeof(trli_grid_transfer *));
+    TRL_TRY(model->ir.err);
+    for (int i = 0; i < s->ask.n; ++i) {
+        const trli_variable *v = &model->variable[s->ask.variable[i]];
+        trli_model_field *d = &model->field[l->d.now[i]];
+        d->exchanged = true;
+        d->boundary = (trli_boundary_source){v->boundary, v->names, v->name, v->place};
+    }
+    err = model->ir.err;
+done:
+    return err;
+}
+
+static trli_ir_value times(trli_ir *ir, trli_ir_value a, trli_ir_value b)
+{
+    return trli_ir_binary(ir, TRLI_OP_MUL, a, b);
+}
+
+/* A program in the making: its instances, and a value for each unknown. */
+typedef struct making {
+    trli_instance *in, *old;
+    trli_ir_value *a, *b;
+} making;
+
+static trl_err open_making(trli_grid_level *l, trli_program *program, making *m)
+{
+    trli_solver *s = l->solver;
+    const size_t n = (size_t)s->ask.n + 1;
+    trl_err err = TRL_OK;
+    *m = (making){.a = trli_new(s->sim->ctx, n, sizeof *m->a), .b = trli_new(s->sim->ctx, n, sizeof *m->b)};
+    if (!m->a || !m->b) TRL_TRY(trli_no_memory(s->sim->ctx, NULL, "for multigrid"));
+    TRL_TRY(s->ask.instance(s->ask.data, program, &m->in, &m->old));
+done:
+    return err;
+}
+
+static void close_making(making *m)
+{
+    trli_instance_destroy(&m->in);
+    trli_instance_destroy(&m->old);
+    trli_free(m->a);
+    trli_free(m->b);
+}
+
+/* r' = the residual to begin with, z' = 0, d' = new * inverse * r */
+static trl_err compile_begin(trli_grid_level *l, const int *residual)
+{
+    trli_solver *s = l->solver;
+    trli_ir *ir = &s->sim->model->ir;
+    making m = {0};
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_solver_begin(s, "start of a cycle", &l->begin));
+    TRL_TRY(open_making(l, l->begin, &m));
+    for (int i = 0; i < s->ask.n; ++i) {
+        m.a[i] = trli_ir_field(ir, residual[i]);
+        TRL_TRY(trli_solver_masked(s, m.in, i, &m.a[i]));
+        m.b[i] = times(ir, times(ir, trli_ir_scalar(ir, l->new), s->inverse_value[i]), m.a[i]);
+    }
+    TRL_TRY(trli_solver_store(s, l->begin, l->r.next, m.a));
+    TRL_TRY(trli_solver_store(s, l->begin, l->d.next, m.b));
+    for (int i = 0; i < s->ask.n; ++i) m.a[i] = trli_ir_constant(ir, 0);
+    TRL_TRY(trli_solver_store(s, l->begin, l->z.next, m.a));
+done:
+    close_making(&m);
+    return err;
+}
+
+/* What an interpolated correction says of points that are no unknowns does not count. */
+static trl_err compile_clip(trli_grid_level *l)
+{
+    trli_solver *s = l->solver;
+    making m = {0};
+    trl_err err = TRL_OK;
+    if (!trli_solver_has_gaps(s)) return TRL_OK;
+    TRL_TRY(trli_solver_begin(s, "correction", &l->clip));
+    TRL_TRY(open_making(l, l->clip, &m));
+    trli_solver_read(s, l->d.now, m.a);
+    for (int i = 0; i < s->ask.n; ++i) TRL_TRY(trli_solver_masked(s, m.in, i, &m.a[i]));
+    TRL_TRY(trli_solver_store(s, l->clip, l->d.next, m.a));
+done:
+    close_making(&m);
+    return err;
+}
+
+static int nth_unknown(const trli_solver *s, int variable)
+{
+    for (int i = 0; i < s->ask.n; ++i)
+        if (s->ask.variable[i] == variable) return i;
+    return 0;
+}
+
+/* The products of the Jacobian with d, where it counts. */
+static trl_err products(trli_grid_level *l, trli_instance *in, trli_ir_value *value)
+{
+    trli_solver *s = l->solver;
+    trli_model *model = s->sim->model;
+    trl_err err = TRL_OK;
+    for (int v = 0; v < model->nvariables; ++v)
+        if (model->variable[v].direction == s->direction)
+            in->variable[v] = l->d.now[nth_unknown(s, model->variable[v].of)];
+    TRL_TRY(trli_instance_fill(in));
+    TRL_TRY(trli_instance_prepare(in));
+    for (int i = 0; i < s->ask.n; ++i) {
+        TRL_TRY(s->ask.residual(s->ask.data, in, i, &value[i]));
+        TRL_TRY(trli_tangent(in, s->direction, value[i], &value[i]));
+        if (value[i] < 0) value[i] = trli_ir_constant(&model->ir, 0);
+        TRL_TRY(trli_solver_masked(s, in, i, &value[i]));
+    }
+done:
+    return err;
+}
+
+/* r' = r - J d, z' = z + d, d' = old * d + new * inverse * r' */
+static trl_err compile_smooth(trli_grid_level *l)
+{
+    trli_solver *s = l->solver;
+    trli_ir *ir = &s->sim->model->ir;
+    making m = {0};
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_solver_begin(s, "smoothing", &l->smooth));
+    TRL_TRY(open_making(l, l->smooth, &m));
+    TRL_TRY(products(l, m.in, m.a));
+    for (int i = 0; i < s->ask.n; ++i) {
+        const trli_ir_value d = trli_ir_field(ir, l->d.now[i]);
+        const trli_ir_value r = trli_ir_binary(ir, TRLI_OP_SUB, trli_ir_field(ir, l->r.now[i]), m.a[i]);
+        const trli_ir_value z = trli_ir_binary(ir, TRLI_OP_ADD, trli_ir_field(ir, l->z.now[i]), d);
+        const trli_ir_value again = times(ir, trli_ir_scalar(ir, l->old), d);
+        const trli_ir_value more = times(ir, times(ir, trli_ir_scalar(ir, l->new), s->inverse_value[i]), r);
+        const int field[] = {l->r.next[i], l->z.next[i], l->d.next[i]};
+        const trli_ir_value value[] = {r, z, trli_ir_binary(ir, TRLI_OP_ADD, again, more)};
+        TRL_TRY(trli_program_add_kernel(l->smooth, "smooth", 3, field, value, NULL));
+        for (int k = 0; k < 3; ++k) TRL_TRY(trli_program_add_root(l->smooth, field[k]));
+    }
+done:
+    close_making(&m);
+    return err;
+}
+
+/* Where patches meet, restriction reads values of others. */
+trl_err trli_grid_level_read(trli_grid_level *l, const char *name, trli_program **program, int n, const int *field)
+{
+    trli_solver *s = l->solver;
+    making m = {0};
+    const trl_offsets none = {{0, 0, 0}, {0, 0, 0}};
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_solver_begin(s, name, program));
+    TRL_TRY(open_making(l, *program, &m));
+    for (int i = 0; i < n; ++i) {
+        s->sim->model->field[field[i]].exchanged = true;
+        TRL_TRY(trli_instance_fill_field(m.in, field[i]));
+        TRL_TRY(trli_program_read(*program, field[i], TRLI_TRANSFER_DEPTH, &none));
+    }
+done:
+    close_making(&m);
+    return err;
+}
+
+trl_err trli_grid_level_compile(trli_grid_level *l, const int *residual)
+{
+    trl_err err = TRL_OK;
+    TRL_TRY(compile_begin(l, residual));
+    TRL_TRY(compile_clip(l));
+    err = compile_smooth(l);
+done:
+    return err;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* A grid of multigrid, whose programs are those of its equations. */
+#ifndef TRLI_GRID_LEVEL_IMPL_H
+#define TRLI_GRID_LEVEL_IMPL_H
+
+#include "multigrid_impl.h"
+
+enum { TRLI_LOCATIONS = 8 };
+
+typedef struct trli_grid_level {
+    trl_simulation *sim;
+    trli_level *own;     /* NULL: the first grid, the problem's */
+    trli_solver *solver; /* whose vectors and tangents these are */
+    trli_vector z, r, d; /* solution, residual, direction */
+    int *old_field;      /* [equations] of a coarser grid: the state at the start of the step, where it is read */
+    trli_program *begin, *smooth, *clip, *ghosts, *coefficients;
+    int old, new;                  /* scalars: factors of the last direction and of the residual in the next */
+    trli_grid_transfer **transfer; /* [unknowns] to the next coarser one */
+    trli_grid_transfer *mean[TRLI_LOCATIONS]; /* of coefficients, where there are any */
+    double largest; /* eigenvalue of the inverse diagonal times the operator: not more than this */
+} trli_grid_level;
+
+/* Vectors and programs of a grid that has a solver. residual: what a cycle begins with. */
+TRL_NODISCARD trl_err trli_grid_level_add_vectors(trli_grid_level *level);
+TRL_NODISCARD trl_err trli_grid_level_compile(trli_grid_level *level, const int *residual);
+/* A program that brings values of neighbours to where patches meet: restriction reads them. */
+TRL_NODISCARD trl_err trli_grid_level_read(trli_grid_level *level, const char *name, trli_program **program, int n,
+                                           const int *field);
+/* What stands beyond a side, relative to what is inside. */
+void trli_grid_level_factors(const trli_solver *s, int unknown, double factor[6]);
+
+#endif
