@@ -82,6 +82,23 @@ START_TEST(holds_many_types)
 }
 END_TEST
 
+START_TEST(rejects_cuda_forms_that_cannot_be_used)
+{
+    const trl_cuda_form form = {.text = {"text"}}, empty = {.nnumbers = 0}, numbers = {.text = {"text"}, .nnumbers = 1};
+    trl_expr_type bad = good;
+    bad.flags = TRL_EXPR_POINTWISE;
+    bad.evaluate_cuda = &form;
+    ck_fails(add(&bad), TRL_ERR_PLUGIN,
+             "expression type 'good' of built-in has evaluate_cuda, which computes many points at once: it must be "
+             "TILED, and neither NEUTRAL nor a MODIFIER");
+    bad.flags = TRL_EXPR_TILED;
+    bad.evaluate_cuda = &empty;
+    ck_fails(add(&bad), TRL_ERR_PLUGIN, "expression type 'good' of built-in has evaluate_cuda without a text");
+    bad.evaluate_cuda = &numbers;
+    ck_fails(add(&bad), TRL_ERR_PLUGIN, "has numbers for evaluate_cuda, but not set_numbers");
+}
+END_TEST
+
 START_TEST(rejects_another_abi_or_size)
 {
     trl_expr_type bad = good;
@@ -324,6 +341,7 @@ static void add_tests(TCase *tc)
     tcase_add_checked_fixture(tc, open_registry, close_registry);
     tcase_add_test(tc, finds_what_was_added);
     tcase_add_test(tc, holds_many_types);
+    tcase_add_test(tc, rejects_cuda_forms_that_cannot_be_used);
     tcase_add_test(tc, rejects_another_abi_or_size);
     tcase_add_test(tc, rejects_bad_names);
     tcase_add_test(tc, rejects_missing_slots);
