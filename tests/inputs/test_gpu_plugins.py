@@ -26,7 +26,7 @@ equations:
     initial: "sin(x) + cos(2*pi*y)*z"
     ddt: "0.01*(-ddx(F) + laplacian(T)) + S - 0.1*U*T"
     boundary: {x-: {dirichlet: 0}, x+: {neumann: 1}, z-: {neumann: 0}, z+: {dirichlet: 1}}
-time: {dt: 1e-3, steps: 12, method: ssprk3}
+time: {dt: 1e-3, steps: 40, method: ssprk3}
 output: {fields: []}
 """
 

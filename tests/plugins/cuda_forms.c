@@ -50,7 +50,8 @@ static trl_err evaluate_reaction(const void *data, const trl_eval_args *args, co
             for (trl_lidx i = box->lo[0]; i < box->hi[0]; ++i) {
                 const double x = trl_grid_coordinate(args->grid, TRL_CELL, 0, args->patch->first[0] + i);
                 const double T = ((const double *)from->at)[trl_array_offset(from, i, j, k)];
-                const double value = reaction(s->rate, s->width, args->t + args->dt - args->t_step + args->stage, x, T);
+                const double value =
+                    reaction(s->rate, s->width, 3 * args->t + args->dt - args->t_step + args->stage, x, T);
                 ((double *)to[0].at)[trl_array_offset(&to[0], i, j, k)] = value;
                 ((double *)to[1].at)[trl_array_offset(&to[1], i, j, k)] = 2 * value;
             }
@@ -59,7 +60,7 @@ static trl_err evaluate_reaction(const void *data, const trl_eval_args *args, co
 
 static const trl_cuda_form cuda_reaction = {
     .text = {reaction_text, TRL_CUDA_TEXT(TRL_BODY void evaluate(const trl_point &p) {
-                 const double time = p.t + p.dt - p.t_step + p.stage;
+                 const double time = 3 * p.t + p.dt - p.t_step + p.stage;
                  p.computed(0) = reaction(p.number(0), p.number(1), time, p.coordinate(0), p.required(0));
                  p.computed(1) = 2 * p.computed(0);
              })},
