@@ -7,7 +7,27 @@
 #include <string.h>
 
 #include "describe_impl.h"
+#include "model_run_impl.h"
+#include "multigrid_impl.h"
 #include "solving_impl.h"
+
+/* How many of the grids the CPU keeps although there are GPUs: these have no interpreter. */
+static void describe_small_levels(const trli_listing *l, int solver, int n)
+{
+    int small = 0;
+    if (!l->sim->model->run->gpu_kernels) return;
+    for (int k = 1; k < n; ++k) {
+        const trl_grid *g = trli_solving_grid(l->sim, solver, k);
+        double cells = 1;
+        for (int a = 0; a < g->dim; ++a) cells *= (double)g->cells[a];
+        small += cells < TRLI_LEVEL_CELLS_COMPILED;
+    }
+    if (small > 0)
+        trli_listing_say(l,
+                         "  %d of these grids on the CPU: below %d cells kernels are interpreted, not compiled, and "
+                         "GPUs have no interpreter",
+                         small, TRLI_LEVEL_CELLS_COMPILED);
+}
 
 static void describe_levels(const trli_listing *l, int solver)
 {
@@ -27,6 +47,7 @@ static void describe_levels(const trli_listing *l, int solver)
     }
     trli_listing_say(l, "  multigrid on %d grids: %s%s", n, grids,
                      n > 1 && trl_context_ranks(l->sim->ctx) > 1 ? "; each rank has all but the first" : "");
+    describe_small_levels(l, solver, n);
 }
 
 static void describe_direct(const trli_listing *l, const trl_solve_stats *s)

@@ -8,9 +8,6 @@
 #include "pipeline_impl.h"
 #include "spatialops_impl.h"
 
-/* So few cells are not worth a compiler's time. */
-static const double cells_interpreted = 20000;
-
 static trl_err make(trl_simulation *fine, trli_level *level)
 {
     trl_simulation *sim = level->sim;
@@ -47,7 +44,7 @@ trl_err trli_level_create(trl_simulation *fine, const trl_grid *grid, trli_level
     l->problem.receivers.nvalues = 0;
     l->problem.time.stop = (trl_text){0};
     for (int a = 0; a < grid->dim; ++a) cells *= (double)grid->cells[a];
-    if (cells < cells_interpreted) l->problem.compile = TRL_COMPILE_NEVER;
+    if (cells < TRLI_LEVEL_CELLS_COMPILED) l->problem.compile = TRL_COMPILE_NEVER;
     TRL_TRY(make(fine, l));
 done:
     if (err != TRL_OK) trli_level_destroy(level);

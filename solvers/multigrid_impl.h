@@ -18,6 +18,8 @@ typedef struct trli_level {
     trl_simulation *sim;
 } trli_level;
 
+/* Kernels of grids with fewer cells are interpreted: they are not worth a compiler's time. */
+enum { TRLI_LEVEL_CELLS_COMPILED = 20000 };
 TRL_NODISCARD trl_err trli_level_create(trl_simulation *fine, const trl_grid *grid, trli_level **level);
 /* Once its programs are there; directions: of a solver, which change places. Collective: yes. */
 TRL_NODISCARD trl_err trli_level_freeze(trli_level *level, trli_solver *solver, const trli_vector *directions);

@@ -88,8 +88,23 @@ def check_solver():
         sys.exit(f"{iterations} iterations moved {moved}")
 
 
+def check_coarse_grids():
+    """The plan says which grids of multigrid the CPU keeps, and why; without GPUs it says nothing of that."""
+    deck = pathlib.Path("grids.yaml").absolute()
+    deck.write_text("trellis: 1\ngrid: {cells: [64, 48]}\nequations:\n  p:\n    solve: \"laplacian(p) = x\"\n"
+                    "    initial: 0\n    solver: s\n    boundary: {x-: {dirichlet: 0}, x+: {dirichlet: 0}, "
+                    "y-: {dirichlet: 0}, y+: {dirichlet: 0}}\n"
+                    "solvers:\n  s: {method: cg, preconditioner: multigrid}\n", encoding="utf-8")
+    for devices in ("cpu", "gpu"):
+        line = [os.environ["TRELLIS"], "plan", str(deck), "--set", f"run.devices={devices}"]
+        said = subprocess.run(line, check=True, capture_output=True, text=True).stdout
+        if ("of these grids on the CPU: below 20000 cells" in said) != (devices == "gpu"):
+            sys.exit(f"{devices}: the plan says of multigrid's grids: {said}")
+
+
 check_patches()
 check_ranks()
+check_coarse_grids()
 check_solver()
 if LONG:
     subprocess.run([sys.executable, str(FOLDER / "test_bits.py"), "--gpus", "2", "--decks", "24"], check=True)
