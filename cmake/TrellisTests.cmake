@@ -142,7 +142,8 @@ if(TARGET trellis)
     set_target_properties(
         emulated_nvrtc PROPERTIES PREFIX "" OUTPUT_NAME nvrtc LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/emulated"
     )
-    add_executable(trellis_emulated inputs/main.c "${tests_folder}/emulated/gpu.c")
+    add_executable(trellis_emulated inputs/main.c "${tests_folder}/emulated/gpu.c"
+                                    "${tests_folder}/emulated/memory.c")
     block()
         list(REMOVE_ITEM TRL_LAYER_OBJECTS "$<TARGET_OBJECTS:trl_scheduler>")
         list(APPEND TRL_LAYER_OBJECTS "$<FILTER:$<TARGET_OBJECTS:trl_scheduler>,EXCLUDE,/device_(cuda|none)\\.>")

@@ -139,6 +139,28 @@ static int release(void *memory)
     return cudaFree(memory);
 }
 
+static_assert(sizeof(trli_gpu_handle) == sizeof(cudaIpcMemHandle_t), "a handle of memory");
+
+static int offer(void *memory, trli_gpu_handle *handle)
+{
+    const cudaError_t status = cudaIpcGetMemHandle(reinterpret_cast<cudaIpcMemHandle_t *>(handle), memory);
+    if (status != cudaSuccess) cudaGetLastError();
+    return status;
+}
+
+static int open(const trli_gpu_handle *handle, void **memory)
+{
+    const cudaError_t status = cudaIpcOpenMemHandle(memory, *reinterpret_cast<const cudaIpcMemHandle_t *>(handle),
+                                                    cudaIpcMemLazyEnablePeerAccess);
+    if (status != cudaSuccess) cudaGetLastError();
+    return status;
+}
+
+static int close(void *memory)
+{
+    return cudaIpcCloseMemHandle(memory);
+}
+
 static int host_allocate(size_t bytes, void **memory)
 {
     const cudaError_t status = cudaHostAlloc(memory, bytes, cudaHostAllocPortable | cudaHostAllocMapped);
@@ -376,10 +398,11 @@ static void graph_destroy(void *graph, void *executable)
 
 /* In the order of the struct. */
 static const trli_gpu_api api = {
-    message,       is_memory,     is_fatal,     use,         befriend,     stream_create, stream_destroy, stream_finish,
-    event_create,  event_destroy, event_record, event_query, event_wait,   event_seconds, allocate,       release,
-    host_allocate, host_release,  pin,          unpin,       copy,         copy_boxes,    load,           unload,
-    launch,        graph_create,  graph_add,    graph_make,  graph_change, graph_launch,  graph_destroy};
+    message,       is_memory,    is_fatal,      use,          befriend,     stream_create, stream_destroy,
+    stream_finish, event_create, event_destroy, event_record, event_query,  event_wait,    event_seconds,
+    allocate,      release,      offer,         open,         close,        host_allocate, host_release,
+    pin,           unpin,        copy,          copy_boxes,   load,         unload,        launch,
+    graph_create,  graph_add,    graph_make,    graph_change, graph_launch, graph_destroy};
 
 const trli_gpu_api *trli_gpu_api_get(void)
 {

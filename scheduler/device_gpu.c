@@ -136,6 +136,47 @@ void trli_gpu_unpin(trl_device *device, void *memory)
     if (g->api->use(g->index) == 0) (void)g->api->unpin(memory);
 }
 
+/* ---- memory that other processes reach ---- */
+
+bool trli_gpu_offer(trl_device *device, void *memory, trli_gpu_handle *handle)
+{
+    const gpu *g = gpu_of(device);
+    return trli_device_usable(device) && g->api->use(g->index) == 0 && g->api->offer(memory, handle) == 0;
+}
+
+bool trli_gpu_open_memory(trl_device *device, const trli_gpu_handle *handle, void **memory)
+{
+    const gpu *g = gpu_of(device);
+    return trli_device_usable(device) && g->api->use(g->index) == 0 && g->api->open(handle, memory) == 0;
+}
+
+void trli_gpu_close_memory(trl_device *device, void *memory)
+{
+    const gpu *g = gpu_of(device);
+    if (g->api->use(g->index) == 0) (void)g->api->close(memory);
+}
+
+trl_err trli_gpu_copy_bytes(trl_device *device, void *to, const void *from, size_t bytes, void *stream)
+{
+    const gpu *g = gpu_of(device);
+    const trli_box_copy what = {.to = to, .from = from, .row = bytes, .rows = 1, .planes = 1};
+    if (atomic_load(&device->lost)) return refuse_lost(device);
+    int code = g->api->use(g->index);
+    if (code == 0) code = g->api->copy(&what, stream);
+    return code ? trli_gpu_fail(device, code, "a copy of %zu bytes of a message", bytes) : TRL_OK;
+}
+
+trl_err trli_gpu_copy_and_wait(trl_device *device, void *to, const void *from, size_t bytes)
+{
+    const gpu *g = gpu_of(device);
+    trl_err err;
+    TRL_TRY(trli_gpu_copy_bytes(device, to, from, bytes, g->stream[TRLI_STREAM_OUT]));
+    const int code = g->api->stream_finish(g->stream[TRLI_STREAM_OUT]);
+    if (code) err = trli_gpu_fail(device, code, "a copy of %zu bytes of a message", bytes);
+done:
+    return err;
+}
+
 /* ---- work ---- */
 
 static trl_err copy(trl_device *device, trli_stream stream, const trli_box_copy *what, trli_ticket ticket)

@@ -39,6 +39,12 @@ typedef struct trli_gpu_work {
     void *argument[TRLI_GPU_ARGUMENTS];
 } trli_gpu_work;
 
+/* By which another process finds memory of a GPU. */
+enum { TRLI_GPU_SHARED_UNIT = 1 << 21 };
+typedef struct trli_gpu_handle {
+    unsigned char byte[64];
+} trli_gpu_handle;
+
 /* CUDA's runtime as function pointers without its types. Functions that return an int fail with a code other than 0,
  * which `message` explains. Objects that are made, and work that is enqueued, belong to the GPU in use by the
  * thread. Thread: any. */
@@ -60,6 +66,11 @@ typedef struct trli_gpu_api {
     double (*event_seconds)(void *from, void *to); /* of timed ones; negative: unknown */
     int (*allocate)(size_t bytes, void **memory);
     int (*release)(void *memory);
+    /* Let other processes of this machine open memory, which was allocated in units of TRLI_GPU_SHARED_UNIT; open what
+     * another one lets open, for the GPU in use, which may be another one, and close it. Never of this process. */
+    int (*offer)(void *memory, trli_gpu_handle *handle);
+    int (*open)(const trli_gpu_handle *handle, void **memory);
+    int (*close)(void *memory);
     int (*host_allocate)(size_t bytes, void **memory); /* memory of the host that all GPUs can read and write */
     int (*host_release)(void *memory);
     int (*pin)(void *memory,

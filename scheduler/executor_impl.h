@@ -186,6 +186,15 @@ void trli_gpu_host_release(trl_device *device, void *memory);
  * Returns whether that was possible. */
 bool trli_gpu_pin(trl_device *device, void *memory, size_t bytes);
 void trli_gpu_unpin(trl_device *device, void *memory);
+/* Let other processes open memory of a GPU, in whole units of TRLI_GPU_SHARED_UNIT; open another process's memory, so
+ * that the GPU's kernels reach it, and close it. Return whether that was possible. */
+bool trli_gpu_offer(trl_device *device, void *memory, trli_gpu_handle *handle);
+bool trli_gpu_open_memory(trl_device *device, const trli_gpu_handle *handle, void **memory);
+void trli_gpu_close_memory(trl_device *device, void *memory);
+/* Enqueue a copy from or to a GPU's memory in a call of a task. Fails with DEVICE. */
+TRL_NODISCARD trl_err trli_gpu_copy_bytes(trl_device *device, void *to, const void *from, size_t bytes, void *stream);
+/* The same copy by another task: waits until it is done. Fails with DEVICE. */
+TRL_NODISCARD trl_err trli_gpu_copy_and_wait(trl_device *device, void *to, const void *from, size_t bytes);
 /* Use a GPU from this thread: what calls it, and one of its streams. Fails with DEVICE. */
 TRL_NODISCARD trl_err trli_gpu_use(trl_device *device, trli_stream stream, const trli_gpu_api **api, void **at);
 /* Record a message about a failed call of CUDA, and mark the GPU lost if it cannot be used any more. Returns DEVICE.

@@ -91,7 +91,8 @@ trl_err trli_graph_task(trl_graph *graph, trl_task name, int32_t *task)
 
 static trl_err check_desc(trl_graph *graph, const trl_task_desc *desc)
 {
-    unsigned known = TRL_TASK_POLL | TRL_TASK_ALWAYS | TRL_TASK_SCOPE | TRL_TASK_WHOLE | TRL_TASK_URGENT;
+    unsigned known =
+        TRL_TASK_POLL | TRL_TASK_ALWAYS | TRL_TASK_SCOPE | TRL_TASK_WHOLE | TRL_TASK_URGENT | TRL_TASK_VARIES;
     const char *fault = NULL;
     if (!desc->name || !desc->variant[TRL_KIND_CPU].run)
         fault = "it needs a name and a function for workers";

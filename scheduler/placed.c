@@ -499,8 +499,8 @@ static bool has_urgent(const builder *b)
 {
     const trl_devices *devices = b->placed->devices;
     const char *text = getenv("TRELLIS_GPU_URGENT");
-    return devices->n > 1 && devices->device[0]->kind == TRL_KIND_GPU && b->logical->flags & TRL_TASK_URGENT &&
-           !(text && strcmp(text, "off") == 0);
+    return (devices->n > 1 || b->logical->flags & TRL_TASK_VARIES) && devices->device[0]->kind == TRL_KIND_GPU &&
+           b->logical->flags & TRL_TASK_URGENT && !(text && strcmp(text, "off") == 0);
 }
 
 static trl_err build(builder *b)

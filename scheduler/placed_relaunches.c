@@ -37,6 +37,15 @@ static void find_order(const finder *f, const trli_placed *p, int32_t row, int32
     f->first[n] = count;
 }
 
+/* Whether some of n calls enqueue something else in each run. */
+static bool varies(const trli_placed *p, int32_t first, int32_t n)
+{
+    bool some = false;
+    for (int32_t i = first; i < first + n; ++i)
+        some |= (trli_graph_records(p->logical)[p->call[i]].flags & TRL_TASK_VARIES) != 0;
+    return some;
+}
+
 static trl_err add_relaunches(const finder *f, trli_placed *p, const trli_launch *launch)
 {
     const trli_device_command *c = (const trli_device_command *)p->commands.data + launch->first;
@@ -47,6 +56,7 @@ static trl_err add_relaunches(const finder *f, trli_placed *p, const trli_launch
         n = trli_placed_row(p, c + i, launch->n - i, &calls);
         if (calls == 0) continue;
         while (c[first].kind != TRLI_COMMAND_CALL) ++first;
+        if (varies(p, c[first].index, calls)) continue;
         find_order(f, p, c[first].index, calls);
         TRL_TRY(trli_relaunch_create(device, (trli_stream)c[first].stream, calls, f->first, f->after,
                                      &p->relaunch[c[first].index]));

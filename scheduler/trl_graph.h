@@ -54,6 +54,8 @@ enum {
     TRL_TASK_WHOLE = 8,
     /* Little work that waits for other devices: a GPU that is one of several does it beside its other tasks. */
     TRL_TASK_URGENT = 16,
+    /* What a GPU enqueues for it differs from run to run, or is more than kernels: it is not kept for later runs. */
+    TRL_TASK_VARIES = 32,
 };
 
 enum { TRL_TASK_TYPES = 256 };

@@ -68,6 +68,7 @@ void trli_exchange_pack(const trl_exchange *exchange, int message, int transfer,
     const trli_message *m = &exchange->sends.message[message];
     const trli_exchange_piece *t = &exchange->sends.transfer[transfer];
     ptrdiff_t to[3], from[3];
+    if (m->slot) atomic_store_explicit(&m->slot->far[m->round & 1], false, memory_order_relaxed);
     packed_strides(t, to);
     strides_of(source, t->value_bytes, from);
     copy_some_rows(packed_at(exchange->send_buffer, m, t, m->round), to, byte_at(source, t->from, t->value_bytes), from,

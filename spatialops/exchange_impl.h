@@ -9,6 +9,8 @@
 
 #include <trl_field.h>
 
+#include <executor_impl.h>
+
 #include "spatialops_impl.h"
 
 /* One box of one field that a patch (source) owns and another, or the same across a periodic axis, holds as ghosts
@@ -32,6 +34,9 @@ typedef struct trli_message {
     struct trli_node_slot *slot;
     unsigned char *room[2]; /* of even rounds, of odd ones */
     int64_t round;          /* complete ones */
+    /* In memory of GPUs (exchange_device.c); NULL: there is none. */
+    unsigned char *near[2]; /* this rank's, of even rounds, of odd ones; of a send one, from which it is copied */
+    unsigned char *far[2];  /* a send: the receiver's */
 } trli_message;
 
 /* All that moves one way. */
@@ -53,6 +58,7 @@ struct trl_exchange {
     bool connected;       /* on all ranks */
     bool halfway;         /* trl_exchange_begin was called, and trl_exchange_finish was not done */
     bool leaves_copies;   /* between patches of this rank: others do them */
+    trl_device *device;   /* a GPU that packs and unpacks; NULL: none */
     _Atomic int open;     /* messages of the exchange under way that are not complete */
     int64_t begun;        /* exchanges since creation */
 };
@@ -99,6 +105,45 @@ typedef struct trli_node_slot {
     alignas(64) _Atomic int64_t taken;
     int peer;          /* who receives it */
     ptrdiff_t room[2]; /* from the start of the sender's memory */
+    /* Of even rounds, of odd ones: the message lies in the memory of the receiver's GPU. Written before `sent`. */
+    _Atomic bool far[2];
+    /* Of the receiver: its GPU's memory, and where in it the message has room, before the first round; and whether the
+     * GPU has failed, between runs. */
+    bool offered;
+    trli_gpu_handle handle;
+    ptrdiff_t device_room[2];
+    _Atomic bool refused;
 } trli_node_slot;
+
+/* ---- exchange_device.c: messages whose points a GPU has. It packs them, into the memory of the receiver's GPU, if
+ * that is one of the same machine whose memory it can reach; else into its own, from where they are copied to the
+ * host's, and then go as other messages do. ---- */
+
+/* Room for the messages of many exchanges in the memory of this rank's GPU, and the memory of others. */
+typedef struct trli_rooms trli_rooms;
+
+/* After trli_exchange_share. device: a GPU; NULL: this rank has none, or more than one. open: let GPUs write to each
+ * other's memory. If a rank cannot open another one's memory, none does. Collective: yes. Fails with MEMORY. */
+TRL_NODISCARD trl_err trli_rooms_create(trl_context *ctx, trl_device *device, bool open, int n,
+                                        trl_exchange *const *exchanges, trli_rooms **rooms);
+/* Between runs: if the GPU has failed, others may no longer write to it; they know it after the next agreement. */
+void trli_rooms_look(const trli_rooms *rooms);
+/* Before the exchanges are destroyed. Collective: yes. */
+void trli_rooms_destroy(trli_rooms **rooms);
+/* Messages that this rank sends into the memory of other GPUs, of one exchange. */
+int trli_exchange_far_messages(const trl_exchange *exchange);
+
+/* Where a GPU packs a message of the present round. */
+unsigned char *trli_exchange_target(const trl_exchange *exchange, int message);
+/* After it, on the same stream: copy the message to the host, if it was packed into this rank's memory. Fails with
+ * DEVICE. */
+TRL_NODISCARD trl_err trli_exchange_packed(const trl_exchange *exchange, int message, void *stream);
+/* Where a GPU finds a received message, which is copied there on this stream, if the host has it. Fails with DEVICE. */
+TRL_NODISCARD trl_err trli_exchange_source(const trl_exchange *exchange, int message, void *stream,
+                                           unsigned char **source);
+/* Before workers unpack: bring a message to the host, if a GPU has it. Fails with DEVICE. */
+TRL_NODISCARD trl_err trli_exchange_fetch(const trl_exchange *exchange, int message);
+/* A received message is unpacked: its memory may be written again. */
+void trli_exchange_release(const trl_exchange *exchange, int message);
 
 #endif

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "context_impl.h"
 #include "frame_impl.h"
+#include "gpu_impl.h"
 #include "halos_impl.h"
 #include "memory_impl.h"
 #include "model_run_impl.h"
@@ -60,6 +62,26 @@ static trl_err connect_all(trli_frame *frame)
         }
     }
 done:
+    return err;
+}
+
+/* TRELLIS_GPU_IPC: `on`: a rank's only GPU packs and unpacks messages; `staging`: it does, but does not write to other
+ * GPUs' memory. */
+static trl_err make_rooms(trli_frame *frame)
+{
+    const trli_model *model = frame->model;
+    const int n = model->run->nexchanges;
+    const char *text = getenv("TRELLIS_GPU_IPC");
+    trl_device *device =
+        trli_gpu_does_messages(model) ? trli_device_of(trl_workers_devices(model->run->workers), 1) : NULL;
+    trl_err err;
+    if (trl_context_ranks(model->ctx) == 1 || n == 0 || !trli_gpu_shares_messages()) return TRL_OK;
+    trl_exchange **exchange = trli_new(model->ctx, (size_t)n, sizeof(trl_exchange *));
+    for (int e = 0; e < n && exchange; ++e) exchange[e] = frame->exchange[e].exchange;
+    TRL_TRY(trl_context_agree(model->ctx, exchange ? TRL_OK : trli_no_memory(model->ctx, NULL, "for messages")));
+    err = trli_rooms_create(model->ctx, device, !text || strcmp(text, "staging") != 0, n, exchange, &frame->rooms);
+done:
+    trli_free(exchange);
     return err;
 }
 
@@ -158,6 +180,7 @@ trl_err trli_frame_create(trli_model *model, trli_frame **result)
     TRL_TRY(trli_slots_allocate(frame));
     TRL_TRY(create_reductions(frame));
     TRL_TRY(connect_all(frame));
+    TRL_TRY(make_rooms(frame));
     *result = frame;
     frame = NULL;
 done:
@@ -171,6 +194,7 @@ void trli_frame_destroy(trli_frame **result)
     *result = NULL;
     if (!frame) return;
     const trli_model_run *run = frame->model->run;
+    trli_rooms_destroy(&frame->rooms);
     for (int e = 0; frame->exchange && e < run->nexchanges; ++e) trli_exchange_disconnect(&frame->exchange[e]);
     for (int r = 0; frame->reduction && r < run->nreductions; ++r) {
         trli_free(frame->reduction[r].part);

@@ -60,6 +60,7 @@ typedef struct trli_frame {
     int alternate;                 /* which of them is this run's */
     int64_t step_number;           /* as plugins are told it */
     trli_exchange_run *exchange;   /* [model->run->nexchanges] */
+    struct trli_rooms *rooms;      /* of their messages on the GPU; NULL: there are none */
     trli_reduction_run *reduction; /* [model->run->nreductions] */
     trli_batch_run *batch;         /* [model->run->nbatches] */
     MPI_Comm comm;                 /* of reductions, whose order is that of a handle */

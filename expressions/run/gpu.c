@@ -2,6 +2,7 @@
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* What a GPU does of a program: each part of a kernel is a launch; slabs of a kernel that do not follow within it are
  * launches before it, on the same stream. Scalars are final when a task is called, and go with the launch by value. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "compute_impl.h"
@@ -338,36 +339,132 @@ static trl_kernel_array place_of(const trl_task_args *args, int field, int patch
     return to;
 }
 
-static trl_err launch_pieces(const trl_task_args *args, const trli_step_task *t, int first, int n)
+/* Copies of pieces as one launch: from where, to where, and which points. */
+typedef struct pieces {
+    const trl_task_args *args;
+    const trli_step_task *task;
+    trli_gpu_call call;
+    int n;
+} pieces;
+
+static void begin_pieces(pieces *p, const char *label)
 {
-    const trli_model_run *run = t->program->model->run;
-    const trl_box none = {{0, 0, 0}, {0, n, 1}};
-    trli_gpu_call call = begin_call(args, t, &none, 2 * TRLI_GPU_PIECES);
-    call.label = "halo";
-    call.shape = TRLI_GPU_BY_PIECES;
-    memset(call.array, 0, room_of(2 * TRLI_GPU_PIECES, 3 * TRLI_GPU_PIECES - 1));
-    for (int i = 0; i < n; ++i) {
-        const trli_exchange_piece *piece = &t->piece[first + i];
-        const int field = t->exchanged->field[piece->field];
-        long long points = 1;
-        call.array[2 * i] = place_of(args, field, piece->source_local, piece->from);
-        call.array[2 * i + 1] = place_of(args, field, piece->target_local, piece->to);
-        for (int a = 0; a < 3; ++a) {
-            call.scalar[3 * i + a] = piece->extent[a];
-            points *= piece->extent[a];
-        }
-        if (points > call.launch.hi[0]) call.launch.hi[0] = points;
+    const trl_box none = {{0, 0, 0}, {0, 0, 1}};
+    p->call = begin_call(p->args, p->task, &none, 2 * TRLI_GPU_PIECES);
+    p->call.label = label;
+    p->call.shape = TRLI_GPU_BY_PIECES;
+    p->n = 0;
+    memset(p->call.array, 0, room_of(2 * TRLI_GPU_PIECES, 3 * TRLI_GPU_PIECES - 1));
+}
+
+static trl_err launch_pieces(pieces *p)
+{
+    const trli_model_run *run = p->task->program->model->run;
+    p->call.launch.hi[1] = p->n;
+    return p->n == 0 ? TRL_OK
+                     : trli_gpu_launch(run->gpu_kernels, run->gpu_pieces, &p->call, p->args->space, p->args->stream);
+}
+
+static trl_err add_piece(pieces *p, const trli_exchange_piece *piece, trl_kernel_array from, trl_kernel_array to)
+{
+    trl_err err = TRL_OK;
+    long long points = 1;
+    if (p->n == TRLI_GPU_PIECES) {
+        TRL_TRY(launch_pieces(p));
+        begin_pieces(p, p->call.label);
     }
-    return trli_gpu_launch(run->gpu_kernels, run->gpu_pieces, &call, args->space, args->stream);
+    p->call.array[2 * p->n] = from;
+    p->call.array[2 * p->n + 1] = to;
+    for (int a = 0; a < 3; ++a) {
+        p->call.scalar[3 * p->n + a] = piece->extent[a];
+        points *= piece->extent[a];
+    }
+    if (points > p->call.launch.hi[0]) p->call.launch.hi[0] = points;
+    ++p->n;
+done:
+    return err;
 }
 
 trl_err trli_task_halo_gpu(void *data, const trl_task_args *args, bool *done)
 {
     const trli_step_task *t = data;
+    pieces p = {.args = args, .task = t};
     trl_err err = TRL_OK;
     (void)done;
-    for (int i = 0; i < t->npieces; i += TRLI_GPU_PIECES)
-        TRL_TRY(launch_pieces(args, t, i, t->npieces - i < TRLI_GPU_PIECES ? t->npieces - i : TRLI_GPU_PIECES));
+    begin_pieces(&p, "halo");
+    for (int i = 0; i < t->npieces; ++i) {
+        const trli_exchange_piece *piece = &t->piece[i];
+        const int field = t->exchanged->field[piece->field];
+        TRL_TRY(add_piece(&p, piece, place_of(args, field, piece->source_local, piece->from),
+                          place_of(args, field, piece->target_local, piece->to)));
+    }
+    err = launch_pieces(&p);
+done:
+    return err;
+}
+
+/* ---- messages ---- */
+
+bool trli_gpu_shares_messages(void)
+{
+    const char *text = getenv("TRELLIS_GPU_IPC");
+    return trli_gpu_api_get() && text && strcmp(text, "off") != 0;
+}
+
+bool trli_gpu_does_messages(const trli_model *model)
+{
+    const trl_devices *devices = trl_workers_devices(model->run->workers);
+    return trli_gpu_shares_messages() && devices && devices->n == 1 && devices->device[0]->kind == TRL_KIND_GPU &&
+           trli_gpu_does_halos(model);
+}
+
+/* Where a piece of a message lies packed, after memory of the message. */
+static trl_kernel_array packed_place(unsigned char *memory, const trli_message *m, const trli_exchange_piece *piece)
+{
+    const long long row = piece->extent[0];
+    return (trl_kernel_array){.at = (double *)(memory + (piece->offset - m->offset)),
+                              .stride = {1, row, row * piece->extent[1]}};
+}
+
+trl_err trli_task_pack_gpu(void *data, const trl_task_args *args, bool *done)
+{
+    const trli_step_task *t = data;
+    const trl_exchange *exchange = ((const trli_frame *)args->frame)->exchange[t->exchange].exchange;
+    const trli_message *m = &exchange->sends.message[t->message];
+    unsigned char *memory = trli_exchange_target(exchange, t->message);
+    pieces p = {.args = args, .task = t};
+    trl_err err = TRL_OK;
+    (void)done;
+    begin_pieces(&p, "pack");
+    for (int n = m->first; n < m->first + m->n; ++n) {
+        const trli_exchange_piece *piece = &exchange->sends.transfer[n];
+        TRL_TRY(add_piece(&p, piece,
+                          place_of(args, t->exchanged->field[piece->field], piece->source_local, piece->from),
+                          packed_place(memory, m, piece)));
+    }
+    TRL_TRY(launch_pieces(&p));
+    err = trli_exchange_packed(exchange, t->message, args->stream);
+done:
+    return err;
+}
+
+trl_err trli_task_unpack_gpu(void *data, const trl_task_args *args, bool *done)
+{
+    const trli_step_task *t = data;
+    const trl_exchange *exchange = ((const trli_frame *)args->frame)->exchange[t->exchange].exchange;
+    const trli_message *m = &exchange->receives.message[t->message];
+    unsigned char *memory;
+    pieces p = {.args = args, .task = t};
+    trl_err err = TRL_OK;
+    (void)done;
+    TRL_TRY(trli_exchange_source(exchange, t->message, args->stream, &memory));
+    begin_pieces(&p, "unpack");
+    for (int n = m->first; n < m->first + m->n; ++n) {
+        const trli_exchange_piece *piece = &exchange->receives.transfer[n];
+        TRL_TRY(add_piece(&p, piece, packed_place(memory, m, piece),
+                          place_of(args, t->exchanged->field[piece->field], piece->target_local, piece->to)));
+    }
+    err = launch_pieces(&p);
 done:
     return err;
 }

@@ -52,6 +52,11 @@ trl_err trli_task_plugin_gpu(void *data, const trl_task_args *args, bool *done);
 trl_err trli_task_slabs_gpu(void *data, const trl_task_args *args, bool *done);
 trl_err trli_task_reduce_gpu(void *data, const trl_task_args *args, bool *done);
 trl_err trli_task_halo_gpu(void *data, const trl_task_args *args, bool *done);
+/* Whether GPUs may pack and unpack messages: the same on all ranks; and whether this rank's does. */
+bool trli_gpu_shares_messages(void);
+bool trli_gpu_does_messages(const trli_model *model);
+trl_err trli_task_pack_gpu(void *data, const trl_task_args *args, bool *done);
+trl_err trli_task_unpack_gpu(void *data, const trl_task_args *args, bool *done);
 /* What is launched for a part of a step's kernel; its arrays and scalars are in the scratch of the call's worker. */
 void trli_gpu_call_part(const trl_task_args *args, const trli_step_task *task, int part, trli_gpu_call *call);
 /* Scratch of a call, of a step's, of any group's, or of halos, once kernels are asked for. */

@@ -9,6 +9,7 @@
 #include "context_impl.h"
 #include "executor_impl.h"
 #include "frame_impl.h"
+#include "halos_impl.h"
 #include "memory_impl.h"
 #include "model_run_impl.h"
 #include "slot_plan_impl.h"
@@ -367,6 +368,7 @@ trl_err trli_frame_leave_devices(trli_frame *frame, uint32_t spaces, const bool 
     }
     for (int i = 0; i < nslots; ++i) frame->valid_rows[i] &= ~spaces;
     for (int i = 0; i < nshares; ++i) frame->share_valid[i] &= ~spaces;
+    trli_rooms_look(frame->rooms);
     trli_diagnostics_forgive(model->ctx, said);
     if (err == TRL_OK) return TRL_OK;
     return trl_fail(model->ctx, err, NULL, "the values of %s are lost with the device that had them; %s", names,

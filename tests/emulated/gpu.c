@@ -3,7 +3,8 @@
 /* In CUDA's place: GPUs that are the processor, to test what is launched where there is no GPU. What is enqueued is
  * done at once, by the thread that enqueues it. TRL_EMULATED_GPUS: how many there are, 1; TRL_EMULATED_IDLE=1: kernels
  * do nothing, so that what is left is what the host does; TRL_EMULATED_LAZY=1: what is enqueued is done when the host
- * waits for it, or for what waits for it, so that what a stream was not told to wait for comes too late. */
+ * waits for it, or for what waits for it, so that what a stream was not told to wait for comes too late;
+ * TRL_EMULATED_IPC=off: processes may not open each other's memory, as those of different containers. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -13,9 +14,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "device_impl.h"
+#include "memory.h"
 
-enum { SUCCESS, FAILURE, NO_MEMORY, ARGUMENTS = 3 };
+enum { ARGUMENTS = 3 };
 
 typedef struct kernel {
     int file; /* open: its number is in the library's name, by which the loader tells libraries apart */
@@ -160,14 +161,6 @@ static double event_seconds(void *from, void *to)
 {
     const event *a = from, *b = to;
     return a->recorded && b->recorded ? b->at - a->at : -1;
-}
-
-/* All bits 1: a NaN, as memory is that no one has written. */
-static int allocate(size_t bytes, void **memory)
-{
-    *memory = malloc(bytes);
-    if (*memory) memset(*memory, 0xff, bytes);
-    return *memory ? SUCCESS : NO_MEMORY;
 }
 
 static int pin(void *memory, size_t bytes)
@@ -401,7 +394,7 @@ static void event_destroy(void *of)
 static int release(void *memory)
 {
     finish_all();
-    free(memory);
+    trli_emulated_release(memory);
     return SUCCESS;
 }
 
@@ -518,9 +511,12 @@ static const trli_gpu_api api = {
     .event_query = event_query,
     .event_wait = event_wait,
     .event_seconds = event_seconds,
-    .allocate = allocate,
+    .allocate = trli_emulated_allocate,
     .release = release,
-    .host_allocate = allocate,
+    .offer = trli_emulated_offer,
+    .open = trli_emulated_open,
+    .close = release,
+    .host_allocate = trli_emulated_allocate,
     .host_release = release,
     .pin = pin,
     .unpin = unpin,

@@ -65,6 +65,28 @@ def check_ranks():
             sys.exit(f"{devices}: three ranks and two GPUs use {found} each: {said}")
 
 
+def check_messages():
+    """Messages that GPUs pack: into each other's memory, into their own where they may not, or by workers."""
+    deck = pathlib.Path("messages.yaml").absolute()
+    deck.write_text("trellis: 1\ngrid: {cells: [16, 12, 24], periodic: [true, true, true]}\n"
+                    "equations:\n  T: {initial: \"sin(x+2*z)\", ddt: \"laplacian(T) - S*T\"}\n"
+                    "  S: {initial: \"cos(z)\", ddt: \"laplacian(S)\"}\n"
+                    "time: {dt: 1e-4, steps: 8, method: ssprk2}\n", encoding="utf-8")
+    hashes, copied = set(), []
+    for ranks, way, may in ((1, "off", "on"), (2, "off", "on"), (2, "on", "on"), (2, "on", "off"), (4, "on", "on"),
+                            (3, "staging", "on")):
+        os.environ.update(TRELLIS_GPU_IPC=way, TRL_EMULATED_IPC=may, TRL_EMULATED_GPUS=str(ranks))
+        line = ["mpirun", "-n", str(ranks), os.environ["TRELLIS"], "run", str(deck), "--quiet", "--report", "m.json",
+                "--set", "run.devices=gpu", "--set", "run.placement=devices", "--set", "run.threads=1"]
+        subprocess.run(line, check=True, timeout=60)
+        report = json.loads(pathlib.Path("m.json").read_text(encoding="utf-8"))
+        hashes.add(tuple(field["hash"] for field in report["fields"].values()))
+        copied.append(report["device_transfers"]["d2h_copies"])
+    os.environ.update(TRELLIS_GPU_IPC="off", TRL_EMULATED_GPUS="2")
+    if len(hashes) > 1 or 2 * copied[2] > copied[1]:
+        sys.exit(f"messages of GPUs: hashes {hashes}, copies to the host {copied}")
+
+
 def check_solver():
     """What an iteration does is done on the device that has the vectors: in between only sums are copied."""
     deck = pathlib.Path("solve.yaml").absolute()
@@ -105,6 +127,7 @@ def check_coarse_grids():
 check_patches()
 check_ranks()
 check_coarse_grids()
+check_messages()
 check_solver()
 if LONG:
     subprocess.run([sys.executable, str(FOLDER / "test_bits.py"), "--gpus", "2", "--decks", "24"], check=True)
