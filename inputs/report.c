@@ -18,6 +18,7 @@ typedef struct report_totals {
     int64_t planned_bytes, peak_bytes, metadata_bytes, metadata_allocations; /* of the rank with the most */
     int64_t comm_bytes, comm_messages, allocations;                          /* of all */
     int64_t device_copies[TRL_WAYS], device_bytes[TRL_WAYS];                 /* of all */
+    int64_t between_gpus;                                                    /* messages, of all */
     double overlap;                                                          /* of communication with work, of all */
 } report_totals;
 
@@ -29,12 +30,16 @@ static trl_err gather_totals(const trli_session *run, report_totals *totals)
     trl_simulation_get_stats(run->sim, &totals->stats);
     const trl_simulation_stats *s = &totals->stats;
     int64_t most[] = {s->planned_bytes, s->peak_bytes, s->metadata_bytes, s->metadata_allocations};
-    int64_t sum[] = {s->comm_bytes, s->comm_messages, s->allocations_after_first_step,
-                     (int64_t)(1e9 * s->step_graph.outstanding), (int64_t)(1e9 * s->step_graph.idle)};
+    int64_t sum[] = {s->comm_bytes,
+                     s->comm_messages,
+                     s->allocations_after_first_step,
+                     (int64_t)(1e9 * s->step_graph.outstanding),
+                     (int64_t)(1e9 * s->step_graph.idle),
+                     s->messages_between_gpus};
     TRL_TRY(trli_allreduce(run->ctx, most, 4, MPI_INT64_T, MPI_MAX));
     memcpy(totals->device_copies, s->device_copies, sizeof s->device_copies);
     memcpy(totals->device_bytes, s->device_bytes, sizeof s->device_bytes);
-    TRL_TRY(trli_allreduce(run->ctx, sum, 5, MPI_INT64_T, MPI_SUM));
+    TRL_TRY(trli_allreduce(run->ctx, sum, 6, MPI_INT64_T, MPI_SUM));
     TRL_TRY(trli_allreduce(run->ctx, totals->device_copies, TRL_WAYS, MPI_INT64_T, MPI_SUM));
     TRL_TRY(trli_allreduce(run->ctx, totals->device_bytes, TRL_WAYS, MPI_INT64_T, MPI_SUM));
     totals->planned_bytes = most[0];
@@ -44,6 +49,7 @@ static trl_err gather_totals(const trli_session *run, report_totals *totals)
     totals->comm_bytes = sum[0];
     totals->comm_messages = sum[1];
     totals->allocations = sum[2];
+    totals->between_gpus = sum[5];
     if (sum[3] > 0)
         totals->overlap = fmin(1, fmax(0, 1 - (double)sum[4] / (double)sum[3]));
     else if (sum[1] > 0)
@@ -360,6 +366,7 @@ static void put_machine(const trli_session *run, const report_totals *totals, tr
     trli_json_begin_object(json);
     put_integer(json, "bytes", totals->comm_bytes);
     put_integer(json, "messages", totals->comm_messages);
+    put_integer(json, "between_gpus", totals->between_gpus);
     put_number(json, "overlap", totals->overlap);
     put_integer(json, "waits", run->agreements[0]);
     put_integer(json, "agreements_beside_steps", run->agreements[1]);

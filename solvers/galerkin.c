@@ -8,7 +8,8 @@
 #include "galerkin_impl.h"
 #include "memory_impl.h"
 
-enum { LEVELS_MOST = 24, SMOOTHING = 2, DENSE_MOST = 400, COARSEST_STEPS = 24 };
+/* Each rank holds the entries of all points, some 120 bytes a point: those of larger grids would fill its memory. */
+enum { POINTS_MOST = 1 << 22, LEVELS_MOST = 24, SMOOTHING = 2, DENSE_MOST = 400, COARSEST_STEPS = 24 };
 
 /* A vector has a layer of zeros around it, or of values of the other side. */
 typedef struct values {
@@ -41,6 +42,8 @@ const char *trli_galerkin_missing(const trli_solver *s)
     const trl_grid *grid = &s->sim->layout->grid;
     if (s->ask.n != 1) return "it has several unknowns";
     if (!s->star) return "rows are of more than the nearest points along axes";
+    if (grid->cells[0] * grid->cells[1] > POINTS_MOST / grid->cells[2])
+        return "each rank would hold the entries of more than 4 million points";
     for (int a = 0; a < grid->dim; ++a)
         if (grid->periodic[a] && grid->cells[a] < 3) return "a period has fewer than three points";
     return NULL;

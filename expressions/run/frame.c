@@ -65,8 +65,8 @@ done:
     return err;
 }
 
-/* TRELLIS_GPU_IPC: `on`: a rank's only GPU packs and unpacks messages; `staging`: it does, but does not write to other
- * GPUs' memory. */
+/* A rank's only GPU packs and unpacks messages. TRELLIS_GPU_IPC: `off`: workers do; `staging`: it does, but does not
+ * write to other GPUs' memory. */
 static trl_err make_rooms(trli_frame *frame)
 {
     const trli_model *model = frame->model;
@@ -93,6 +93,14 @@ void trli_frame_traffic(const trli_frame *frame, const trli_program *program, in
         *bytes += frame->exchange[e].bytes;
         *messages += frame->exchange[e].messages;
     }
+}
+
+int64_t trli_frame_far_messages(const trli_frame *frame)
+{
+    int64_t n = 0;
+    for (int e = 0; e < frame->model->run->nexchanges; ++e)
+        n += trli_exchange_far_messages(frame->exchange[e].exchange);
+    return n;
 }
 
 /* ---- making ---- */

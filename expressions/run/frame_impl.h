@@ -110,6 +110,8 @@ TRL_NODISCARD trl_err trli_frame_look_at(trli_frame *frame, int field, int varia
 /* Exchange the memory of two persistent fields of one shape: time levels rotate. */
 void trli_frame_swap(trli_frame *frame, int field_a, int field_b);
 /* What this rank sends in a run of a program. */
+/* Messages that this rank's GPU packs into memory of other ranks' GPUs, each exchange done once. */
+int64_t trli_frame_far_messages(const trli_frame *frame);
 void trli_frame_traffic(const trli_frame *frame, const trli_program *program, int64_t *bytes, int64_t *messages);
 
 /* Make a frame that has its own scalars and records and shares the rest with another frame, which outlives it. */

@@ -408,7 +408,7 @@ done:
 bool trli_gpu_shares_messages(void)
 {
     const char *text = getenv("TRELLIS_GPU_IPC");
-    return trli_gpu_api_get() && text && strcmp(text, "off") != 0;
+    return trli_gpu_api_get() && (!text || strcmp(text, "off") != 0);
 }
 
 bool trli_gpu_does_messages(const trli_model *model)

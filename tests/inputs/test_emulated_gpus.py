@@ -82,7 +82,10 @@ def check_messages():
         report = json.loads(pathlib.Path("m.json").read_text(encoding="utf-8"))
         hashes.add(tuple(field["hash"] for field in report["fields"].values()))
         copied.append(report["device_transfers"]["d2h_copies"])
-    os.environ.update(TRELLIS_GPU_IPC="off", TRL_EMULATED_GPUS="2")
+        if (report["comm"]["between_gpus"] > 0) != (way == "on" and may == "on"):
+            sys.exit(f"IPC {way}, and GPUs {may}: {report['comm']}")
+    os.environ.update(TRL_EMULATED_IPC="on", TRL_EMULATED_GPUS="2")
+    del os.environ["TRELLIS_GPU_IPC"]
     if len(hashes) > 1 or 2 * copied[2] > copied[1]:
         sys.exit(f"messages of GPUs: hashes {hashes}, copies to the host {copied}")
 
