@@ -97,11 +97,15 @@ function(trellis_add_test)
     if(arg_LONG)
         set(configurations CONFIGURATIONS long)
     endif()
+    set(environment "${test_environment}")
+    if(NOT "${arg_LABELS}" MATCHES "gpu|sanitizer") # other tests mean the cores, on machines with GPUs, too
+        list(APPEND environment "CUDA_VISIBLE_DEVICES=")
+    endif()
     add_test(NAME ${arg_NAME} ${configurations} COMMAND bash "${scratch}" "${PROJECT_BINARY_DIR}/scratch/${arg_NAME}"
                                                         ${arg_COMMAND})
     set_tests_properties(
         ${arg_NAME}
-        PROPERTIES ENVIRONMENT "${test_environment}"
+        PROPERTIES ENVIRONMENT "${environment}"
                    PROCESSORS ${arg_NP}
                    TIMEOUT ${arg_TIMEOUT}
                    COST ${arg_TIMEOUT} # the longest begin first, so that none of them ends alone
