@@ -42,6 +42,7 @@ const char *trli_galerkin_missing(const trli_solver *s)
     const trl_grid *grid = &s->sim->layout->grid;
     if (s->ask.n != 1) return "it has several unknowns";
     if (!s->star) return "rows are of more than the nearest points along axes";
+    if (trli_solver_reads_fields(s) && !s->sim->problem->time.none) return "coefficients are others in each step";
     if (grid->cells[0] * grid->cells[1] > POINTS_MOST / grid->cells[2])
         return "each rank would hold the entries of more than 4 million points";
     for (int a = 0; a < grid->dim; ++a)
