@@ -238,7 +238,7 @@ static const trli_key keys[] = {
     {"output.receivers.every", MAPPING, TRLI_WHOLE, .like = "output.every", .doc = "when; default: after each step"},
     {"output.series", MAPPING, 0, .doc = "numbers over time, in series.csv"},
     {"output.series.every", MAPPING, TRLI_WHOLE, .like = "output.every", .doc = "when a line is written too"},
-    {"output.series.values", MAPPING, TRLI_REQUIRED, .doc = "the columns"},
+    {"output.series.values", MAPPING, 0, .doc = "the columns; there are some, or `spectra`"},
     {"output.series.values.*", FORMULA, 0,
      .doc = "a formula that gives one number; `\"rec{1..3}\": \"probe(p, [x{i}, 0.1])\"` is a column for each number i "
             "of the range (j and k those of a second and third one)"},

@@ -28,8 +28,10 @@ output:
 
 def run(ranks=1, threads=1, **deck):
     """The last line of the series by name, and the text of the file."""
-    pathlib.Path("deck.yaml").write_text(
-        SPECTRA.format(**{"location": "cell", "values": "", "length": "[1, 1]", **deck}), encoding="utf-8")
+    text = SPECTRA.format(**{"location": "cell", "values": "", "length": "[1, 1]", **deck})
+    without = [key for key in ("values", "spectra") if deck.get(key, "") is None]
+    text = "".join(line for line in text.splitlines(True) if line.split(":")[0].strip() not in without)
+    pathlib.Path("deck.yaml").write_text(text, encoding="utf-8")
     command = ["mpirun", "--oversubscribe", "--bind-to", "none", "-n", str(ranks)] if ranks > 1 else []
     done = subprocess.run([*command, TRELLIS, "run", "deck.yaml", "--quiet", "--threads", str(threads), "--set",
                            "output.directory=out", "--set", "run.compile=never"], capture_output=True, text=True,
@@ -69,6 +71,8 @@ def known_waves():
     check("walls across y", columns(row, "E"), [0, 0, (1 + 9 + 25 + 49) / 64 / 16, 0])
     row = run(cells=[5], length=[1], periodic="true", formula="1 + cos(4*pi*x)", spectra="E: {of: u}")[0]
     check("one dimension", columns(row, "E"), [0.5, 0, 0.25])
+    row = run(cells=[5], length=[1], periodic="true", formula="1", spectra="E: {of: u}", values=None)[0]
+    check("a series of spectra alone", columns(row, "E"), [0.5, 0, 0])
 
 
 def random_fields():
@@ -110,6 +114,9 @@ def refusals():
         row, text = run(cells=[8, 6], periodic=periodic, formula="x", spectra=spectra, values="v_1: 1")
         if row is not None or message not in text:
             sys.exit(f"{spectra}: {text}")
+    row, text = run(cells=[8, 6], periodic="true", formula="x", spectra=None, values=None)
+    if row is not None or "'output.series' has no columns: add `values: {...}`, or `spectra: {...}`" not in text:
+        sys.exit(f"no columns: {text}")
 
 
 if "FFTW       not in this build" in subprocess.run([TRELLIS, "info"], capture_output=True, text=True,
