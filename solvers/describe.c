@@ -219,6 +219,17 @@ static void describe_program(const trli_listing *l, const trli_program *p)
     }
 }
 
+/* Kernels that no compiler gets. */
+static void describe_interpreted(const trli_listing *l)
+{
+    const trli_model_run *run = l->sim->model->run;
+    const char *why;
+    const int n = run->codes ? trli_codes_without_text(run->codes, &why) : 0;
+    if (n > 0)
+        trli_listing_say(l, "interpreted  %d kernel%s that no compiler gets, %sbecause %s", n, n == 1 ? "" : "s",
+                         n == 1 ? "" : "the first ", why);
+}
+
 static void describe_memory(const trli_listing *l, bool verbose)
 {
     const trli_model *model = l->sim->model;
@@ -305,6 +316,7 @@ trl_err trl_simulation_describe(const trl_simulation *sim, bool verbose, void (*
     describe_ghosts(&l);
     for (int i = 0; i < sim->model->nprograms; ++i)
         if (verbose || sim->model->program[i] == sim->step) describe_program(&l, sim->model->program[i]);
+    describe_interpreted(&l);
     if (verbose) describe_passes(&l);
     int n = trl_workers_count(sim->workers);
     describe_memory(&l, verbose);

@@ -212,6 +212,15 @@ done:
     return err;
 }
 
+int trli_codes_without_text(const trli_codes *codes, const char **why)
+{
+    const trli_code *code;
+    int n = 0;
+    for (int i = 0; (code = trli_codes_get(codes, i)); ++i)
+        if (code->emitted && !code->text && n++ == 0) *why = code->why;
+    return n;
+}
+
 const trli_code *trli_codes_get(const trli_codes *c, int i)
 {
     return i < c->ncodes ? c->code[i] : NULL;

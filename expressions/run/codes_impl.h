@@ -47,6 +47,8 @@ TRL_NODISCARD trl_err trli_codes_emit(trli_codes *codes);
 /* Ask for all functions, the longest first. Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_codes_compile(trli_codes *codes, trli_compiler *compiler);
 TRL_NODISCARD trl_err trli_codes_compile_for_gpus(trli_codes *codes, trli_gpu_kernels *kernels);
+/* How many functions have no text, and why the first has none. */
+int trli_codes_without_text(const trli_codes *codes, const char **why);
 /* The functions, in their order; NULL: there are no more. */
 const trli_code *trli_codes_get(const trli_codes *codes, int i);
 

@@ -14,6 +14,8 @@ done
 expect 0 ranks 2 "$TRELLIS" plan deck.yaml --measure
 grep -q "measured .* of the roofline" stdout.txt || fail "the plan does not show how long a kernel took"
 [ ! -e out ] || fail "a plan with measurement made an output folder"
+expect 0 "$TRELLIS" plan deck.yaml --set 'equations.T.ddt=sum(j=1..3000, sin(j*T))'
+says stdout.txt "interpreted  3 kernels that no compiler gets, the first because it has too many operations"
 expect 0 "$TRELLIS" kernels deck.yaml --values
 grep -q "T:np1 <- a" stdout.txt || fail "the values of the kernels are not shown"
 expect 2 "$TRELLIS" plan deck.yaml --dot ./
