@@ -23,13 +23,16 @@ os.environ.update(TRELLIS=str(BUILD / "emulated/trellis"), TRELLIS_NVRTC=str(BUI
                   TRL_EMULATED_GPUS="2", TRL_EMULATED_LAZY="1", TRL_REQUIRE_GPU="1")
 
 
-def run(deck, *settings):
-    """The report of a run on GPUs, or with other settings."""
-    line = [os.environ["TRELLIS"], "run", str(deck), "--quiet", "--report", "patches.json", "--set", "run.devices=gpu"]
-    for setting in ("run.placement=devices", *settings):
+def run(deck, *settings, ranks=1):
+    """The report of a run on GPUs, or with other settings, and what it said."""
+    line = ["mpirun", "-n", str(ranks)] if ranks > 1 else []
+    line += [os.environ["TRELLIS"], "run", str(deck), "--quiet", "--report", "report.json"]
+    for setting in ("run.devices=gpu", "run.placement=devices", *settings):
         line += ["--set", setting]
-    subprocess.run(line, check=True)
-    return json.loads(pathlib.Path("patches.json").read_text(encoding="utf-8"))
+    done = subprocess.run(line, check=False, timeout=60, stderr=subprocess.PIPE, text=True)
+    if done.returncode:
+        sys.exit(f"{' '.join(line)} ends with {done.returncode}: {done.stderr}")
+    return json.loads(pathlib.Path("report.json").read_text(encoding="utf-8")) | {"said": done.stderr}
 
 
 def check_patches():
@@ -57,12 +60,10 @@ def check_ranks():
     deck.write_text("trellis: 1\ngrid: {cells: [24, 12]}\nequations:\n  T: {initial: x, ddt: T}\n"
                     "time: {dt: 1e-4, steps: 2, method: euler}\n", encoding="utf-8")
     for devices, wanted in (("auto", 0), ("gpu", 1)):
-        line = ["mpirun", "-n", "3", os.environ["TRELLIS"], "run", str(deck), "--quiet", "--report", "ranks.json",
-                "--set", f"run.devices={devices}"]
-        said = subprocess.run(line, check=True, capture_output=True, text=True).stderr
-        found = len(json.loads(pathlib.Path("ranks.json").read_text(encoding="utf-8"))["devices"]) - 1  # and the cores
-        if found != wanted or ("3 ranks would share 2" in said) != (wanted == 0):
-            sys.exit(f"{devices}: three ranks and two GPUs use {found} each: {said}")
+        report = run(deck, f"run.devices={devices}", ranks=3)
+        found = len(report["devices"]) - 1  # and the cores
+        if found != wanted or ("3 ranks would share 2" in report["said"]) != (wanted == 0):
+            sys.exit(f"{devices}: three ranks and two GPUs use {found} each: {report['said']}")
 
 
 def check_messages():
@@ -76,10 +77,7 @@ def check_messages():
     for ranks, way, may in ((1, "off", "on"), (2, "off", "on"), (2, "on", "on"), (2, "on", "off"), (4, "on", "on"),
                             (3, "staging", "on")):
         os.environ.update(TRELLIS_GPU_IPC=way, TRL_EMULATED_IPC=may, TRL_EMULATED_GPUS=str(ranks))
-        line = ["mpirun", "-n", str(ranks), os.environ["TRELLIS"], "run", str(deck), "--quiet", "--report", "m.json",
-                "--set", "run.devices=gpu", "--set", "run.placement=devices", "--set", "run.threads=1"]
-        subprocess.run(line, check=True, timeout=60)
-        report = json.loads(pathlib.Path("m.json").read_text(encoding="utf-8"))
+        report = run(deck, "run.threads=1", ranks=ranks)
         hashes.add(tuple(field["hash"] for field in report["fields"].values()))
         copied.append(report["device_transfers"]["d2h_copies"])
         if (report["comm"]["between_gpus"] > 0) != (way == "on" and may == "on"):
@@ -99,10 +97,7 @@ def check_solver():
                     "solvers:\n  s: {method: cg, preconditioner: jacobi}\n", encoding="utf-8")
     hashes = []
     for devices in ("cpu", "gpu"):
-        command = [os.environ["TRELLIS"], "run", str(deck), "--quiet", "--set", f"run.devices={devices}", "--set",
-                   "run.placement=devices", "--report", "solve.json"]
-        subprocess.run(command, check=True)
-        report = json.loads(pathlib.Path("solve.json").read_text(encoding="utf-8"))
+        report = run(deck, f"run.devices={devices}")
         hashes.append(report["fields"]["p"]["hash"])
     iterations = report["solvers"][0]["iterations"]
     moved = report["device_transfers"]
