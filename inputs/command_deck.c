@@ -80,6 +80,7 @@ trl_err trli_command_deck(trl_context *ctx, const trli_arguments *arguments, trl
     };
     TRL_TRY(trli_deck_read(ctx, *registry, &request, deck));
     const trli_deck_options *options = trli_deck_options_of(*deck);
+    trl_context_set_memory(ctx, options->memory);
     TRL_TRY(trl_context_agree(ctx, trl_context_set_threads(ctx, options->threads)));
 done:
     trli_free(lists.set);

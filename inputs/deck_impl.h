@@ -34,7 +34,8 @@ typedef struct trli_deck_options {
     trl_every receivers_every;                       /* each step, if the deck does not say */
     bool has_checkpoint;
     int checkpoint_keep;
-    int threads; /* workers of a rank; 0: auto. How they are split is in the problem. */
+    size_t memory; /* bytes that a rank may allocate; 0: auto */
+    int threads;   /* workers of a rank; 0: auto. How they are split is in the problem. */
     trli_device_choice devices;
 } trli_deck_options;
 

@@ -413,6 +413,12 @@ static void read_time_blocking(trl_problem *problem, const trli_yaml *node)
     problem->time_blocking_place = *trli_yaml_place(node);
 }
 
+static size_t memory_of(const trli_yaml *node)
+{
+    const double most = (double)(SIZE_MAX / 2);
+    return strcmp(node->text.chars, "auto") == 0 ? 0 : (size_t)fmin(trli_yaml_number(node), most);
+}
+
 static unsigned disabled_passes(const trli_yaml *passes)
 {
     unsigned set = 0;
@@ -438,6 +444,7 @@ trl_err trli_run_read(trli_deck *deck)
     problem->disabled_passes = disabled_passes(trli_yaml_get(run, "passes"));
     problem->nan_check = trli_yaml_is_true(trli_yaml_get(run, "nan_check"));
     problem->fast_math = trli_yaml_is_true(trli_yaml_get(trli_yaml_get(deck->root, "numerics"), "fast_math"));
+    options->memory = memory_of(trli_yaml_get(run, "memory"));
     TRL_TRY(read_threads(deck, trli_yaml_get(run, "threads")));
     TRL_TRY(read_devices(deck, trli_yaml_get(run, "devices")));
     problem->no_prefetch = !trli_yaml_is_true(trli_yaml_get(run, "prefetch"));

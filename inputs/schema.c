@@ -267,6 +267,8 @@ static const trli_key keys[] = {
     {"run.threads.tasks", INTEGER, TRLI_REQUIRED, .min = 0, .max = 65536, .doc = "workers that prefer tasks"},
     {"run.threads.operators", INTEGER, TRLI_REQUIRED, .min = 0, .max = 65536,
      .doc = "workers that prefer chunks of the loops inside tasks"},
+    {"run.memory", WORD | NUMBER, TRLI_ABOVE, "auto", POSITIVE, .words = "auto",
+     .doc = "bytes that a rank may allocate; auto: what the node has, or a cgroup grants, when they are asked for"},
     {"run.devices", WORD | LIST_OF(INTEGER), ONLY_LIST, "auto", .min = 0, .max = 65535,
      .words = TRL_TARGET_LIST(ENUM_WORD), .doc = "a kind of device, or numbers of GPUs" TRL_TARGET_LIST(ENUM_MEANING)},
     {"run.placement", TEXT, 0, "auto",

@@ -8,10 +8,7 @@
 /* Members that must exist before any message can be recorded. */
 static trl_err create_local(trl_context *ctx, const trl_context_options *options)
 {
-    ctx->memory.limit = SIZE_MAX / 2;
-    if (ctx->topology.memory_bytes && ctx->topology.memory_bytes < ctx->memory.limit) {
-        ctx->memory.limit = (size_t)ctx->topology.memory_bytes;
-    }
+    trli_memory_follow_machine(ctx);
     return trl_context_set_threads(ctx, options ? options->threads : 0);
 }
 
@@ -137,6 +134,16 @@ bool trl_context_pinned(const trl_context *ctx)
 size_t trl_context_cache_bytes(const trl_context *ctx, int level)
 {
     return level >= 0 && level <= TRLI_CACHE_LEVELS ? ctx->topology.cache_bytes[level] : 0;
+}
+
+void trl_context_set_memory(trl_context *ctx, size_t bytes)
+{
+    if (bytes == 0) {
+        trli_memory_follow_machine(ctx);
+        return;
+    }
+    atomic_store_explicit(&ctx->memory.granted, 0, memory_order_relaxed);
+    atomic_store_explicit(&ctx->memory.limit, bytes, memory_order_relaxed);
 }
 
 trl_err trl_context_set_threads(trl_context *ctx, int threads)

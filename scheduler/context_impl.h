@@ -23,7 +23,6 @@ typedef struct trli_topology {
     int first_core, cores;     /* this rank's share: logical indices in machine */
     int node_rank, node_ranks; /* which of the node's ranks this one is, and how many there are */
     bool shared; /* ranks outnumber cores, or a quota hides which cores belong to this process: no worker is pinned */
-    uint64_t memory_bytes; /* of the node, or what a cgroup leaves of it; 0: unknown */
     /* Of the data cache of a level, per core that shares it; [0]: the last level. All cores are taken to be alike. */
     size_t cache_bytes[TRLI_CACHE_LEVELS + 1];
 } trli_topology;
@@ -101,6 +100,8 @@ struct trl_context {
 /* Find the machine and this rank's share of it. Collective: yes. */
 TRL_NODISCARD trl_err trli_topology_init(trl_context *ctx, trli_topology *topology);
 void trli_topology_destroy(trli_topology *topology);
+/* Bytes of the node's memory, or what a cgroup grants of it, at present; 0: unknown. */
+uint64_t trli_topology_memory(void);
 /* The ranks of this rank's node, and what rank of the context each of them is. */
 typedef struct trli_node_ranks {
     MPI_Comm comm;

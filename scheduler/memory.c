@@ -26,12 +26,45 @@ typedef struct block_header {
 
 _Static_assert(sizeof(block_header) <= ALIGNMENT, "the header fits in the alignment gap");
 
+static size_t machine_bytes(void)
+{
+    const uint64_t bytes = trli_topology_memory();
+    return bytes > 0 && bytes < SIZE_MAX / 2 ? (size_t)bytes : SIZE_MAX / 2;
+}
+
+void trli_memory_follow_machine(trl_context *ctx)
+{
+    const size_t bytes = machine_bytes();
+    atomic_store_explicit(&ctx->memory.granted, bytes, memory_order_relaxed);
+    atomic_store_explicit(&ctx->memory.limit, bytes, memory_order_relaxed);
+}
+
+/* Whether the machine has got more memory than the limit that followed from it. */
+static bool raise_limit(trli_memory *memory)
+{
+    size_t limit = atomic_load_explicit(&memory->granted, memory_order_relaxed);
+    const size_t now = machine_bytes();
+    if (now <= limit || !atomic_compare_exchange_strong_explicit(&memory->limit, &limit, now, memory_order_relaxed,
+                                                                 memory_order_relaxed))
+        return false;
+    atomic_store_explicit(&memory->granted, now, memory_order_relaxed);
+    return true;
+}
+
+/* Whether so many bytes more fit under the limit. */
+static bool fits(trli_memory *memory, size_t used, size_t bytes)
+{
+    const size_t limit = atomic_load_explicit(&memory->limit, memory_order_relaxed);
+    if (used <= limit && bytes <= limit - used) return true;
+    return raise_limit(memory) && fits(memory, used, bytes);
+}
+
 /* Count bytes if they fit under the limit. Relaxed throughout: see trli_memory. */
 static bool account(trli_memory *memory, size_t bytes)
 {
     size_t used = atomic_load_explicit(&memory->bytes, memory_order_relaxed);
     do {
-        if (used > memory->limit || bytes > memory->limit - used) return false;
+        if (!fits(memory, used, bytes)) return false;
     } while (!atomic_compare_exchange_weak_explicit(&memory->bytes, &used, used + bytes, memory_order_relaxed,
                                                     memory_order_relaxed));
     trli_memory_raise(&memory->peak_bytes, used + bytes);
@@ -95,11 +128,11 @@ trl_err trl_memory_alloc(trl_context *ctx, size_t bytes, const char *what, void 
     *result = trli_memory_try(ctx, bytes);
     if (*result) return TRL_OK;
     return trl_fail(ctx, TRL_ERR_MEMORY, NULL,
-                    "cannot allocate %zu bytes (%.3g GB) for '%s' on rank %d: %zu bytes are in use and the node has "
-                    "%.3g GB; use a smaller grid or more nodes",
+                    "cannot allocate %zu bytes (%.3g GB) for '%s' on rank %d: %zu bytes are in use and %.3g GB "
+                    "allowed; use a smaller grid or more nodes",
                     bytes, (double)bytes * 1e-9, what, ctx->rank,
                     atomic_load_explicit(&ctx->memory.bytes, memory_order_relaxed),
-                    (double)ctx->topology.memory_bytes * 1e-9);
+                    (double)atomic_load_explicit(&ctx->memory.limit, memory_order_relaxed) * 1e-9);
 }
 
 void trl_memory_free(trl_context *ctx, void **memory)

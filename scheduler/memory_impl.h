@@ -15,7 +15,8 @@ typedef struct trli_memory {
     _Atomic int64_t arrays;           /* allocated so far */
     _Atomic size_t metadata_bytes, metadata_peak_bytes;
     _Atomic int64_t metadata; /* allocated so far */
-    size_t limit;             /* requests that would take bytes above it fail */
+    _Atomic size_t limit;     /* requests that would take bytes above it fail */
+    _Atomic size_t granted;   /* what the machine has had: the limit, which grows with it, unless somebody set that */
 } trli_memory;
 
 /* As trl_memory_alloc, but without a message: NULL where the limit or the system refuses. */
@@ -23,6 +24,8 @@ void *trli_memory_try(trl_context *ctx, size_t bytes);
 /* Lower the peak, after memory that was not part of the problem was freed. Thread: main, when no other thread
  * allocates. */
 void trli_memory_set_peak(trl_context *ctx, size_t bytes);
+/* Let the limit be the memory of the machine, as it is when memory is asked for. */
+void trli_memory_follow_machine(trl_context *ctx);
 /* Raise a peak to at least `now`. */
 void trli_memory_raise(_Atomic size_t *peak, size_t now);
 

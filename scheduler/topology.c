@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "context_impl.h"
 
@@ -27,10 +28,11 @@ static int quota_processors(void)
     return quota < period ? 1 : (int)(quota / period);
 }
 
-/* Bytes that a cgroup grants, or the memory of the node. Version 2 writes "max" for no limit, version 1 a very large
- * number. */
-static uint64_t quota_memory(uint64_t bytes)
+/* cgroups: version 2 writes "max" for no limit, version 1 a very large number. */
+uint64_t trli_topology_memory(void)
 {
+    const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    uint64_t bytes = pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : 0;
     static const char *const limits[] = {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"};
     for (size_t i = 0; i < sizeof limits / sizeof *limits; ++i) {
         FILE *file = fopen(limits[i], "r");
@@ -137,7 +139,6 @@ trl_err trli_topology_init(trl_context *ctx, trli_topology *topology)
         topology->first_core = (int)((int64_t)usable * index / count);
         topology->cores = (int)((int64_t)usable * (index + 1) / count) - topology->first_core;
     }
-    topology->memory_bytes = quota_memory(hwloc_get_root_obj(topology->machine)->total_memory);
 done:
     return err;
 }

@@ -86,6 +86,10 @@ TRL_API size_t trl_context_cache_bytes(const trl_context *ctx, int level);
  * Fails with INPUT (negative or absurd) or, while any trl_workers exists, USAGE. Thread: main. */
 TRL_API TRL_NODISCARD trl_err trl_context_set_threads(trl_context *ctx, int threads);
 
+/* Bytes that this rank may allocate in all; 0: as many as the node has, or a cgroup grants, when they are asked for,
+ * which is the default: more memory may be added while a program runs. Thread: main. */
+TRL_API void trl_context_set_memory(trl_context *ctx, size_t bytes);
+
 /* Record an error at a place (NULL: none) and return code, so that callers write
  * `return trl_fail(ctx, TRL_ERR_INPUT, &place, "...", ...);`. Thread: any. Never fails itself. */
 TRL_API trl_err trl_fail(trl_context *ctx, trl_err code, const trl_place *place, const char *format, ...)

@@ -61,7 +61,7 @@ static trl_err out_of_memory(const trl_block *b, int space)
     trl_memory_get_stats(ctx, &all);
     if (space == 0)
         snprintf(rank, sizeof rank, ", everything on the rank %zu of the %zu bytes allowed", all.bytes,
-                 ctx->memory.limit);
+                 atomic_load_explicit(&ctx->memory.limit, memory_order_relaxed));
     return trli_block_fail(b, TRL_ERR_MEMORY,
                            "needs %zu bytes (%.3g GB), more than memory '%s' of rank %d has left: blocks use %zu "
                            "bytes and lose %zu to size classes, %zu are cached%s; use a smaller grid or more nodes",

@@ -434,6 +434,28 @@ START_TEST(memory_that_does_not_fit_is_refused_with_name_size_and_use)
 }
 END_TEST
 
+START_TEST(the_limit_of_memory_follows_the_machine_unless_it_is_set)
+{
+    enum { BYTES = 1 << 20 };
+    trli_memory *memory = &test_ctx->memory;
+    const size_t all = memory->limit;
+    void *array;
+    trl_memory_stats now;
+    trl_memory_get_stats(test_ctx, &now);
+    memory->limit = memory->granted = now.bytes; /* as if the machine had had no more when the program began */
+    ck_ok(trl_memory_alloc(test_ctx, BYTES, "field T", &array));
+    trl_memory_free(test_ctx, &array);
+    ck_assert_uint_eq(memory->limit, all);
+    trl_context_set_memory(test_ctx, now.bytes + BYTES / 2);
+    ck_fails(trl_memory_alloc(test_ctx, BYTES, "field T", &array), TRL_ERR_MEMORY, "GB allowed");
+    trl_context_set_memory(test_ctx, now.bytes + BYTES);
+    ck_ok(trl_memory_alloc(test_ctx, BYTES, "field T", &array));
+    trl_memory_free(test_ctx, &array);
+    trl_context_set_memory(test_ctx, 0);
+    ck_assert_uint_eq(memory->limit, all);
+}
+END_TEST
+
 START_TEST(an_array_grows_with_its_elements_and_stays_as_it_is_without_memory)
 {
     enum { MOST = 5000 };
@@ -530,6 +552,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, memory_is_aligned_and_accounted);
     tcase_add_test(tc, large_blocks_begin_at_different_places_of_their_pages);
     tcase_add_test(tc, memory_that_does_not_fit_is_refused_with_name_size_and_use);
+    tcase_add_test(tc, the_limit_of_memory_follows_the_machine_unless_it_is_set);
     tcase_add_test(tc, an_array_grows_with_its_elements_and_stays_as_it_is_without_memory);
     tcase_add_test(tc, a_stream_into_memory_is_counted_and_meets_the_limit);
 }
