@@ -177,6 +177,78 @@ trl_err trli_rooms_create(trl_context *ctx, trl_device *device, bool open, int n
     return err;
 }
 
+/* ---- what can be reached ---- */
+
+/* Handles of ranks of this node, each in its place among all ranks; a rank without a GPU sends none. */
+typedef struct probe {
+    trl_device *device;
+    void *memory;
+    trli_gpu_handle own, *other; /* [received] */
+    int *count;                  /* bytes sent and where they begin, received and where: [4][ranks] */
+} probe;
+
+static trl_err make_probe(trl_context *ctx, probe *p, bool *offers)
+{
+    const size_t ranks = (size_t)trl_context_ranks(ctx);
+    p->count = trli_new(ctx, 4 * ranks, sizeof *p->count);
+    p->other = trli_new(ctx, ranks, sizeof *p->other);
+    if (!p->count || !p->other) return trli_no_memory(ctx, NULL, "for messages between ranks");
+    *offers = p->device && p->device->ops->allocate(p->device, TRLI_GPU_SHARED_UNIT, &p->memory) == TRL_OK &&
+              trli_gpu_offer(p->device, p->memory, &p->own);
+    return TRL_OK;
+}
+
+static trl_err exchange_handles(trl_context *ctx, const probe *p, bool offers)
+{
+    const int ranks = trl_context_ranks(ctx);
+    int *sent = p->count, *sent_begin = sent + ranks, *received = sent_begin + ranks, *begin = received + ranks;
+    trli_node_ranks node = {.comm = MPI_COMM_NULL};
+    trl_err err;
+    TRL_TRY(trli_topology_node(ctx, &node));
+    for (int i = 0; i < node.size; ++i)
+        if (node.rank[i] != ctx->rank && offers) sent[node.rank[i]] = (int)sizeof p->own;
+    TRL_TRY(trli_alltoall(ctx, sent, received));
+    for (int r = 1; r < ranks; ++r) begin[r] = begin[r - 1] + received[r - 1];
+    err = trli_alltoallv(ctx, &p->own, sent, sent_begin, p->other, received, begin, MPI_BYTE);
+done:
+    trli_free(node.rank);
+    trli_comm_free(ctx, &node.comm);
+    return err;
+}
+
+static bool opens_all(const trl_context *ctx, const probe *p)
+{
+    const int ranks = trl_context_ranks(ctx), *received = p->count + 2 * ranks;
+    bool all = true;
+    for (int r = 0, n = 0; r < ranks && p->device; ++r) {
+        void *memory = NULL;
+        if (received[r] == 0) continue;
+        if (trli_gpu_open_memory(p->device, &p->other[n++], &memory))
+            trli_gpu_close_memory(p->device, memory);
+        else
+            all = false;
+    }
+    return all;
+}
+
+trl_err trli_rooms_probe(trl_context *ctx, trl_device *device, bool *reach)
+{
+    probe p = {.device = device};
+    bool offers = false;
+    int64_t refused = 0;
+    trl_err err;
+    trl_context_begin_phase(ctx);
+    err = make_probe(ctx, &p, &offers);
+    if (err == TRL_OK) err = exchange_handles(ctx, &p, offers);
+    if (err == TRL_OK) refused = device && (!offers || !opens_all(ctx, &p));
+    err = trli_agree_max(ctx, err, 1, &refused); /* then nobody has the memory open */
+    *reach = err == TRL_OK && !refused;
+    if (p.memory) device->ops->release(device, p.memory);
+    trli_free(p.count);
+    trli_free(p.other);
+    return trl_context_end_phase(ctx, err);
+}
+
 void trli_rooms_look(const trli_rooms *r)
 {
     if (!r || !r->device || trli_device_usable(r->device)) return;

@@ -122,6 +122,9 @@ typedef struct trli_node_slot {
 /* Room for the messages of many exchanges in the memory of this rank's GPU, and the memory of others. */
 typedef struct trli_rooms trli_rooms;
 
+/* Whether GPUs of each node's ranks can open one another's memory. device: as below. Collective: yes. Fails with MPI,
+ * MEMORY. */
+TRL_NODISCARD trl_err trli_rooms_probe(trl_context *ctx, trl_device *device, bool *reach);
 /* After trli_exchange_share. device: a GPU; NULL: this rank has none, or more than one. open: let GPUs write to each
  * other's memory. If a rank cannot open another one's memory, none does. Collective: yes. Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_rooms_create(trl_context *ctx, trl_device *device, bool open, int n,

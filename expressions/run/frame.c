@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "context_impl.h"
@@ -65,21 +64,20 @@ done:
     return err;
 }
 
-/* A rank's only GPU packs and unpacks messages. TRELLIS_GPU_IPC: `off`: workers do; `staging`: it does, but does not
- * write to other GPUs' memory. */
+/* A rank's only GPU packs and unpacks messages. */
 static trl_err make_rooms(trli_frame *frame)
 {
     const trli_model *model = frame->model;
     const int n = model->run->nexchanges;
-    const char *text = getenv("TRELLIS_GPU_IPC");
     trl_device *device =
         trli_gpu_does_messages(model) ? trli_device_of(trl_workers_devices(model->run->workers), 1) : NULL;
     trl_err err;
-    if (trl_context_ranks(model->ctx) == 1 || n == 0 || !trli_gpu_shares_messages()) return TRL_OK;
+    if (trl_context_ranks(model->ctx) == 1 || n == 0 || model->run->messages == TRLI_MESSAGES_HOST) return TRL_OK;
     trl_exchange **exchange = trli_new(model->ctx, (size_t)n, sizeof(trl_exchange *));
     for (int e = 0; e < n && exchange; ++e) exchange[e] = frame->exchange[e].exchange;
     TRL_TRY(trl_context_agree(model->ctx, exchange ? TRL_OK : trli_no_memory(model->ctx, NULL, "for messages")));
-    err = trli_rooms_create(model->ctx, device, !text || strcmp(text, "staging") != 0, n, exchange, &frame->rooms);
+    err =
+        trli_rooms_create(model->ctx, device, model->run->messages == TRLI_MESSAGES_DIRECT, n, exchange, &frame->rooms);
 done:
     trli_free(exchange);
     return err;

@@ -2,7 +2,6 @@
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* What a GPU does of a program: each part of a kernel is a launch; slabs of a kernel that do not follow within it are
  * launches before it, on the same stream. Scalars are final when a task is called, and go with the launch by value. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "compute_impl.h"
@@ -404,19 +403,6 @@ done:
 }
 
 /* ---- messages ---- */
-
-bool trli_gpu_shares_messages(void)
-{
-    const char *text = getenv("TRELLIS_GPU_IPC");
-    return trli_gpu_api_get() && (!text || strcmp(text, "off") != 0);
-}
-
-bool trli_gpu_does_messages(const trli_model *model)
-{
-    const trl_devices *devices = trl_workers_devices(model->run->workers);
-    return trli_gpu_shares_messages() && devices && devices->n == 1 && devices->device[0]->kind == TRL_KIND_GPU &&
-           trli_gpu_does_halos(model);
-}
 
 /* Where a piece of a message lies packed, after memory of the message. */
 static trl_kernel_array packed_place(unsigned char *memory, const trli_message *m, const trli_exchange_piece *piece)

@@ -52,8 +52,11 @@ trl_err trli_task_plugin_gpu(void *data, const trl_task_args *args, bool *done);
 trl_err trli_task_slabs_gpu(void *data, const trl_task_args *args, bool *done);
 trl_err trli_task_reduce_gpu(void *data, const trl_task_args *args, bool *done);
 trl_err trli_task_halo_gpu(void *data, const trl_task_args *args, bool *done);
-/* Whether GPUs may pack and unpack messages: the same on all ranks; and whether this rank's does. */
-bool trli_gpu_shares_messages(void);
+/* Agree on how messages between ranks go, once kernels are there and before tasks are built: the most that each rank
+ * and the memory of all GPUs allow. local: of this rank so far. Collective: yes. Fails with INPUT, MEMORY, and as any
+ * rank so far. */
+TRL_NODISCARD trl_err trli_gpu_choose_messages(trli_model *model, trl_err local);
+/* Whether this rank's GPU packs and unpacks messages. */
 bool trli_gpu_does_messages(const trli_model *model);
 trl_err trli_task_pack_gpu(void *data, const trl_task_args *args, bool *done);
 trl_err trli_task_unpack_gpu(void *data, const trl_task_args *args, bool *done);

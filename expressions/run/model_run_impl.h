@@ -7,6 +7,18 @@
 #include "codes_impl.h"
 #include "model_impl.h"
 
+/* How messages between ranks go: workers pack; a GPU packs into its own memory, which is copied; into the receiver's.
+ * From the least that GPUs do to the most: words of TRELLIS_GPU_IPC, and members of trli_messages_way. */
+#define TRLI_MESSAGES_LIST(X) \
+    X(HOST, "off")            \
+    X(STAGED, "staging")      \
+    X(DIRECT, "on")
+typedef enum trli_messages_way {
+#define TRLI_MESSAGES_ENUM(name, word) TRLI_MESSAGES_##name,
+    TRLI_MESSAGES_LIST(TRLI_MESSAGES_ENUM)
+#undef TRLI_MESSAGES_ENUM
+} trli_messages_way;
+
 struct trli_model_run {
     trl_workers *workers;
     int nworkers;
@@ -22,6 +34,7 @@ struct trli_model_run {
     struct trli_gpu_kernel *gpu_pieces;     /* that which copies halos; NULL: there are none */
     struct trli_gpu_plugin *gpu_plugin;     /* [opaque expressions]; NULL: there are no GPUs */
     bool *gpu_reads;                        /* [scalars] whether a kernel for GPUs reads it; NULL: there are none */
+    trli_messages_way messages;             /* the same on all ranks */
     bool gpu_wide;                          /* places in arrays need 64 bits (trli_emit_request.wide) */
     trli_codes *gpu_codes;                  /* of all kernels for GPUs; NULL: none was asked for */
     trli_compiler *compiler;                /* NULL: never */

@@ -4,9 +4,13 @@
  * done at once, by the thread that enqueues it. TRL_EMULATED_GPUS: how many there are, 1; TRL_EMULATED_IDLE=1: kernels
  * do nothing, so that what is left is what the host does; TRL_EMULATED_LAZY=1: what is enqueued is done when the host
  * waits for it, or for what waits for it, so that what a stream was not told to wait for comes too late;
- * TRL_EMULATED_IPC=off: processes may not open each other's memory, as those of different containers. */
+ * TRL_EMULATED_IPC=off: processes may not open each other's memory, as those of different containers;
+ * TRL_EMULATED_FAIL=9: the ninth launch of a process and those behind it fail; TRL_EMULATED_KILL=9: the ninth kills it.
+ */
 #include <dlfcn.h>
 #include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,6 +59,14 @@ static stream *streams[STREAMS_MOST];
 static int nstreams;
 static pthread_mutex_t streams_lock; /* guards all streams and events; recursive */
 static bool lazy, idle;
+static int64_t fails, kills;     /* launches from which on; 0: never */
+static _Atomic int64_t launches; /* so far */
+
+static int64_t number_of(const char *name)
+{
+    const char *text = getenv(name);
+    return text ? atoll(text) : 0;
+}
 
 static void find_settings(void)
 {
@@ -65,6 +77,8 @@ static void find_settings(void)
     (void)pthread_mutex_init(&streams_lock, &recursive);
     lazy = late && strcmp(late, "1") == 0;
     idle = text && strcmp(text, "1") == 0;
+    fails = number_of("TRL_EMULATED_FAIL");
+    kills = number_of("TRL_EMULATED_KILL");
 }
 
 static void lock(void)
@@ -418,8 +432,17 @@ static void unload(void *library)
     free(k);
 }
 
+/* Of this process's next launch. */
+static int meet_fault(void)
+{
+    const int64_t now = atomic_fetch_add(&launches, 1) + 1;
+    if (now == kills) (void)raise(SIGKILL);
+    return fails > 0 && now >= fails ? FAILURE : SUCCESS;
+}
+
 static int launch(const trli_gpu_work *w, void *on)
 {
+    if (meet_fault() != SUCCESS) return FAILURE;
     node **one = calloc(1, sizeof(node *));
     if (!one) return NO_MEMORY;
     *one = new_node(w);
@@ -476,6 +499,7 @@ static bool is_ready(const graph *g, const node *at)
 static int graph_launch(void *executable, void *on)
 {
     graph *g = executable;
+    if (meet_fault() != SUCCESS) return FAILURE;
     command c = {.kind = LAUNCH, .node = calloc((size_t)g->n + 1, sizeof(node *))};
     if (!c.node) return NO_MEMORY;
     for (int i = 0; i < g->n; ++i) g->node[i]->done = false;
