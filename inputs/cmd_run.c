@@ -148,7 +148,7 @@ static trl_err summarise(trli_session *run)
     }
     if (run->progress.shown)
         printf("output is in %s: %s%s%sreport.json\n", directory, run->problem->writes_nothing ? "" : "fields/, ",
-               run->problem->nseries + run->problem->nspectra ? "series.csv, " : "",
+               trl_simulation_series_count(run->sim) ? "series.csv, " : "",
                run->problem->receivers.nvalues ? "receivers.nc, " : "");
     if (run->progress.shown && !run->problem->writes_nothing) printf("plot it with: trellis plot %s\n", directory);
     if (run->progress.shown && trace) printf("a trace is in %s: open it in https://ui.perfetto.dev\n", trace);

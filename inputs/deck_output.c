@@ -179,6 +179,7 @@ static trl_err read_spectrum(trli_deck *deck, const trli_yaml *key, const trli_y
         return trl_fail(deck->ctx, TRL_ERR_INPUT, trli_yaml_place(key),
                         "a value of the series is named '%s', too; choose another name", key->text.chars);
     TRL_TRY(check_column(deck, key->text.chars, trli_yaml_place(key)));
+    TRL_TRY(trli_map_add(deck->arena, seen, key->text.chars, 0));
     if (of->kind == TRLI_SCALAR_NODE)
         TRL_TRY(trli_names_expand(deck, &of->text, deck->problem.parameters, false, &words));
     else
@@ -206,6 +207,36 @@ done:
     return err;
 }
 
+static trl_err read_profile(trli_deck *deck, const trli_yaml *key, const trli_yaml *value, trli_map *seen,
+                            trl_profile_entry *entry)
+{
+    trl_err err = TRL_OK;
+    if (trli_map_find(seen, key->text.chars) >= 0)
+        return trl_fail(deck->ctx, TRL_ERR_INPUT, trli_yaml_place(key),
+                        "a value or a spectrum of the series is named '%s', too; choose another name", key->text.chars);
+    TRL_TRY(check_column(deck, key->text.chars, trli_yaml_place(key)));
+    *entry = (trl_profile_entry){.name = key->text.chars,
+                                 .value = trli_yaml_get(value, "of")->text,
+                                 .axis = trli_yaml_get(value, "along")->text.chars[0] - 'x',
+                                 .place = *trli_yaml_place(key)};
+done:
+    return err;
+}
+
+static trl_err read_profiles(trli_deck *deck, const trli_yaml *profiles, trli_map *seen)
+{
+    trl_profile_entry *entry;
+    trl_err err = TRL_OK;
+    if (!profiles) return TRL_OK;
+    TRL_TRY(trli_arena_alloc(deck->arena, ((size_t)profiles->n + 1) * sizeof *entry, &entry));
+    for (int i = 0; i < profiles->n; ++i)
+        err = trli_worse(err, read_profile(deck, profiles->key[i], profiles->item[i], seen, &entry[i]));
+    deck->problem.nprofiles = profiles->n;
+    deck->problem.profile = entry;
+done:
+    return err;
+}
+
 static trl_err read_series(trli_deck *deck, const trli_yaml *series)
 {
     const trli_yaml *values = trli_yaml_get(series, "values");
@@ -217,10 +248,11 @@ static trl_err read_series(trli_deck *deck, const trli_yaml *series)
     for (int i = 0; values && i < values->n; ++i)
         err = trli_worse(err, read_column(deck, values->key[i], values->item[i], &columns, &seen, &entry, &capacity));
     deck->problem.series = entry;
-    if (series && !values && !trli_yaml_get(series, "spectra"))
+    if (series && !values && !trli_yaml_get(series, "spectra") && !trli_yaml_get(series, "profiles"))
         return trl_fail(deck->ctx, TRL_ERR_INPUT, trli_yaml_place(series),
-                        "'output.series' has no columns: add `values: {...}`, or `spectra: {...}`");
+                        "'output.series' has no columns: add `values: {...}`, `spectra: {...}` or `profiles: {...}`");
     if (series) err = trli_worse(err, read_spectra(deck, trli_yaml_get(series, "spectra"), &seen));
+    if (series) err = trli_worse(err, read_profiles(deck, trli_yaml_get(series, "profiles"), &seen));
     return err;
 }
 

@@ -138,7 +138,7 @@ static bool is_event(void *data, trl_gidx step, double time, double dt)
     const trli_deck_options *o = run->options;
     return trli_watch_due(run->watch, step) || is_stop_due(run, step, time, dt) ||
            trli_every_due(&o->every, step, time, dt) ||
-           (run->problem->nseries + run->problem->nspectra > 0 && trli_every_due(&o->series_every, step, time, dt)) ||
+           (trl_simulation_series_count(run->sim) > 0 && trli_every_due(&o->series_every, step, time, dt)) ||
            (run->problem->receivers.nvalues > 0 && trli_every_due(&o->receivers_every, step, time, dt)) ||
            (o->has_checkpoint && trli_every_due(&o->checkpoint_every, step, time, dt));
 }

@@ -202,7 +202,7 @@ static bool find_between(const trli_session *run, double after, due *d)
     const trli_deck_options *o = run->options;
     const double end = trl_simulation_time(sim), begin = end - trl_simulation_dt(sim);
     const trl_every *const every[] = {&o->every, &o->series_every, &o->receivers_every};
-    const bool wanted[] = {run->output.n > 0, run->problem->nseries + run->problem->nspectra > 0,
+    const bool wanted[] = {run->output.n > 0, trl_simulation_series_count(run->sim) > 0,
                            run->problem->receivers.nvalues > 0};
     bool *const found[] = {&d->fields, &d->series, &d->receivers};
     double at[3], first = end;
@@ -248,7 +248,7 @@ trl_err trli_session_write_output(trli_session *run, bool forced)
     const due d = {.step = step,
                    .time = trl_simulation_time(sim),
                    .fields = run->output.n > 0 && run->fields_step != step && is_due(run, &o->every, forced),
-                   .series = run->problem->nseries + run->problem->nspectra > 0 && run->series_step != step &&
+                   .series = trl_simulation_series_count(run->sim) > 0 && run->series_step != step &&
                              is_due(run, &o->series_every, forced),
                    .receivers = run->problem->receivers.nvalues > 0 && run->receivers_step != step &&
                                 is_due(run, &o->receivers_every, forced)};

@@ -3,6 +3,7 @@
 /* From a problem to programs: initial values, a step, and what is observed. */
 #include <string.h>
 
+#include "columns_impl.h"
 #include "compile_impl.h"
 #include "cost_impl.h"
 #include "implicit_impl.h"
@@ -13,7 +14,6 @@
 #include "pipeline_impl.h"
 #include "sides_impl.h"
 #include "solving_impl.h"
-#include "spectra_impl.h"
 #include "symbols_impl.h"
 #include "tangent_impl.h"
 
@@ -413,7 +413,7 @@ trl_err trli_compile_programs(trl_simulation *sim)
     TRL_TRY(first);
     TRL_TRY(compile_stop(sim)); /* errors of series are told by now */
     TRL_TRY(trli_receivers_compile(sim));
-    TRL_TRY(trli_spectra_compile(sim));
+    TRL_TRY(trli_columns_compile(sim));
     TRL_TRY(trli_compile_limit(sim, sim->problem->time.cfl > 0));
     TRL_TRY(trli_passes_run(sim->model));
     TRL_TRY(trli_time_blocking_prepare(sim));

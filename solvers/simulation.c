@@ -7,6 +7,7 @@
 
 #include "adaptive_impl.h"
 #include "clock_impl.h"
+#include "columns_impl.h"
 #include "context_impl.h"
 #include "execution_impl.h"
 #include "implicit_impl.h"
@@ -19,7 +20,6 @@
 #include "simulation_impl.h"
 #include "slot_plan_impl.h"
 #include "solving_impl.h"
-#include "spectra_impl.h"
 #include "tree_impl.h"
 
 trl_err trli_formula_of(trl_simulation *sim, const trl_text *text, trl_formula **formula)
@@ -186,6 +186,7 @@ static trl_err mark_used(trl_simulation *sim)
         TRL_TRY(mark_boundary(sim, eq->deck->boundary, eq->deck->names));
     }
     for (int i = 0; i < p->nseries; ++i) TRL_TRY(mark_formula(sim, sim->series[i], p->series[i].names, NULL));
+    for (int i = 0; i < p->nprofiles; ++i) TRL_TRY(mark_text(sim, &p->profile[i].value, p->parameters, NULL));
     TRL_TRY(mark_formula(sim, sim->stop, p->parameters, NULL));
     for (int i = 0; i < p->noutputs; ++i)
         TRL_TRY(mark_text(sim, &(trl_text){p->output[i], p->output_place[i], true}, p->parameters, NULL));
@@ -307,7 +308,7 @@ void trl_simulation_destroy(trl_simulation **sim)
     trli_late_destroy(s);
     trli_time_blocking_destroy(&s->blocking);
     trli_receivers_destroy(&s->receivers);
-    trli_spectra_destroy(s);
+    trli_columns_destroy(s);
     trli_bound_destroy(&s->bound);
     trli_solving_destroy(s);
     trli_implicit_destroy(s);
@@ -452,7 +453,7 @@ trl_err trl_simulation_observe(trl_simulation *sim)
     TRL_TRY(trli_evaluate_kept(sim, true));
     TRL_TRY(trli_run_checked(sim, sim->observe, sim->step_number, sim->time, false));
     for (int i = 0; i < sim->problem->nseries; ++i) sim->series_value[i] = sim->frame->scalar[sim->series_scalar[i]];
-    err = trli_spectra_find(sim);
+    err = trli_columns_find(sim);
 done:
     return err;
 }

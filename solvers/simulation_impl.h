@@ -98,6 +98,9 @@ struct trl_simulation {
     trli_kept *kept;                  /* [nkept] */
     struct trli_receivers *receivers; /* NULL: none */
     struct trli_spectra *spectra;     /* NULL: none */
+    struct trli_profiles *profiles;   /* NULL: none */
+    int ncolumns;                     /* of series, behind those of formulas */
+    const char **column;              /* [ncolumns] names */
     struct trli_bound *bound;         /* what the program `limit` computes and what is done with it */
     trl_gidx step_number, steps_wanted;
     double time, dt, from; /* from: where the last step began */

@@ -20,9 +20,7 @@ typedef struct spectrum {
 } spectrum;
 
 struct trli_spectra {
-    int columns;
-    const char **name; /* [columns] */
-    spectrum *list;    /* [problem->nspectra] */
+    spectrum *list; /* [problem->nspectra] */
     trl_loop *loop;
 };
 
@@ -100,30 +98,10 @@ static void count_columns(const trl_simulation *sim, spectrum *s)
     s->columns = 1 + (int)floor(sqrt(most) + 0.5);
 }
 
-static trl_err name_columns(trl_simulation *sim, struct trli_spectra *all)
-{
-    const trl_problem *p = sim->problem;
-    int n = 0;
-    all->name = trli_new(sim->ctx, (size_t)all->columns + 1, sizeof *all->name);
-    if (!all->name) return trli_no_memory(sim->ctx, NULL, "for %d columns of spectra", all->columns);
-    for (int i = 0; i < p->nspectra; ++i)
-        for (int k = 0; k < all->list[i].columns; ++k, ++n) {
-            all->name[n] = trli_model_name(sim->model, "%s_%d", p->spectrum[i].name, k);
-            for (int v = 0; v < p->nseries && all->name[n]; ++v)
-                if (strcmp(p->series[v].name, all->name[n]) == 0)
-                    return trl_fail(sim->ctx, TRL_ERR_INPUT, &p->spectrum[i].place,
-                                    "a value of the series is named '%s', as is a column of the spectrum '%s'; choose "
-                                    "another name",
-                                    all->name[n], p->spectrum[i].name);
-        }
-    return sim->model->ir.err;
-}
-
 trl_err trli_spectra_compile(trl_simulation *sim)
 {
     const trl_problem *p = sim->problem;
     struct trli_spectra *all;
-    double *values;
     trl_err err = TRL_OK;
     if (p->nspectra == 0) return TRL_OK;
     all = sim->spectra = trli_new(sim->ctx, 1, sizeof *all);
@@ -135,13 +113,7 @@ trl_err trli_spectra_compile(trl_simulation *sim)
         TRL_TRY(check_axes(sim, &p->spectrum[i]));
         TRL_TRY(find_fields(sim, &all->list[i]));
         count_columns(sim, &all->list[i]);
-        all->columns += all->list[i].columns;
     }
-    TRL_TRY(name_columns(sim, all));
-    values = trli_new(sim->ctx, (size_t)(p->nseries + all->columns) + 1, sizeof *values);
-    if (!values) TRL_TRY(trli_no_memory(sim->ctx, NULL, "for %d columns of spectra", all->columns));
-    trli_free(sim->series_value);
-    sim->series_value = values;
     err = trl_loop_create(sim->ctx, sim->workers, &all->loop);
 done:
     return err;
@@ -155,19 +127,12 @@ void trli_spectra_destroy(trl_simulation *sim)
     for (int i = 0; all->list && i < sim->problem->nspectra; ++i) trli_free(all->list[i].shown);
     trl_loop_destroy(&all->loop);
     trli_free(all->list);
-    trli_free(all->name);
     trli_free(all);
 }
 
-int trl_simulation_series_count(const trl_simulation *sim)
+int trli_spectrum_columns(const trl_simulation *sim, int i)
 {
-    return sim->problem->nseries + (sim->spectra ? sim->spectra->columns : 0);
-}
-
-const char *trl_simulation_series_name(const trl_simulation *sim, int i)
-{
-    const int n = sim->problem->nseries;
-    return i < n ? sim->problem->series[i].name : sim->spectra->name[i - n];
+    return sim->spectra->list[i].columns;
 }
 
 /* ---- one field ---- */
@@ -288,11 +253,10 @@ done:
     return err;
 }
 
-trl_err trli_spectra_find(trl_simulation *sim)
+trl_err trli_spectra_find(trl_simulation *sim, double *value)
 {
-    double *value = sim->series_value + sim->problem->nseries;
     trl_err err = TRL_OK;
-    for (int i = 0; sim->spectra && i < sim->problem->nspectra; ++i) {
+    for (int i = 0; i < sim->problem->nspectra; ++i) {
         TRL_TRY(find_one(sim, &sim->spectra->list[i], value));
         value += sim->spectra->list[i].columns;
     }

@@ -8,11 +8,13 @@
 
 #include "simulation_impl.h"
 
-/* Find the fields and number the columns, once the shown fields are known. INPUT: an axis is not periodic, there is no
+/* Find the fields and count the columns, once the shown fields are known. INPUT: an axis is not periodic, there is no
  * such field, or no FFTW. */
 TRL_NODISCARD trl_err trli_spectra_compile(trl_simulation *sim);
 void trli_spectra_destroy(trl_simulation *sim);
-/* Compute them from the present values, into the series behind the formulas. Collective: yes. */
-TRL_NODISCARD trl_err trli_spectra_find(trl_simulation *sim);
+/* Columns of spectrum i of the problem. */
+int trli_spectrum_columns(const trl_simulation *sim, int i);
+/* Compute all columns from the present values. Collective: yes. */
+TRL_NODISCARD trl_err trli_spectra_find(trl_simulation *sim, double *value);
 
 #endif

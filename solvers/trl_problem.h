@@ -64,6 +64,14 @@ typedef struct trl_spectrum_entry {
     trl_place place;
 } trl_spectrum_entry;
 
+/* Wanted: means of a value over the other axes, at each point along one of them, as columns behind the spectra. */
+typedef struct trl_profile_entry {
+    const char *name;
+    trl_text value; /* not a vector */
+    int axis;       /* along it */
+    trl_place place;
+} trl_profile_entry;
+
 /* Wanted: the derivative of an equation by a global parameter. */
 typedef struct trl_sensitivity_entry {
     const char *equation, *parameter;
@@ -130,6 +138,8 @@ typedef struct trl_problem {
     const trl_series_entry *series;
     int nspectra; /* 0 without series */
     const trl_spectrum_entry *spectrum;
+    int nprofiles; /* 0 without series */
+    const trl_profile_entry *profile;
     trl_receivers_entry receivers;
     const char *scheduler; /* a name of TRL_POLICY_LIST, or FILE.so */
     const char *devices;   /* for trl_devices_open; NULL: "auto" */

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* The columns of series that are no formulas: spectra, then profiles, as NAME_0, NAME_1, .. each. */
+#ifndef TRLI_COLUMNS_IMPL_H
+#define TRLI_COLUMNS_IMPL_H
+
+#include "simulation_impl.h"
+
+/* Compile spectra and profiles, name their columns and make room for their values. INPUT: a name is taken. */
+TRL_NODISCARD trl_err trli_columns_compile(trl_simulation *sim);
+void trli_columns_destroy(trl_simulation *sim);
+/* Compute them from the present values, into the series behind the formulas. Collective: yes. */
+TRL_NODISCARD trl_err trli_columns_find(trl_simulation *sim);
+
+#endif

@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# Part of Trellis, an expression-graph PDE solver framework.
+"""Profiles as series: means of values that are known, at every location and along every axis, beside integrals; the
+same bits on any ranks, threads and patches; and what is said where there are none."""
+import itertools
+import math
+import os
+import pathlib
+import subprocess
+import sys
+
+TRELLIS = os.environ.get("TRELLIS", "trellis")
+DECK = """trellis: 1
+grid: {{cells: {cells}, length: {length}, periodic: {periodic}}}
+equations:
+  u: {{location: {location}, initial: "{formula}", ddt: 0}}
+time: {{dt: 1, steps: 1}}
+output:
+  fields: []
+  series:
+    every: {{steps: 1}}
+    values: {{all: "integral(u)", {values}}}
+    profiles: {{{profiles}}}
+"""
+
+
+def run(ranks=1, *options, **deck):
+    """The last line of the series by name, and the text of the file."""
+    text = DECK.format(**{"location": "cell", "values": "", "length": "[1, 2, 3]", **deck})
+    pathlib.Path("deck.yaml").write_text(text, encoding="utf-8")
+    command = ["mpirun", "--oversubscribe", "--bind-to", "none", "-n", str(ranks)] if ranks > 1 else []
+    done = subprocess.run([*command, TRELLIS, "run", "deck.yaml", "--quiet", "--set", "output.directory=out", "--set",
+                           "run.compile=never", *options], capture_output=True, text=True, check=False)
+    if done.returncode:
+        return None, done.stderr
+    text = pathlib.Path("out/series.csv").read_text(encoding="utf-8")
+    head, *rows = text.splitlines()
+    return dict(zip(head.split(","), map(float, rows[-1].split(",")))), text
+
+
+def columns(row, name):
+    """The values of a profile."""
+    return [value for key, value in row.items() if key.startswith(name + "_")]
+
+
+def points(n, length, on_face, periodic):
+    """Coordinates along an axis, and the weight of each point in a mean."""
+    if not on_face:
+        return [((i + 0.5) * length / n, 1 / n) for i in range(n)]
+    return [(i * length / n, (0.5 if not periodic and i in (0, n) else 1) / n) for i in range(n + (not periodic))]
+
+
+def known_means():
+    """A function without symmetry, at all locations, with and without sides: means as a plain sum gives them."""
+    cells, length = [5, 4, 3], [1, 2, 3]
+    profiles = ", ".join(f"{a.upper()}: {{of: u, along: {a}}}, S{a}: {{of: \"u^2 + x\", along: {a}}}" for a in "xyz")
+    cases = itertools.product(("cell", "yface", "zedge", "node"), ([True, False, True], [False, True, False]))
+    for location, periodic in cases:
+        faces = {"cell": "", "yface": "y", "zedge": "xy", "node": "xyz"}[location]
+        row, text = run(cells=cells, periodic=str(periodic).lower(), location=location, formula="x*y^2 + 3*y*z + x^3",
+                        profiles=profiles)
+        if row is None:
+            sys.exit(text)
+        axis = [points(n, l, "xyz"[a] in faces, periodic[a]) for a, (n, l) in enumerate(zip(cells, length))]
+        for a, name in enumerate("xyz"):
+            plain = [0.0] * len(axis[a])
+            square = [0.0] * len(axis[a])
+            for i, j, k in itertools.product(*(range(len(points)) for points in axis)):
+                (x, p), (y, q), (z, r) = axis[0][i], axis[1][j], axis[2][k]
+                weight, f = [q * r, p * r, p * q][a], x * y * y + 3 * y * z + x**3
+                plain[(i, j, k)[a]] += weight * f
+                square[(i, j, k)[a]] += weight * (f * f + x)
+            for key, wanted in (name.upper(), plain), ("S" + name, square):
+                ours = columns(row, key)
+                if len(ours) != len(wanted) or any(abs(o - w) > 1e-13 * max(wanted) for o, w in zip(ours, wanted)):
+                    sys.exit(f"{location}, {periodic}, {key}: {ours} instead of {wanted}")
+        total = math.fsum(m * w for m, (_, w) in zip(columns(row, "Y"), axis[1])) * 6
+        if abs(total - row["all"]) > 1e-13 * total:
+            sys.exit(f"{location}: the integral is {row['all']}, of means {total}")
+
+
+def same_bits():
+    """However the domain is cut up."""
+    deck = {"cells": [13, 9, 7], "periodic": "[false, true, true]", "location": "xface",
+            "formula": "fmod(7.13*x*x + 3.7*y*y + 1.9*x*y + z, 1) - 0.4",
+            "profiles": "X: {of: u, along: x}, Y: {of: \"at(u, cell)^2\", along: y}, Z: {of: u/3, along: z}"}
+    text = run(**deck)[1]
+    for case in ((1, "--threads", "2"), (2,), (3, "--set", "grid.patches=[2, 3, 1]")):
+        if run(*case, **deck)[1] != text:
+            sys.exit(f"other bits: {case}")
+    if len(text.splitlines()) != 3 or text.split(",")[3] != "X_0":
+        sys.exit(text)
+
+
+def refusals():
+    """What cannot be is said, with what to do."""
+    for profiles, message in (
+        ("U: {of: u, along: z}", "the profile 'U' is along z, which a grid of 2 dimensions does not have: use another"),
+        ("U: {of: grad(u), along: x}", "the profile 'U' is of one value, and this is a vector: use its components"),
+        ("U: {of: q, along: x}", "nothing computes 'q'"),
+        ("U: {of: u}", "'along' is missing"),
+        ("all: {of: u, along: x}", "a value or a spectrum of the series is named 'all', too; choose another name"),
+        ("v: {of: u, along: x}", "a value of the series is named 'v_1', as is a column of the profile 'v'; choose"),
+    ):
+        row, text = run(cells=[8, 6], length="[1, 1]", periodic="true", formula="x", profiles=profiles, values="v_1: 1")
+        if row is not None or message not in text:
+            sys.exit(f"{profiles}: {text}")
+
+
+known_means()
+same_bits()
+refusals()
