@@ -3,6 +3,8 @@
 /* `trellis bench`: the benchmarks of tests/benchmarks. */
 #include "command_impl.h"
 
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <trl_formula.h>
@@ -43,14 +45,25 @@ static trl_err write_json(trl_context *ctx, trli_json **json, const char *path)
     return err;
 }
 
+static trl_err read_minutes(trl_context *ctx, const trli_arguments *arguments, double *minutes)
+{
+    const char *text = trli_arguments_value(arguments, "--minutes");
+    char *end = NULL;
+    *minutes = text ? strtod(text, &end) : 0;
+    if (!text || (*end == 0 && end > text && *minutes > 0 && isfinite(*minutes))) return TRL_OK;
+    return trl_fail(ctx, TRL_ERR_INPUT, NULL, "trellis bench: --minutes takes a number above 0, not '%s'", text);
+}
+
 static trl_err measure(trl_context *ctx, const trli_benchmark *benchmark, const trli_arguments *arguments)
 {
     const char *path = trli_arguments_value(arguments, "--json");
     trli_bench bench = {.ctx = ctx,
                         .quick = trli_arguments_value(arguments, "--quick") != NULL,
                         .figure = trli_arguments_value(arguments, "--figure"),
+                        .pictures = trli_arguments_value(arguments, "--pictures"),
                         .threads = trl_context_threads(ctx)};
     trl_err err = TRL_OK;
+    TRL_TRY(read_minutes(ctx, arguments, &bench.minutes));
     TRL_TRY(trli_json_create(ctx, &bench.json));
     trli_json_begin_object(bench.json);
     trli_json_key(bench.json, "benchmark");

@@ -29,12 +29,14 @@
     X(functions, "elementary functions of formulas: nanoseconds per value, beside the system's library")
 
 typedef struct trli_bench {
-    trl_context *ctx;   /* of this process alone */
-    bool quick;         /* small sizes, few repetitions: shows that it works, not how fast */
-    const char *figure; /* of a study, that is wanted; NULL: all */
-    int threads;        /* what "all cores" means */
-    bool busy;          /* other programs used the cores: times and verdicts say little */
-    trli_json *json;    /* open at an object that takes the benchmark's keys */
+    trl_context *ctx;     /* of this process alone */
+    bool quick;           /* small sizes, few repetitions: shows that it works, not how fast */
+    const char *figure;   /* of a study, that is wanted; NULL: all */
+    const char *pictures; /* folder of those of a study; NULL: none */
+    double minutes;       /* that a study may take; 0: as long as it takes */
+    int threads;          /* what "all cores" means */
+    bool busy;            /* other programs used the cores: times and verdicts say little */
+    trli_json *json;      /* open at an object that takes the benchmark's keys */
 } trli_bench;
 
 typedef struct trli_benchmark {

@@ -38,9 +38,16 @@ grep -qF '"ratio_libm": ' functions.json || fail "functions.json lacks ratios"
 grep -qF '"expressions": 1000' build.json || fail "build.json lacks the chain of 1000"
 grep -qF '"least_messages_per_step": ' mpi.json || fail "mpi.json lacks messages"
 
-expect 0 "$TRELLIS" bench scalability --quick --figure 4.6 --json scalability.json
+mkdir pictures
+expect 0 "$TRELLIS" bench scalability --quick --figure 4.6 --minutes 1 --pictures pictures --json scalability.json
 python3 -m json.tool scalability.json > /dev/null || fail "scalability.json is no JSON"
 grep -qF '"curves": "coupled with convection, optimised"' scalability.json || fail "scalability.json lacks curves"
+for text in '"roofline_s": ' '"message_s": ' '"model_s": ' '"cells_per_rank": '; do
+    grep -qF "$text" scalability.json || fail "scalability.json lacks $text"
+done
+[ "$(head -c 4 pictures/figure-4.6.png | tail -c 3)" = PNG ] || fail "figure-4.6.png is no picture"
+expect 2 "$TRELLIS" bench scalability --quick --minutes soon
+says stderr.txt "trellis bench: --minutes takes a number above 0, not 'soon'"
 expect 2 "$TRELLIS" bench scalability --quick --figure 5.1
 says stderr.txt "trellis bench scalability: there is no figure '5.1'; use one of 4.3, 4.4, 4.5, 4.6, 4.7"
 
