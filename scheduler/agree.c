@@ -57,10 +57,12 @@ static int64_t key_of(trl_err err, int rank)
 
 /* A rank that failed does not wait for ever: the others may be waiting for a message that it will never send. A rank
  * that waits long lets others have its core, and one whose core others want does so at once: MPI_Waitall would keep it
- * from those that it waits for. */
+ * from those that it waits for. Where cores are shared, a rank that has yielded for long sleeps: who yields is still
+ * given its share of the core. */
 static trl_err wait_for(trl_context *ctx, trl_err local, MPI_Request request[2], double deadline)
 {
-    enum { SPINS = 2000 };
+    enum { SPINS = 2000, YIELDS = 100 };
+    const struct timespec nap = {.tv_nsec = 50000};
     const bool crowded = ctx->topology.shared || ctx->threads > ctx->topology.cores;
     int complete = 0;
     for (int spins = 0;; spins += spins < INT_MAX) {
@@ -68,14 +70,17 @@ static trl_err wait_for(trl_context *ctx, trl_err local, MPI_Request request[2],
         if (status != MPI_SUCCESS) return trli_mpi_check(ctx, status, "MPI_Testall");
         if (complete) return TRL_OK;
         if (local == TRL_OK) {
-            if (crowded || spins > SPINS) sched_yield();
+            if (crowded && spins > YIELDS)
+                nanosleep(&nap, NULL);
+            else if (crowded || spins > SPINS)
+                sched_yield();
             continue;
         }
         if (trli_clock() > deadline) {
             trl_warn(ctx, NULL, "rank %d failed where the other ranks wait for it: all are ended", ctx->rank);
             return trli_context_lose(ctx, local);
         }
-        nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
+        nanosleep(&nap, NULL);
     }
 }
 

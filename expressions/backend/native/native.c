@@ -510,7 +510,8 @@ trl_err trli_compiler_share(trli_compiler *c)
     TRL_TRY(trl_context_agree(c->ctx, err));
     TRL_TRY(trli_share_announce(c->share, given));
     for (int i = 0; i < c->njobs; ++i)
-        for (; given[i] && waits(&c->job[i]); sched_yield()) receive(c, &c->job[i]);
+        for (; given[i] && waits(&c->job[i]); nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL))
+            receive(c, &c->job[i]);
 done:
     trli_free(given);
     return err;
