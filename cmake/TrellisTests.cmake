@@ -3,6 +3,7 @@
 # A test exists by existing: tests/*/test_*.c and test_*.py, tests/inputs/cli/*.sh, inputs/decks/*.yaml.
 # A line "ctest: key=value ..." near its top says how it is run; the keys are those of trellis_read_directive's callers.
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
+cmake_path(GET Python3_EXECUTABLE PARENT_PATH python_folder)
 
 set(tests_folder "${PROJECT_SOURCE_DIR}/tests")
 set(scratch "${tests_folder}/scratch.sh")
@@ -15,7 +16,9 @@ set(test_environment
     OMPI_MCA_ess_singleton_isolated=1 # one rank without mpirun starts no daemon
     OMPI_MCA_pml=ob1 # what it chooses on one host anyway, after 0.2 s of looking for networks in each process
     OPENBLAS_NUM_THREADS=1 # tasks are the parallelism
+    OMPI_MCA_btl=self,vader # neither looks for network cards
     OMPI_MCA_btl_vader_single_copy_mechanism=none # containers forbid the others, loudly
+    HWLOC_COMPONENTS=-linuxio,-pci,-opencl,-gl,-x86 # each process would look for devices, and visit each core
     "TRELLIS=${PROJECT_BINARY_DIR}/trellis"
     "TRELLIS_BUILD=${PROJECT_BINARY_DIR}"
     "TRELLIS_SOURCE=${PROJECT_SOURCE_DIR}"
@@ -106,6 +109,8 @@ function(trellis_add_test)
     set_tests_properties(
         ${arg_NAME}
         PROPERTIES ENVIRONMENT "${environment}"
+                   # Scripts call python3, which may be one that looks for the interpreter in each call.
+                   ENVIRONMENT_MODIFICATION "PATH=path_list_prepend:${python_folder}"
                    PROCESSORS ${arg_NP}
                    TIMEOUT ${arg_TIMEOUT}
                    COST ${arg_TIMEOUT} # the longest begin first, so that none of them ends alone
@@ -284,10 +289,11 @@ endforeach()
 # the run. short: more arguments that make a run short, for all runs under a sanitizer and those that the short form
 # compares; tol is not checked with them because they change the problem. after: the deck with whose output, after 20 steps,
 # this one begins; {after} in args is its folder. needs: a library that builds may do without, such as sundials.
+# optimise=1: the short form, too, compiles its kernels as users do.
 file(GLOB decks CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/inputs/decks/*.yaml")
 foreach(deck IN LISTS decks)
     cmake_path(GET deck STEM name)
-    trellis_read_directive("${deck}" found none np tol timeout args short after needs)
+    trellis_read_directive("${deck}" found none np tol timeout args short after needs optimise)
     if(NOT found)
         message(FATAL_ERROR "${deck}: no ctest line; begin the deck with '# ctest: np=1,4 tol=1e-10' or "
                             "'# ctest: none <reason>'")
@@ -305,6 +311,9 @@ foreach(deck IN LISTS decks)
     endif()
     if(TRL_SANITIZE)
         list(APPEND options --few)
+    endif()
+    if(directive_optimise)
+        list(APPEND options --optimise)
     endif()
     if(directive_after)
         list(APPEND options --after "${PROJECT_SOURCE_DIR}/inputs/decks/${directive_after}.yaml")

@@ -12,6 +12,9 @@ import subprocess
 import sys
 
 
+QUICKLY = f"TRELLIS_CC={pathlib.Path(__file__).with_name('quick_cc.sh')}"  # kernels are not optimised
+
+
 def variants(options, ranks, cells):
     """Rank count and settings of the runs that must repeat the first one's bits."""
     # Patches that are uneven, shared unevenly by the ranks, and cut along every axis or along the last one only.
@@ -22,7 +25,7 @@ def variants(options, ranks, cells):
     compiled = "run.compile=always"
     elsewhere = ["TRL_MOCK_DEVICES=2", "run.placement=random:1"]
     if not options.long:  # the run on one rank has told what the optimiser makes of the kernels
-        elsewhere.append(f"TRELLIS_CC={pathlib.Path(__file__).with_name('quick_cc.sh')}")
+        elsewhere.append(QUICKLY)
     yield ranks[0], [f"grid.patches={every}", "run.fusion=none", split % (1, 1)]
     most = ranks[min(1, len(ranks) - 1)] if options.few else ranks[-1]
     yield most, [f"grid.patches={last}", "run.fusion=node", compiled, *elsewhere]
@@ -100,6 +103,7 @@ def main():
     parser.add_argument("--np", required=True, help="rank counts, separated by commas")
     parser.add_argument("--tol", type=float, help="bound of every errors.<tag>.linf")
     parser.add_argument("--few", action="store_true", help="only the short runs that differ most: sanitizers are slow")
+    parser.add_argument("--optimise", action="store_true", help="compile kernels as users do in one of the short runs")
     parser.add_argument("--args", default="", help="more arguments of trellis run")
     parser.add_argument("--short", default="", help="more of them that make a run short, and may change its results")
     parser.add_argument("--after", help="the deck with whose output this one begins")
@@ -116,7 +120,8 @@ def main():
     if options.tol is not None and not (options.few and short):
         check_errors(report, options.tol)
     if not options.long and not options.few:
-        report = run(options, 1, ranks[0], ["run.scheduler=serial", "run.threads=1", "run.compile=always"], short)
+        compiled = ["run.scheduler=serial", "run.threads=1", "run.compile=always"]
+        report = run(options, 1, ranks[0], compiled if options.optimise else [*compiled, QUICKLY], short)
     reference = hashes(report)
     if not reference:
         sys.exit("the report has no fields")

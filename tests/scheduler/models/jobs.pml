@@ -6,7 +6,7 @@
  *
  * Checked: no worker is at a job that is gone, or takes it for another turn; no opening is overlooked, for then a caller that needs a worker waits for ever, which is
  * an invalid end state. Searched:
- *   right:                     two callers, a place for each, two workers
+ *   right, long:               two callers, a place for each, two workers
  *   right: -DONE_PLACE         a place goes from one caller to the other and back while workers look
  *   wrong: -DNO_SECOND_LOOK    a worker begins without looking whether the place is still open
  *   wrong: -DSAY_LATER         a worker says at which job it is after the second look
