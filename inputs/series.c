@@ -154,7 +154,7 @@ static trl_err open_writer(const trli_writer_request *request, void **state)
 
 static trl_err write_series(void *state, trl_gidx step, double time, const double *values)
 {
-    return trli_series_write(state, step, time, values);
+    return trl_context_rank(((trli_series_file *)state)->ctx) == 0 ? write_line(state, step, time, values) : TRL_OK;
 }
 
 static trl_err close_writer(void **state)

@@ -284,8 +284,13 @@ void trl_context_set_stop(trl_context *ctx, const char *(*stop)(void))
 
 trl_err trli_allreduce(trl_context *ctx, void *values, int n, MPI_Datatype type, MPI_Op op)
 {
+    return trli_allreduce_after(ctx, TRL_OK, values, n, type, op);
+}
+
+trl_err trli_allreduce_after(trl_context *ctx, trl_err local, void *values, int n, MPI_Datatype type, MPI_Op op)
+{
     trl_err err;
-    TRL_TRY(trl_context_agree(ctx, TRL_OK));
+    TRL_TRY(trl_context_agree(ctx, local));
     if (ctx->ranks > 1)
         err = trli_mpi_check(ctx, MPI_Allreduce(MPI_IN_PLACE, values, n, type, op, ctx->comm), "MPI_Allreduce");
 done:

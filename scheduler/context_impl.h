@@ -168,6 +168,9 @@ int trli_agree_carried(const trl_context *ctx);
 /* Collective calls of MPI, each behind an agreement, so that no rank waits for one that failed before. In place.
  * Thread: main. */
 TRL_NODISCARD trl_err trli_allreduce(trl_context *ctx, void *values, int n, MPI_Datatype type, MPI_Op op);
+/* The same after work of this rank that ended so: if some rank's failed, none reduces. */
+TRL_NODISCARD trl_err trli_allreduce_after(trl_context *ctx, trl_err local, void *values, int n, MPI_Datatype type,
+                                           MPI_Op op);
 TRL_NODISCARD trl_err trli_broadcast(trl_context *ctx, void *values, int n, MPI_Datatype type, int root);
 /* Exchange one number, or as many elements as the counts say from given offsets, between each pair of ranks. */
 TRL_NODISCARD trl_err trli_alltoall(trl_context *ctx, const int *sent, int *received);

@@ -59,14 +59,13 @@ static bool was_made(const trl_simulation *sim, trl_err err)
            atomic_load_explicit(&sim->frame->plugin_failed, memory_order_relaxed);
 }
 
-trl_err trli_late_pend(trl_simulation *sim, trl_err err, const trli_next_step *next, int count, int bad)
+static trl_err pend(trl_simulation *sim, trl_err err, const trli_next_step *next, int count, int bad)
 {
     trli_late_steps *l = sim->late;
     const int64_t first = bad < 0 ? 0 : count - bad; /* the first of all ranks' is the largest */
     const bool failed = err != TRL_OK;
-    if (!was_made(sim, err)) return trl_context_agree(sim->ctx, err);
     TRL_TRY(trli_agree_later(sim->ctx, err, 1, &first));
-    l->reached = (trli_reached){sim->step_number, sim->steps_run, sim->time, sim->dt, sim->from};
+    l->reached = (trli_reached){sim->step_number, sim->steps_run, sim->time, sim->dt, sim->from, sim->control};
     l->count = count;
     l->bad = bad;
     l->failed = failed;
@@ -78,16 +77,30 @@ done:
     return err;
 }
 
+trl_err trli_late_pend(trl_simulation *sim, trl_err err, const trli_next_step *next, int count, int bad)
+{
+    return was_made(sim, err) ? pend(sim, err, next, count, bad) : trl_context_agree(sim->ctx, err);
+}
+
+trl_err trli_agree_within(trl_simulation *sim, trl_err err)
+{
+    const trli_next_step none = {0};
+    if (!sim->late || !sim->late->within) return trl_context_agree(sim->ctx, err);
+    const trl_err settled = trl_simulation_settle(sim);
+    return settled != TRL_OK ? settled : pend(sim, err, &none, 1, -1);
+}
+
 /* The steps that some rank did not take count as not taken. */
 static void go_back(trl_simulation *sim)
 {
     const trli_reached *r = &sim->late->reached;
-    if (sim->late->count % 2) trli_swap_levels(sim);
+    if ((sim->steps_run - r->run) % 2) trli_swap_levels(sim);
     sim->step_number = r->number;
     sim->steps_run = r->run;
     sim->time = r->time;
     sim->dt = r->dt;
     sim->from = r->from;
+    sim->control = r->control;
 }
 
 /* Of this rank, in the first bad step of all ranks. */

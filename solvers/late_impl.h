@@ -10,10 +10,12 @@
 typedef struct trli_reached {
     trl_gidx number, run; /* steps in all, and by this program */
     double time, dt, from;
+    trli_control control;
 } trli_reached;
 
-/* The last steps, while the ranks agree on them. */
+/* The last steps, or the last run of a step, while the ranks agree on them. */
 typedef struct trli_late_steps {
+    bool within; /* a step of several runs is under way: the ranks agree on each of them beside the next one */
     bool pending;
     bool failed;     /* this rank, in them */
     bool lost;       /* trl_simulation_settle failed after the next step was asked for */
@@ -35,8 +37,15 @@ bool trli_late_is_failed(const trl_simulation *sim);
 /* Steps from the present time ended so: err of this rank, and the first whose results are not finite, or -1; the frame
  * says what is not. None is pending. */
 TRL_NODISCARD trl_err trli_late_pend(trl_simulation *sim, trl_err err, const trli_next_step *next, int count, int bad);
+/* Work of this rank ended so, after which it takes part in messages all the same: within a step, the ranks agree on that
+ * beside what follows; else at once. Collective: yes. */
+TRL_NODISCARD trl_err trli_agree_within(trl_simulation *sim, trl_err err);
 /* A step, which may be pending after it. Collective: yes. */
 TRL_NODISCARD trl_err trli_step_later(trl_simulation *sim);
+/* Run a program that is a part of a step or all of it, which is pending after it; those before it are settled.
+ * check: look at the results. Collective: yes. */
+TRL_NODISCARD trl_err trli_run_within(trl_simulation *sim, trli_program *program, trl_gidx step, double time,
+                                      bool check);
 /* Run a program for a step, which is pending after it; those before it are settled. Collective: yes. */
 TRL_NODISCARD trl_err trli_run_later(trl_simulation *sim, trli_program *program, const trli_next_step *next);
 

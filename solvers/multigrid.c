@@ -10,6 +10,7 @@
 #include "galerkin_impl.h"
 #include "grid_level_impl.h"
 #include "kernels_impl.h"
+#include "late_impl.h"
 #include "lower_impl.h"
 #include "memory_impl.h"
 #include "multigrid_impl.h"
@@ -391,7 +392,7 @@ trl_err trli_multigrid_cycle(struct trli_multigrid *m, const int *residual)
         cycle_by_entries(&c, kind_of(s));
     else
         cycle(&c, 0, kind_of(s));
-    return trl_context_agree(s->sim->ctx, c.err);
+    return trli_agree_within(s->sim, c.err);
 }
 
 const int *trli_multigrid_solution(const struct trli_multigrid *m)
@@ -435,5 +436,5 @@ trl_err trli_multigrid_prepare(struct trli_multigrid *m, double time)
         run(&c, &m->level[k], m->level[k].solver->diagonal);
         find_largest(&m->level[k]);
     }
-    return trl_context_agree(m->solver->sim->ctx, c.err);
+    return trli_agree_within(m->solver->sim, c.err);
 }

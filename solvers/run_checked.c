@@ -221,8 +221,9 @@ trl_err trli_run_checked(trl_simulation *sim, trli_program *program, trl_gidx st
     bool again;
     trl_err err = TRL_OK;
     if (program == sim->limit && trli_late_is_pending(sim)) return run_beside_pending(sim, program);
+    if (sim->late && sim->late->within) return trli_run_within(sim, program, step, time, check);
     TRL_TRY(trl_simulation_settle(sim));
-    if (!check && sim->problem->nan_check && sim->devices) TRL_TRY(check_last_step(sim, false));
+    if (!check && sim->problem->nan_check && sim->devices && !sim->late) TRL_TRY(check_last_step(sim, false));
     do {
         const int said = trl_context_diagnostics(sim->ctx, &list);
         err = run_and_look(sim, program, check, &found);
@@ -234,6 +235,21 @@ trl_err trli_run_checked(trl_simulation *sim, trli_program *program, trl_gidx st
     if (found == 2) err = trli_report_nonfinite(sim, sim->step_number, sim->time);
 done:
     return err;
+}
+
+/* What a rank computes on between two runs, and how, follows from scalars, which are the same on all ranks even if one
+ * of them failed, unless it failed before a reduction: that tells all ranks at once. */
+trl_err trli_run_within(trl_simulation *sim, trli_program *program, trl_gidx step, double time, bool check)
+{
+    const trli_next_step next = {.number = step, .time = time};
+    const bool drains = trli_late_is_failed(sim);
+    int found = 0;
+    trl_err err = drains ? trli_program_drain(program, sim->frame) : run_and_look(sim, program, check, &found);
+    count_traffic(sim, program);
+    const trl_err settled = trl_simulation_settle(sim);
+    if (settled != TRL_OK) return settled;
+    if (trli_reductions_failed(sim->frame, program)) return trl_context_agree(sim->ctx, err);
+    return trli_late_pend(sim, err, &next, 1, found ? 0 : -1);
 }
 
 trl_err trli_run_later(trl_simulation *sim, trli_program *program, const trli_next_step *next)

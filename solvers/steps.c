@@ -112,7 +112,9 @@ trl_err trli_next_step_of(trl_simulation *sim, trli_next_step *next)
 {
     sim->frame->step_number = sim->step_number; /* for the program that bounds dt */
     if (sim->late) sim->late->lost = false;
+    if (sim->late) sim->late->within = sim->steps_run > 0 && !sim->multistep;
     trl_err err = trli_choose_step(sim, sim->step_number, sim->time, sim->dt, next);
+    if (sim->late) sim->late->within = false;
     if (err == TRL_OK) err = trli_check_step(sim, next);
     if (err != TRL_OK && trli_late_is_pending(sim)) { /* what failed before comes first */
         const trl_err settled = trl_simulation_settle(sim);
@@ -216,6 +218,22 @@ trl_err trl_simulation_step(trl_simulation *sim)
     return err == TRL_OK ? trl_simulation_settle(sim) : err;
 }
 
+/* Steps of multistep methods, whose vectors are not ours, are agreed on at once. */
+static trl_err take_step(trl_simulation *sim, trli_next_step *next)
+{
+    const bool adaptive = sim->problem->time.adaptive;
+    trli_late_steps *late = sim->late;
+    if (late && !adaptive && !sim->implicit && !sim->solving) return trli_run_later(sim, sim->step, next);
+    if (late) late->within = !sim->multistep;
+    trl_err err = adaptive ? trli_adaptive_step(sim, next) : trli_run_step(sim, next);
+    if (late) late->within = false;
+    if (err != TRL_OK && trli_late_is_pending(sim)) { /* what failed before comes first */
+        const trl_err settled = trl_simulation_settle(sim);
+        if (settled != TRL_OK) err = settled;
+    }
+    return err;
+}
+
 trl_err trli_step_later(trl_simulation *sim)
 {
     trli_next_step next;
@@ -226,12 +244,7 @@ trl_err trli_step_later(trl_simulation *sim)
     TRL_TRY(trli_next_step_of(sim, &next));
     trli_set_times(sim, &next);
     trl_graph_set_timing(sim->step->run->graph, sim->steps_run > 0 && sim->steps_run <= TIMED_STEPS);
-    if (sim->problem->time.adaptive)
-        TRL_TRY(trli_adaptive_step(sim, &next));
-    else if (sim->late && !sim->implicit && !sim->solving)
-        TRL_TRY(trli_run_later(sim, sim->step, &next));
-    else
-        TRL_TRY(trli_run_step(sim, &next));
+    TRL_TRY(take_step(sim, &next));
     trl_memory_get_stats(sim->ctx, &after);
     if (sim->steps_run > 0) sim->allocations += after.allocations - before.allocations;
     trli_accept_steps(sim, &next, 1);

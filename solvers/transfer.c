@@ -274,14 +274,13 @@ static void clear(double *buffer, int n)
 }
 
 /* Add up what all ranks have of the coarse values, which are zero elsewhere. */
-static trl_err join(const trli_grid_transfer *t, trl_context *ctx, const trl_array *a)
+static trl_err join(const trli_grid_transfer *t, trl_context *ctx, trl_err err, const trl_array *a)
 {
     ptrdiff_t stride[3];
-    trl_err err = TRL_OK;
-    if (trl_context_ranks(ctx) == 1) return TRL_OK;
+    if (trl_context_ranks(ctx) == 1) return err;
     strides_of(t, false, stride);
     move_rows(a, &a->owned, t->buffer, stride, false);
-    TRL_TRY(trli_allreduce(ctx, t->buffer, points_of(t, false), MPI_DOUBLE, MPI_SUM));
+    TRL_TRY(trli_allreduce_after(ctx, err, t->buffer, points_of(t, false), MPI_DOUBLE, MPI_SUM));
     move_rows(a, &a->owned, t->buffer, stride, true);
 done:
     return err;
@@ -319,10 +318,9 @@ static void own_coarse(const trli_grid_transfer *t, const trl_patch *patch, job 
 }
 
 /* Patches are thinner than the transfer reaches: every rank gets all fine values. */
-static trl_err gather(const trli_grid_transfer *t, const trl_simulation *fine, int from, job *w)
+static trl_err gather(const trli_grid_transfer *t, const trl_simulation *fine, trl_err err, int from, job *w)
 {
     ptrdiff_t stride[3];
-    trl_err err = TRL_OK;
     strides_of(t, true, stride);
     clear(t->buffer, points_of(t, true));
     for (int p = 0; p < fine->layout->nlocal; ++p) {
@@ -331,7 +329,7 @@ static trl_err gather(const trli_grid_transfer *t, const trl_simulation *fine, i
         double *at = t->buffer + patch->first[0] + patch->first[1] * stride[1] + patch->first[2] * stride[2];
         move_rows(&a, &a.owned, at, stride, false);
     }
-    TRL_TRY(trli_allreduce(fine->ctx, t->buffer, points_of(t, true), MPI_DOUBLE, MPI_SUM));
+    TRL_TRY(trli_allreduce_after(fine->ctx, err, t->buffer, points_of(t, true), MPI_DOUBLE, MPI_SUM));
     w->fine.at = t->buffer;
     memcpy(w->fine.stride, stride, sizeof stride);
     w->whole = true;
@@ -346,11 +344,10 @@ trl_err trli_restrict_field(const trli_grid_transfer *t, trl_simulation *fine, i
     const bool cut = fine->layout->npatches > 1;
     trl_err err = trli_frame_fetch(fine->frame, from);
     ptrdiff_t stride[3];
-    if (cut) err = trl_context_agree(fine->ctx, err);
-    if (err != TRL_OK) return err;
+    if (err != TRL_OK && !cut) return err;
     if (t->gathers) {
         job w = job_of(t, fine, from, to, 0);
-        TRL_TRY(gather(t, fine, from, &w));
+        TRL_TRY(gather(t, fine, err, from, &w));
         TRL_TRY(trl_loop_run(loop, chunks_of(&w, loop), restrict_chunk, &w));
         goto done;
     }
@@ -364,8 +361,7 @@ trl_err trli_restrict_field(const trli_grid_transfer *t, trl_simulation *fine, i
         own_coarse(t, &fine->layout->patch[p], &w);
         err = trl_loop_run(loop, chunks_of(&w, loop), restrict_chunk, &w);
     }
-    if (cut) err = trl_context_agree(fine->ctx, err);
-    if (cut && err == TRL_OK) err = join(t, fine->ctx, to);
+    if (cut) err = join(t, fine->ctx, err, to);
 done:
     return err;
 }

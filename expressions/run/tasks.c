@@ -424,8 +424,8 @@ static trl_err add_scalar(builder *b, const trli_step *s)
 {
     trl_task task;
     trl_err err = TRL_OK;
-    TRL_TRY(trli_builder_add(&b->tasks, s->label ? s->label : "scalar", trli_task_scalar, next_task(b, s, 0), 1, 0,
-                             seconds_of(b, NULL, 0), &task));
+    TRL_TRY(trli_builder_add(&b->tasks, s->label ? s->label : "scalar", trli_task_scalar, next_task(b, s, 0), 1,
+                             TRL_TASK_ALWAYS, seconds_of(b, NULL, 0), &task));
     TRL_TRY(trli_builder_scalars(&b->tasks, task, &trli_plan_of(b->program, s)->reads));
     TRL_TRY(trli_builder_scalar(&b->tasks, task, s->scalar, TRL_WRITE));
 done:
