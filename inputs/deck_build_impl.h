@@ -130,9 +130,11 @@ TRL_NODISCARD trl_err trli_definitions_scope(trli_deck *deck, const trli_definit
 
 /* The parts of a deck, in this order */
 
-TRL_NODISCARD trl_err trli_grid_read(trli_deck *deck);
 TRL_NODISCARD trl_err trli_plugins_read(trli_deck *deck);
 TRL_NODISCARD trl_err trli_parameters_read(trli_deck *deck);
+/* Put numbers in place of the formulas of parameters that stand where the schema wants numbers. */
+TRL_NODISCARD trl_err trli_constants_read(trli_deck *deck);
+TRL_NODISCARD trl_err trli_grid_read(trli_deck *deck);
 TRL_NODISCARD trl_err trli_stencils_read(trli_deck *deck);
 TRL_NODISCARD trl_err trli_expressions_read(trli_deck *deck);
 TRL_NODISCARD trl_err trli_solvers_read(trli_deck *deck);

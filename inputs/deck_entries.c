@@ -148,7 +148,22 @@ trl_err trli_solver_name_read(trli_deck *deck, const trli_yaml *entry, trl_equat
     return err;
 }
 
-static trl_err read_equation(trli_deck *deck, const trli_yaml *key, const trli_yaml *entry, trl_equation_entry **list,
+/* The first guess of what is solved for is 0 where the deck has none. */
+static trl_err read_initial(trli_deck *deck, trli_yaml *entry, trl_equation_entry *equation)
+{
+    trli_yaml *key, *zero;
+    trl_err err;
+    if (!trli_yaml_get(entry, "initial")) {
+        TRL_TRY(trli_yaml_scalar(deck->arena, "initial", trli_yaml_place(entry), &key));
+        TRL_TRY(trli_yaml_scalar(deck->arena, "0", trli_yaml_place(entry), &zero));
+        TRL_TRY(trli_yaml_put(deck->arena, entry, key, zero));
+    }
+    TRL_TRY(trli_value_read(deck, trli_yaml_get(entry, "initial"), &equation->initial));
+done:
+    return err;
+}
+
+static trl_err read_equation(trli_deck *deck, const trli_yaml *key, trli_yaml *entry, trl_equation_entry **list,
                              int *capacity)
 {
     const trli_yaml *mask = trli_yaml_get(entry, "mask"), *exact = trli_yaml_get(entry, "exact");
@@ -159,7 +174,7 @@ static trl_err read_equation(trli_deck *deck, const trli_yaml *key, const trli_y
     trli_family family;
     trl_err err;
     if (!trl_location_parse(trli_yaml_get(entry, "location")->text.chars, &common.location)) common.location = TRL_CELL;
-    TRL_TRY(trli_value_read(deck, trli_yaml_get(entry, "initial"), &common.initial));
+    TRL_TRY(read_initial(deck, entry, &common));
     if (ddt && ddt->kind == TRLI_MAPPING_NODE) {
         const trli_yaml *terms = trli_yaml_get(ddt, "explicit");
         if (terms) TRL_TRY(trli_value_read(deck, terms, &common.ddt));

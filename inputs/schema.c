@@ -95,7 +95,8 @@ static const trli_key keys[] = {
     {"equations.*", MAPPING, 0, .doc = "an equation, or a family of them"},
     {"equations.*.for", MAPPING, 0, .like = "parameters.*.for", .doc = "indices of a family"},
     {"equations.*.location", WORD, 0, "cell", .words = LOCATIONS, .doc = "where its values sit on the unit cell"},
-    {"equations.*.initial", LIST_OF(FORMULA), TRLI_REQUIRED, .doc = "the value at the start"},
+    {"equations.*.initial", LIST_OF(FORMULA), TRLI_REQUIRED, .unless = "solve",
+     .doc = "the value at the start; with solve: the first guess, default: 0"},
     {"equations.*.ddt", LIST_OF(FORMULA) | MAPPING, TRLI_CHOICE | TRLI_WHOLE,
      .doc = "the time derivative; as a mapping, its terms by how beuler, ark3 and ark4 advance them"},
     {"equations.*.ddt.explicit", FORMULA, 0, .doc = "terms that are not stiff; default: 0"},
@@ -106,7 +107,7 @@ static const trli_key keys[] = {
     {"equations.*.initial_rate", LIST_OF(FORMULA), 0, .doc = "with ddt2: the rate at the start; default: 0"},
     {"equations.*.solve", FORMULA, TRLI_CHOICE,
      .doc = "`A = B`, or `A` for `A = 0`: an equation without a time derivative, which holds wherever its unknown is "
-            "read; `initial` is the first guess"},
+            "read"},
     {"equations.*.solver", TEXT, 0, "auto",
      .doc = "how that, or the systems of implicit methods, are solved: a name of `solvers`, or auto"},
     {"equations.*.boundary", MAPPING, 0, .doc = "conditions on the sides of the domain that are not periodic"},

@@ -335,7 +335,7 @@ static trl_err fail_value(checker *c, const level *at, const trli_yaml *node, in
     return err;
 }
 
-static bool in_range(const trli_key *key, double value)
+bool trli_schema_in_range(const trli_key *key, double value)
 {
     if (key->min == key->max) return true;
     return value <= key->max && (key->flags & TRLI_ABOVE ? value > key->min : value >= key->min);
@@ -351,6 +351,15 @@ int trli_schema_word(const trli_key *key, const char *text)
     return -1;
 }
 
+bool trli_schema_computes(const trli_key *key, const char *text)
+{
+    double number;
+    bool truth;
+    return key->forms & TRLI_AS_NUMBER && !(key->forms & (TRLI_AS_INTEGER | TRLI_AS_WORD)) && *text &&
+           !trli_scalar_number(text, &number) && !trli_scalar_boolean(text, &truth) &&
+           !*trli_scalar_number_advice(text);
+}
+
 static bool scalar_fits(const trli_key *key, const char *text, bool item)
 {
     double number;
@@ -361,8 +370,10 @@ static bool scalar_fits(const trli_key *key, const char *text, bool item)
     if (!item && key->flags & TRLI_ONLY_LIST) return false;
     if (key->forms & TRLI_AS_TEXT) return true;
     if (key->forms & TRLI_AS_FORMULA) return *text != 0;
-    if (key->forms & TRLI_AS_INTEGER && trli_scalar_integer(text, &whole)) return in_range(key, (double)whole);
-    if (key->forms & TRLI_AS_NUMBER && trli_scalar_number(text, &number)) return in_range(key, number);
+    if (key->forms & TRLI_AS_INTEGER && trli_scalar_integer(text, &whole))
+        return trli_schema_in_range(key, (double)whole);
+    if (key->forms & TRLI_AS_NUMBER && trli_scalar_number(text, &number)) return trli_schema_in_range(key, number);
+    if (trli_schema_computes(key, text)) return true;
     return key->forms & TRLI_AS_BOOLEAN && trli_scalar_boolean(text, &truth);
 }
 
@@ -457,7 +468,8 @@ static trl_err check_presence(checker *c, const level *at, const trli_yaml *node
         const char *name = trli_schema_name(key);
         int found = trli_yaml_find(node, name);
         phrase p = {message, sizeof message, 0};
-        if (key->flags & TRLI_REQUIRED && found < 0) {
+        const bool excused = key->unless && trli_yaml_find(node, key->unless) >= 0;
+        if (key->flags & TRLI_REQUIRED && found < 0 && !excused) {
             add(&p, "'%s' is missing ", name);
             add_container(&p, at);
             err = keep(err, fail(c, trli_yaml_place(node), message));

@@ -41,6 +41,7 @@ typedef struct trli_key {
     const char *fallback; /* default as YAML text; NULL: none, or not a constant */
     double min, max;      /* inclusive range of numbers; min == max: any */
     const char *words;    /* separated by spaces */
+    const char *unless;   /* REQUIRED, but not beside this key of the same mapping */
     const char *like;     /* path whose children are the children of this key too */
     const char *doc;      /* one line */
 } trli_key;
@@ -70,6 +71,10 @@ TRL_NODISCARD trl_err trli_schema_fill(trli_arena *arena, const trli_yaml *root,
 /* All keys as a page of Markdown. trli_free gives *text back. Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_schema_write_reference(trl_context *ctx, char **text);
 
+/* Whether a number lies in a key's range. */
+bool trli_schema_in_range(const trli_key *key, double value);
+/* Whether a text stands as a formula of parameters for a number that the key accepts. */
+bool trli_schema_computes(const trli_key *key, const char *text);
 /* What a key accepts, in words: "a whole number from 1 to 3 or a list of numbers". */
 void trli_schema_expected(const trli_key *key, char *buffer, size_t size);
 

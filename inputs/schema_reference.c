@@ -21,6 +21,7 @@ static void write_row(FILE *out, const trli_key *key)
         fputs("one of several", out);
     else if (key->fallback)
         fprintf(out, "`%s`", *key->fallback ? key->fallback : "\"\"");
+    if (key->unless) fprintf(out, " without `%s`", key->unless);
     fprintf(out, " | %s", key->doc);
     if (key->like) fprintf(out, "; keys as in `%s`", key->like);
     if (key->flags & TRLI_LATER) fputs("; not available yet in this version", out);
@@ -37,7 +38,8 @@ trl_err trli_schema_write_reference(trl_context *ctx, char **text)
     fputs("# Keys of a deck\n\n"
           "Generated from the table that checks decks (`inputs/schema.c`). A dot leads into a mapping; `*` stands for "
           "names that the\n"
-          "deck chooses.\n\n"
+          "deck chooses. Where a number stands, other than a whole one, a formula of parameters and pi may stand: "
+          "`length: [2*pi]`.\n\n"
           "| key | value | default | meaning |\n|---|---|---|---|\n",
           stream.out);
     for (int i = 1; i < n; ++i) write_row(stream.out, &keys[i]);

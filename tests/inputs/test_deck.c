@@ -203,6 +203,22 @@ START_TEST(whatever_is_left_out_takes_its_default)
 }
 END_TEST
 
+START_TEST(formulas_of_parameters_are_numbers_wherever_numbers_stand)
+{
+    ck_ok(read_text("trellis: 1\ngrid: {cells: [8, 8], length: [2*pi, L], origin: [-L/2, 0]}\n"
+                    "parameters: {L: 2*n, n: 4}\n"
+                    "equations: {T: {initial: 0, ddt: 0}, p: {solve: p - T}}\n"
+                    "solvers: {s: {tolerance: 10^-n}}\n"
+                    "time: {dt: {cfl: 1/n, max: L}, start: -pi, end: n*pi}\n"
+                    "output: {every: {time: pi/n}, series: {every: {at: [1/L, 1]}, values: {m: norm(T)}}}\n"));
+    const double pi = 3.141592653589793;
+    ck_assert(problem->grid.length[0] == 2 * pi && problem->grid.length[1] == 8 && problem->grid.origin[0] == -4);
+    ck_assert(problem->time.cfl == 0.25 && problem->time.dt_max == 8 && problem->time.start == -pi);
+    ck_assert(problem->time.end == 4 * pi && problem->time.landing[0] == 0.125);
+    ck_assert_str_eq(formula_of(&equation("p")->initial), "0");
+}
+END_TEST
+
 START_TEST(places_point_at_the_first_character_of_a_formula)
 {
     ck_ok(read_text(
@@ -467,6 +483,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, example_gives_its_output_and_options);
     tcase_add_test(tc, one_value_of_periodic_is_that_of_all_axes);
     tcase_add_test(tc, whatever_is_left_out_takes_its_default);
+    tcase_add_test(tc, formulas_of_parameters_are_numbers_wherever_numbers_stand);
     tcase_add_test(tc, places_point_at_the_first_character_of_a_formula);
     tcase_add_test(tc, later_files_win_and_alternatives_replace_whole);
     tcase_add_test(tc, paths_belong_to_the_file_that_gives_them);
