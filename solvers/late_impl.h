@@ -37,8 +37,8 @@ bool trli_late_is_failed(const trl_simulation *sim);
 /* Steps from the present time ended so: err of this rank, and the first whose results are not finite, or -1; the frame
  * says what is not. None is pending. */
 TRL_NODISCARD trl_err trli_late_pend(trl_simulation *sim, trl_err err, const trli_next_step *next, int count, int bad);
-/* Work of this rank ended so, after which it takes part in messages all the same: within a step, the ranks agree on that
- * beside what follows; else at once. Collective: yes. */
+/* Work of this rank ended so, after which it takes part in messages all the same: within a step, the ranks agree on
+ * that beside what follows; else at once. Collective: yes. */
 TRL_NODISCARD trl_err trli_agree_within(trl_simulation *sim, trl_err err);
 /* A step, which may be pending after it. Collective: yes. */
 TRL_NODISCARD trl_err trli_step_later(trl_simulation *sim);
