@@ -11,11 +11,19 @@
 #include "multigrid_impl.h"
 #include "solving_impl.h"
 
-/* How many of the grids the CPU keeps although there are GPUs: these have no interpreter. */
-static void describe_small_levels(const trli_listing *l, int solver, int n)
+static bool has_gpus(const trli_listing *l)
+{
+    return l->sim->model->run->gpu_kernels != NULL;
+}
+
+/* What the CPU keeps although there are GPUs: these have no interpreter. */
+static void describe_levels_on_cpu(const trli_listing *l, int solver, int n)
 {
     int small = 0;
-    if (!l->sim->model->run->gpu_kernels) return;
+    if (!has_gpus(l)) return;
+    if (n > 1 && l->sim->layout->npatches > 1)
+        trli_listing_say(l,
+                         "  from the first grid to the next one, and back, by the CPU: it adds up what patches have");
     for (int k = 1; k < n; ++k) {
         const trl_grid *g = trli_solving_grid(l->sim, solver, k);
         double cells = 1;
@@ -35,7 +43,8 @@ static void describe_levels(const trli_listing *l, int solver)
     char grids[256] = "";
     if (trl_simulation_solver(l->sim, solver)->entries) {
         trli_listing_say(l,
-                         "  multigrid, whose coarser grids are products of the operator's entries, since these vary");
+                         "  multigrid, whose coarser grids are products of the operator's entries, since these vary%s",
+                         has_gpus(l) ? ": they are on the CPU" : "");
         return;
     }
     for (int k = 0; k < n; ++k) {
@@ -47,13 +56,14 @@ static void describe_levels(const trli_listing *l, int solver)
     }
     trli_listing_say(l, "  multigrid on %d grids: %s%s", n, grids,
                      n > 1 && trl_context_ranks(l->sim->ctx) > 1 ? "; each rank has all but the first" : "");
-    describe_small_levels(l, solver, n);
+    describe_levels_on_cpu(l, solver, n);
 }
 
 static void describe_direct(const trli_listing *l, const trl_solve_stats *s)
 {
-    trli_listing_say(l, "  solved directly by %s: about %.0f operations a point, by other methods %.0f", s->direct,
-                     s->operations, s->other_operations);
+    trli_listing_say(l, "  solved directly by %s: about %.0f operations a point, by other methods %.0f%s", s->direct,
+                     s->operations, s->other_operations,
+                     has_gpus(l) ? "; on the CPU, since GPUs have no direct solver" : "");
 }
 
 /* Of a system that is solved in steps. */

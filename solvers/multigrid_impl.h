@@ -54,13 +54,16 @@ void trli_axis_transfer_free(trli_axis_transfer *t);
 
 /* ---- transfer.c ---- */
 
+typedef struct trli_transfer_gpu trli_transfer_gpu;
+
 typedef struct trli_grid_transfer {
     trli_axis_transfer axis[3];
     const double *share; /* [fine points of the whole grid][8]; NULL: axes have weights */
     bool gathers;        /* patches of the fine grid are thinner than it reaches */
     double **line;       /* [workers] a row of values */
     double *lines;
-    double *buffer; /* of values of all ranks; NULL: none are brought together */
+    double *buffer;         /* of values of all ranks; NULL: none are brought together */
+    trli_transfer_gpu *gpu; /* what a GPU has of it; NULL: none does it */
 } trli_grid_transfer;
 
 typedef struct trli_transfer_request {
@@ -95,5 +98,16 @@ TRL_NODISCARD trl_err trli_restrict_values(const trli_grid_transfer *t, const tr
                                            trl_loop *loop);
 TRL_NODISCARD trl_err trli_prolong_values(const trli_grid_transfer *t, const trl_array *from, const trl_array *to,
                                           trl_loop *loop);
+
+/* ---- transfer_gpu.c: the same by the GPU that has the values, between grids that are one patch each. *done: it did;
+ * else nothing has changed. Not collective; fail with DEVICE, MEMORY. ---- */
+
+TRL_NODISCARD trl_err trli_transfer_gpu_create(trl_context *ctx, trli_transfer_gpu **gpu);
+void trli_transfer_gpu_destroy(trli_transfer_gpu **gpu);
+TRL_NODISCARD trl_err trli_restrict_on_gpu(const trli_grid_transfer *t, const trl_simulation *fine, int from,
+                                           const trl_simulation *coarse, int to, bool *done);
+/* The way that the last restriction went. */
+TRL_NODISCARD trl_err trli_prolong_on_gpu(const trli_grid_transfer *t, const trl_simulation *coarse, int from,
+                                          const trl_simulation *fine, int to, bool *done);
 
 #endif

@@ -533,6 +533,8 @@ void trl_simulation_get_stats(const trl_simulation *sim, trl_simulation_stats *s
     }
     stats->device_copies[TRL_WAY_OUT] += sim->frame->fetched_copies;
     stats->device_bytes[TRL_WAY_OUT] += sim->frame->fetched_bytes;
+    stats->device_copies[TRL_WAY_IN] += sim->frame->sent_copies;
+    stats->device_bytes[TRL_WAY_IN] += sim->frame->sent_bytes;
 }
 
 void trl_simulation_get_compile_stats(const trl_simulation *sim, trl_compile_stats *stats)

@@ -45,7 +45,8 @@ trl_err trli_transfer_create(trl_context *ctx, const trl_layout *layout, const t
         t->buffer = trli_new(ctx, (size_t)points_of(t, t->gathers), sizeof *t->buffer);
         if (!t->buffer) TRL_TRY(trli_no_memory(ctx, NULL, "for a transfer between grids"));
     }
-    err = make_lines(ctx, t, request->workers, (size_t)fine->cells[0] + 2 * TRLI_TRANSFER_DEPTH + 3);
+    TRL_TRY(make_lines(ctx, t, request->workers, (size_t)fine->cells[0] + 2 * TRLI_TRANSFER_DEPTH + 3));
+    if (!layout || layout->npatches == 1) err = trli_transfer_gpu_create(ctx, &t->gpu);
 done:
     return err;
 }
@@ -78,6 +79,7 @@ void trli_transfer_destroy(trli_grid_transfer **transfer)
     *transfer = NULL;
     if (!t) return;
     for (int a = 0; a < 3; ++a) trli_axis_transfer_free(&t->axis[a]);
+    trli_transfer_gpu_destroy(&t->gpu);
     trli_free(t->buffer);
     trli_free(t->line);
     trli_free(t->lines);
@@ -370,8 +372,13 @@ trl_err trli_restrict(const trli_grid_transfer *t, trl_simulation *fine, int fro
                       trl_loop *loop)
 {
     const trl_array target = trli_frame_array(coarse->frame, to, 0, 0);
-    const trl_err err = trli_restrict_field(t, fine, from, &target, loop);
+    bool done = false;
+    trl_err err = TRL_OK;
+    if (t->gpu) TRL_TRY(trli_restrict_on_gpu(t, fine, from, coarse, to, &done));
+    if (done) return TRL_OK;
+    err = trli_restrict_field(t, fine, from, &target, loop);
     trli_frame_written(coarse->frame, to);
+done:
     return err;
 }
 
@@ -395,10 +402,15 @@ trl_err trli_prolong_field(const trli_grid_transfer *t, const trl_array *from, t
 trl_err trli_prolong(const trli_grid_transfer *t, trl_simulation *coarse, int from, trl_simulation *fine, int to,
                      trl_loop *loop)
 {
-    const trl_err err = trli_frame_fetch(coarse->frame, from);
-    if (err != TRL_OK) return err;
     const trl_array source = trli_frame_array(coarse->frame, from, 0, 0);
-    return trli_prolong_field(t, &source, fine, to, loop);
+    bool done = false;
+    trl_err err = TRL_OK;
+    if (t->gpu) TRL_TRY(trli_prolong_on_gpu(t, coarse, from, fine, to, &done));
+    if (done) return TRL_OK;
+    TRL_TRY(trli_frame_fetch(coarse->frame, from));
+    err = trli_prolong_field(t, &source, fine, to, loop);
+done:
+    return err;
 }
 
 trl_err trli_restrict_values(const trli_grid_transfer *t, const trl_array *from, const trl_array *to, trl_loop *loop)

@@ -116,9 +116,7 @@ done:
 /* A space with all owned points of a field on a patch: the host, where it has them; -1: they are in several. */
 static int find_space(const trli_frame *frame, int field, int patch)
 {
-    const uint32_t *valid = &frame->valid[frame->model->field[field].slot][(ptrdiff_t)patch * TRLI_POINTS];
-    uint32_t all = valid[TRLI_INNER];
-    if (frame->model->run->exchanged_axes != 0) all &= valid[TRLI_RIM];
+    const uint32_t all = trli_frame_spaces(frame, field, patch);
     return all ? __builtin_ctz(all) : -1;
 }
 

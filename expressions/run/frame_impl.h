@@ -74,6 +74,7 @@ typedef struct trli_frame {
     void **pinned;         /* [npinned] memory of the host that GPUs copy in each run */
     int npinned;
     int64_t fetched_copies, fetched_bytes; /* to the host, by trli_frame_fetch */
+    int64_t sent_copies, sent_bytes;       /* from the host, by trli_frame_send */
     void **rows[TRL_SPACES_MAX];           /* what `base` points to */
     trl_block **block_rows;                /* what `block` points to */
     uint32_t *valid_rows;                  /* what `valid` points to */
@@ -95,6 +96,13 @@ TRL_NODISCARD trl_err trli_frame_leave_devices(trli_frame *frame, uint32_t space
 TRL_NODISCARD trl_err trli_frame_extremes(trli_frame *frame, int field, int patch, double extreme[2]);
 /* Between runs: the host has written a field, on all local patches; devices copy it when they read it. */
 void trli_frame_written(const trli_frame *frame, int field);
+/* The same in the memory of a device. */
+void trli_frame_written_in(const trli_frame *frame, int field, int space);
+/* The spaces with all owned points of a field on a patch: a bit each. */
+uint32_t trli_frame_spaces(const trli_frame *frame, int field, int patch);
+/* Between runs: memory for a field on a device; and the values that the host has. Fail with DEVICE, MEMORY. */
+TRL_NODISCARD trl_err trli_frame_provide(trli_frame *frame, int field, int space);
+TRL_NODISCARD trl_err trli_frame_send(trli_frame *frame, int field, int space);
 /* Where the data of a program's tasks lies: of its graph, whose runs have this frame. */
 trl_graph_memory trli_frame_memory(trli_model *model);
 /* For trli_graph_set_state, of a model that has kernels for GPUs. */

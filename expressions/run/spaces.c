@@ -279,6 +279,42 @@ size_t trli_frame_state(void *of, void *in, int space, void *to)
     return bytes;
 }
 
+uint32_t trli_frame_spaces(const trli_frame *frame, int field, int patch)
+{
+    const uint32_t *valid = &frame->valid[frame->model->field[field].slot][(ptrdiff_t)patch * TRLI_POINTS];
+    return frame->model->run->exchanged_axes != 0 ? valid[TRLI_INNER] & valid[TRLI_RIM] : valid[TRLI_INNER];
+}
+
+trl_err trli_frame_provide(trli_frame *frame, int field, int space)
+{
+    trli_model *model = frame->model;
+    trl_err err = TRL_OK;
+    for (int p = 0; p < model->layout->nlocal && err == TRL_OK; ++p)
+        err = provide(model, frame, trli_slot_key(model, model->field[field].slot, p, TRLI_INNER), space);
+    return err;
+}
+
+/* Whole arrays, ghosts included. */
+trl_err trli_frame_send(trli_frame *frame, int field, int space)
+{
+    const trli_model *model = frame->model;
+    trl_device *device = trli_device_of(trl_workers_devices(model->run->workers), space);
+    trl_err err;
+    TRL_TRY(trli_frame_provide(frame, field, space));
+    for (int p = 0; p < model->layout->nlocal; ++p) {
+        uint32_t *spaces = &frame->valid[model->field[field].slot][(ptrdiff_t)p * TRLI_POINTS];
+        const trl_array from = trli_frame_array(frame, field, p, 0), to = trli_frame_array(frame, field, p, space);
+        const trl_memory_box source = piece_of(&from, &from.held), target = piece_of(&to, &to.held);
+        const trli_box_copy copy = trli_copy_of_boxes(&source, 0, &target, space);
+        TRL_TRY(trli_device_copy_now(device, 1, &copy));
+        ++frame->sent_copies;
+        frame->sent_bytes += (int64_t)copy.row * copy.rows * copy.planes;
+        for (int which = 0; which < TRLI_POINTS; ++which) spaces[which] |= (spaces[which] & 1) << space;
+    }
+done:
+    return err;
+}
+
 /* ---- the host's ---- */
 
 static trl_err copy_to_host(trli_frame *frame, int field, int64_t key, int from)

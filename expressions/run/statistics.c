@@ -119,13 +119,6 @@ done:
     return err;
 }
 
-/* The spaces with all owned points of a field, of all that are counted: a bit each. */
-static uint32_t find_spaces(const trli_frame *frame, int field, int patch)
-{
-    const uint32_t *valid = &frame->valid[frame->model->field[field].slot][(ptrdiff_t)patch * TRLI_POINTS];
-    return frame->model->run->exchanged_axes != 0 ? valid[TRLI_INNER] & valid[TRLI_RIM] : valid[TRLI_INNER];
-}
-
 static bool is_there(const trli_gpu_kernel *kernel)
 {
     return kernel && kernel->function;
@@ -137,11 +130,11 @@ trl_err trli_frame_count(trli_frame *frame, const trli_counted *counted, int pat
     const trli_model_run *run = frame->model->run;
     const trl_diagnostic *list;
     const int said = trl_context_diagnostics(ctx, &list);
-    uint32_t spaces = find_spaces(frame, counted->field, patch);
+    uint32_t spaces = trli_frame_spaces(frame, counted->field, patch);
     *done = false;
     if (!is_there(run->gpu_statistics) || !is_there(run->gpu_clear)) return TRL_OK;
-    if (counted->mask >= 0) spaces &= find_spaces(frame, counted->mask, patch);
-    if (counted->exact >= 0) spaces &= find_spaces(frame, counted->exact, patch);
+    if (counted->mask >= 0) spaces &= trli_frame_spaces(frame, counted->mask, patch);
+    if (counted->exact >= 0) spaces &= trli_frame_spaces(frame, counted->exact, patch);
     if (spaces == 0 || spaces & 1) return TRL_OK;
     counting c = {.frame = frame, .counted = counted, .patch = patch, .space = __builtin_ctz(spaces)};
     const trl_err err = count_on_device(&c, trli_device_of(trl_workers_devices(run->workers), c.space), tally);

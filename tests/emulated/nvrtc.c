@@ -126,8 +126,8 @@ static int compile(const char *source, const char *library, const char *log)
     const pid_t child = fork();
     if (child == 0) {
         if (!freopen(log, "w", stderr)) _exit(127);
-        execlp("c++", "c++", "-std=c++17", "-O1", "-w", "-fPIC", "-shared", "-ffp-contract=off", "-fno-math-errno",
-               "-o", library, source, (char *)NULL);
+        execlp("c++", "c++", "-std=c++17", "-O1", "-w", "-fPIC", "-shared", "-nostdlib", "-ffp-contract=off",
+               "-fno-math-errno", "-o", library, source, (char *)NULL);
         _exit(127);
     }
     return child > 0 && waitpid(child, &status, 0) == child && status == 0 ? SUCCESS : FAILURE;

@@ -4,7 +4,7 @@
 # ctest: timeout=900
 """test_gpu.py where there is no GPU: two emulated ones (tests/emulated), each of which gets a patch, and which do what
 they are given as late as they may. The short form has
-a few decks; the long form has random ones, too."""
+a few decks. Random ones are test_gpu_random.py's."""
 import json
 import os
 import pathlib
@@ -139,6 +139,15 @@ def check_coarse_grids():
         said = subprocess.run(line, check=True, capture_output=True, text=True).stdout
         if ("of these grids on the CPU: below 20000 cells" in said) != (devices == "gpu"):
             sys.exit(f"{devices}: the plan says of multigrid's grids: {said}")
+    counts = {}  # of what cycles add: the first grid and the next have their transfers on the device
+    for devices, tolerance in (("cpu", "1e-9"), ("gpu", "1e-9"), ("gpu", "1e-2")):
+        report = run(deck, f"run.devices={devices}", "grid.cells=[300, 270]", f"solvers.s.tolerance={tolerance}")
+        solver, moved = report["solvers"][0], report["device_transfers"]
+        counts[devices, tolerance] = (report["fields"]["p"]["hash"], solver["iterations"],
+                                      moved["h2d_bytes"] + moved["d2h_bytes"])
+    wanted, found, fewer = counts.values()
+    if wanted[:2] != found[:2] or found[1] < fewer[1] + 4 or found[2] > fewer[2] + 10000 * (found[1] - fewer[1]):
+        sys.exit(f"cycles on a device: hashes, iterations and bytes {counts}")
 
 
 check_patches()
@@ -147,6 +156,4 @@ check_coarse_grids()
 check_messages()
 check_unlike_ranks()
 check_solver()
-if LONG:
-    subprocess.run([sys.executable, str(FOLDER / "test_bits.py"), "--gpus", "2", "--decks", "24"], check=True)
 os.execv(sys.executable, [sys.executable, str(FOLDER / "test_gpu.py"), *([] if LONG else DECKS)])

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Restriction and interpolation by a GPU, each point by a thread, with the sums of transfer.c in their order. A table
+ * in the GPU's memory has what the axes say: by coarse point its first fine point, how many there are, and their
+ * weights; by fine point its two coarse points and their weights. */
+#include <trl_device.h>
+
+#include "compute_impl.h"
+#include "context_impl.h"
+#include "executor_impl.h"
+#include "gpu_kernel_impl.h"
+#include "memory_impl.h"
+#include "model_run_impl.h"
+#include "multigrid_impl.h"
+
+enum { TO_COARSE = 2 + TRLI_TRANSFER_MOST, TO_FINE = 4 /* numbers by point */, ARRAYS = 3, SCALARS = 6 };
+_Static_assert((int)TO_COARSE == 8, "texts have this number");
+
+struct trli_transfer_gpu {
+    trl_context *ctx;
+    trli_gpu_kernel *restricts, *prolongs; /* NULL: not asked for yet */
+    trl_device *device;                    /* which has the table; NULL: none has */
+    double *table;
+    bool used;          /* by the last restriction */
+    double begin[2][3]; /* in the table, of coarse and fine points by axis */
+};
+
+#define COLUMN                                                                                        \
+    "    const trl_kernel_array in = arrays.array[0], out = arrays.array[1];\n"                       \
+    "    const double *table = arrays.array[2].at;\n"                                                 \
+    "    const long long i = call.lo[0] + (long long)blockIdx.x * blockDim.x + threadIdx.x;\n"        \
+    "    const long long j = call.lo[1] + (long long)blockIdx.y * blockDim.y + threadIdx.y;\n"        \
+    "    const long long first = call.lo[2] + blockIdx.z * call.planes, rest = call.hi[2] - first;\n" \
+    "    const long long end = first + (rest < call.planes ? rest : call.planes);\n"                  \
+    "    if (i >= call.hi[0] || j >= call.hi[1]) return;\n"
+#define HEAD                                                                                                   \
+    "extern \"C\" __global__ void __launch_bounds__(TRL_KERNEL_THREADS)\n"                                     \
+    "trl_kernel(const __grid_constant__ trl_kernel_launch call, const __grid_constant__ trl_kernel_arrays<3> " \
+    "arrays,\n           const __grid_constant__ trl_kernel_scalars<6> scalars)\n{\n" COLUMN
+
+static const char restrict_text[] =
+    HEAD "    const int nx = (int)scalars.value[3], ny = (int)scalars.value[4], nz = (int)scalars.value[5];\n"
+         "    const double *x = table + (long long)scalars.value[0] + 8 * i;\n"
+         "    const double *y = table + (long long)scalars.value[1] + 8 * j;\n"
+         "    for (long long k = first; k < end; ++k) {\n"
+         "        const double *z = table + (long long)scalars.value[2] + 8 * k;\n"
+         "        double sum = 0;\n"
+         "        for (int a = 0; a < (int)x[1]; ++a) {\n"
+         "            const double *from = in.at + ((int)x[0] + a + nx) % nx;\n"
+         "            double line = 0;\n"
+         "            for (int c = 0; c < (int)z[1]; ++c)\n"
+         "                for (int b = 0; b < (int)y[1]; ++b)\n"
+         "                    line += z[2 + c] * y[2 + b] *\n"
+         "                            from[((int)y[0] + b + ny) % ny * in.stride[1] +\n"
+         "                                 ((int)z[0] + c + nz) % nz * in.stride[2]];\n"
+         "            sum += x[2 + a] * line;\n"
+         "        }\n"
+         "        out.at[i + j * out.stride[1] + k * out.stride[2]] = sum + 0.0;\n"
+         "    }\n"
+         "}\n";
+
+static const char prolong_text[] =
+    HEAD "    const double *x = table + (long long)scalars.value[0] + 4 * i;\n"
+         "    const double *y = table + (long long)scalars.value[1] + 4 * j;\n"
+         "    for (long long k = first; k < end; ++k) {\n"
+         "        const double *z = table + (long long)scalars.value[2] + 4 * k;\n"
+         "        double line[2];\n"
+         "        for (int a = 0; a < 2; ++a) {\n"
+         "            const double *from = in.at + (long long)x[a];\n"
+         "            const long long y0 = (long long)y[0] * in.stride[1], y1 = (long long)y[1] * in.stride[1];\n"
+         "            const long long z0 = (long long)z[0] * in.stride[2], z1 = (long long)z[1] * in.stride[2];\n"
+         "            line[a] = z[2] * y[2] * from[y0 + z0] + z[2] * y[3] * from[y1 + z0] +\n"
+         "                      z[3] * y[2] * from[y0 + z1] + z[3] * y[3] * from[y1 + z1];\n"
+         "        }\n"
+         "        out.at[i + j * out.stride[1] + k * out.stride[2]] = x[2] * line[0] + x[3] * line[1];\n"
+         "    }\n"
+         "}\n";
+
+trl_err trli_transfer_gpu_create(trl_context *ctx, trli_transfer_gpu **gpu)
+{
+    trli_transfer_gpu *g = *gpu = trli_new(ctx, 1, sizeof *g);
+    if (!g) return trli_no_memory(ctx, NULL, "for a transfer between grids");
+    g->ctx = ctx;
+    return TRL_OK;
+}
+
+static void release_table(trli_transfer_gpu *g)
+{
+    if (g->device) g->device->ops->release(g->device, g->table);
+    g->device = NULL;
+}
+
+void trli_transfer_gpu_destroy(trli_transfer_gpu **gpu)
+{
+    trli_transfer_gpu *g = *gpu;
+    *gpu = NULL;
+    if (!g) return;
+    release_table(g);
+    trli_free(g);
+}
+
+/* ---- what a GPU needs ---- */
+
+static size_t lay_out(const trli_grid_transfer *t)
+{
+    size_t at = 0;
+    for (int a = 0; a < 3; ++a) {
+        t->gpu->begin[0][a] = (double)at;
+        at += (size_t)t->axis[a].coarse * TO_COARSE;
+    }
+    for (int a = 0; a < 3; ++a) {
+        t->gpu->begin[1][a] = (double)at;
+        at += (size_t)t->axis[a].fine * TO_FINE;
+    }
+    return at;
+}
+
+static void write_axis(const trli_axis_transfer *x, double *coarse, double *fine)
+{
+    for (int j = 0; j < x->coarse; ++j, coarse += TO_COARSE) {
+        coarse[0] = x->first[j];
+        coarse[1] = x->count[j];
+        for (int k = 0; k < x->count[j]; ++k) coarse[2 + k] = x->back[j][k];
+    }
+    for (int i = 0; i < x->fine; ++i, fine += TO_FINE)
+        for (int side = 0; side < 2; ++side) {
+            fine[side] = x->from[i][side];
+            fine[2 + side] = x->weight[i][side];
+        }
+}
+
+static trl_err provide_table(const trli_grid_transfer *t, trl_device *device)
+{
+    trli_transfer_gpu *g = t->gpu;
+    const size_t n = lay_out(t);
+    void *memory = NULL;
+    trl_err err = TRL_OK;
+    if (g->device == device) return TRL_OK;
+    release_table(g);
+    double *values = trli_new(g->ctx, n, sizeof *values);
+    if (!values) return trli_no_memory(g->ctx, NULL, "for a transfer between grids");
+    for (int a = 0; a < 3; ++a)
+        write_axis(&t->axis[a], values + (size_t)g->begin[0][a], values + (size_t)g->begin[1][a]);
+    TRL_TRY(device->ops->allocate(device, n * sizeof *values, &memory));
+    g->device = device;
+    g->table = memory;
+    const trli_box_copy copy = {
+        .to = memory, .from = values, .to_space = device->space, .row = n * sizeof *values, .rows = 1, .planes = 1};
+    err = trli_device_copy_now(device, 1, &copy);
+    if (err != TRL_OK) release_table(g);
+done:
+    trli_free(values);
+    return err;
+}
+
+static trl_err provide_kernels(trli_transfer_gpu *g, trli_gpu_kernels *kernels)
+{
+    trl_err err = TRL_OK;
+    if (g->restricts && g->prolongs) return TRL_OK;
+    TRL_TRY(trli_gpu_kernels_add(kernels, restrict_text, ARRAYS, SCALARS, &g->restricts));
+    TRL_TRY(trli_gpu_kernels_add(kernels, prolong_text, ARRAYS, SCALARS, &g->prolongs));
+    err = trli_gpu_kernels_compile(kernels);
+done:
+    return err;
+}
+
+/* ---- a transfer ---- */
+
+typedef struct moving {
+    const trli_grid_transfer *t;
+    const trli_gpu_kernels *kernels;
+    trl_array from, to;
+    bool up; /* to the fine grid */
+} moving;
+
+static trl_err launch(void *data, const trl_task_args *args, bool *done)
+{
+    const moving *m = data;
+    const trli_transfer_gpu *g = m->t->gpu;
+    trl_kernel_array array[ARRAYS] = {{0}};
+    double scalar[SCALARS];
+    trli_gpu_call call = {.label = m->up ? "prolong" : "restrict", .array = array, .scalar = scalar};
+    (void)done;
+    trli_native_set_array(&array[0], &m->from);
+    trli_native_set_array(&array[1], &m->to);
+    array[2].at = g->table;
+    for (int a = 0; a < 3; ++a) {
+        scalar[a] = g->begin[m->up][a];
+        scalar[3 + a] = m->t->axis[a].fine;
+        call.launch.hi[a] = m->up ? m->t->axis[a].fine : m->t->axis[a].coarse;
+    }
+    return trli_gpu_launch(m->kernels, m->up ? g->prolongs : g->restricts, &call, args->space, args->stream);
+}
+
+static trl_err move(const trli_grid_transfer *t, const trl_simulation *source, int from, const trl_simulation *target,
+                    int to, trl_device *device, bool up, bool *done)
+{
+    const int space = device->space;
+    moving m = {.t = t, .kernels = (up ? target : source)->model->run->gpu_kernels, .up = up};
+    const trl_task_args args = {.chunks = 1, .space = space};
+    trl_err err;
+    TRL_TRY(provide_kernels(t->gpu, (up ? target : source)->model->run->gpu_kernels));
+    if (!t->gpu->restricts->function || !t->gpu->prolongs->function) return TRL_OK;
+    TRL_TRY(provide_table(t, device));
+    if (!(trli_frame_spaces(source->frame, from, 0) >> space & 1)) TRL_TRY(trli_frame_fetch(source->frame, from));
+    if (!(trli_frame_spaces(source->frame, from, 0) >> space & 1)) TRL_TRY(trli_frame_send(source->frame, from, space));
+    TRL_TRY(trli_frame_provide(target->frame, to, space));
+    m.from = trli_frame_array(source->frame, from, 0, space);
+    m.to = trli_frame_array(target->frame, to, 0, space);
+    TRL_TRY(trli_device_call_now(device, launch, &m, &args));
+    trli_frame_written_in(target->frame, to, space);
+    *done = true;
+done:
+    return err;
+}
+
+/* A device that fails leaves the transfer to the host. */
+static trl_err try_to_move(const trli_grid_transfer *t, const trl_simulation *source, int from,
+                           const trl_simulation *target, int to, trl_device *device, bool up, bool *done)
+{
+    const trl_diagnostic *list;
+    const int said = trl_context_diagnostics(t->gpu->ctx, &list);
+    trl_err err = move(t, source, from, target, to, device, up, done);
+    /* Kernels of the next grid are the CPU's. */
+    if (err == TRL_OK && *done && !target->model->run->gpu_kernels) err = trli_frame_fetch(target->frame, to);
+    if (err == TRL_OK) return TRL_OK;
+    *done = false;
+    trli_diagnostics_forgive(t->gpu->ctx, said);
+    return TRL_OK;
+}
+
+trl_err trli_restrict_on_gpu(const trli_grid_transfer *t, const trl_simulation *fine, int from,
+                             const trl_simulation *coarse, int to, bool *done)
+{
+    const trl_devices *devices = trl_workers_devices(fine->model->run->workers);
+    *done = t->gpu->used = false;
+    if (!devices || !fine->model->run->gpu_kernels) return TRL_OK;
+    const uint32_t spaces = trli_frame_spaces(fine->frame, from, 0);
+    if (spaces == 0 || spaces & 1) return TRL_OK;
+    trl_device *device = trli_device_of(devices, __builtin_ctz(spaces));
+    if (device->kind != TRL_KIND_GPU || !trli_device_usable(device)) return TRL_OK;
+    const trl_err err = try_to_move(t, fine, from, coarse, to, device, false, done);
+    t->gpu->used = *done;
+    return err;
+}
+
+trl_err trli_prolong_on_gpu(const trli_grid_transfer *t, const trl_simulation *coarse, int from,
+                            const trl_simulation *fine, int to, bool *done)
+{
+    *done = false;
+    if (!t->gpu->used || !trli_device_usable(t->gpu->device)) return TRL_OK;
+    return try_to_move(t, coarse, from, fine, to, t->gpu->device, true, done);
+}

@@ -1,0 +1,182 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# Part of Trellis, an expression-graph PDE solver framework.
+# ctest: timeout=1800 labels=gpu
+"""Random decks of each kind on GPUs against the CPU, to the bit: formulas, ordinary equations, flows, what is solved
+for by iterations and directly, spectra, plugins with a CUDA form. A run has one or two GPUs, or ranks with a GPU each,
+which exchange in each other's memory; tasks are where GPUs may do them, dealt at random, or where they take least.
+Emulated GPUs do what they are given at once or as late as they may; they are used where there is no other. The short
+form has decks of few kernels.
+
+    TRELLIS=... TRELLIS_BUILD=... python3 tests/inputs/test_gpu_random.py --decks 300 --first 0 --kinds flow,solve"""
+import argparse
+import collections
+import json
+import os
+import pathlib
+import random
+import re
+import shutil
+import subprocess
+import sys
+
+import all_decks
+import placements
+import random_flows
+import random_solves
+import test_bits
+import test_direct
+
+SKIPPED = 77
+BUILD = pathlib.Path(os.environ["TRELLIS_BUILD"])
+MPI = ["mpirun", "--oversubscribe", "--bind-to", "none", "-n"]
+
+
+def formulas(rng, number):
+    """The language, all methods, ordinary equations."""
+    text, dim, _, _ = test_bits.deck_of(rng, number)
+    return test_bits.write_points(rng, text, dim, pathlib.Path()) if "points.nc" in text else text
+
+
+def spectra(rng, _):
+    """Waves that move, and their spectra."""
+    dim = rng.choice([1, 2, 3])
+    cells = [rng.choice([6, 8, 9, 12] if dim == 3 else [9, 16, 24]) for _ in range(dim)]
+    axis, at = rng.choice("xyz"[:dim]), rng.choice(["cell", "xface"])
+    return (f"trellis: 1\ngrid: {{cells: {cells}, periodic: true}}\nequations:\n"
+            f"  u: {{location: {at}, initial: \"sin(2*pi*x) + 0.1*random(2)\",\n"
+            f"      ddt: \"0.01*laplacian(u) - u*at(v, {at})\"}}\n"
+            f"  v: {{initial: \"cos(4*pi*{axis})\", ddt: \"-div(advective_flux(v, [{', '.join(['0.3'] * dim)}]))\"}}\n"
+            f"time: {{method: {rng.choice(['euler', 'rk4'])}, dt: 1e-3, steps: 4}}\noutput:\n  fields: []\n"
+            f"  series: {{every: {{steps: {rng.choice([1, 2])}}}, values: {{most: \"domain_max(u)\"}},\n"
+            f"           spectra: {{E: {{of: u}}, V: {{of: v, along: {axis}}}, B: {{of: [u, v]}}}}}}\n")
+
+
+def plugins(rng, _):
+    """Forms of plugins beside stencils."""
+    dim = rng.choice([1, 2, 3])
+    cells = [rng.choice([8, 11, 20]) for _ in range(dim)]
+    periodic = [a > 0 and rng.random() < 0.5 for a in range(dim)]
+    sides = ", ".join(f"{'xyz'[a]}{s}: {rng.choice(['{dirichlet: 0.5}', '{neumann: 1}'])}" for a in range(dim)
+                      if not periodic[a] for s in "-+")
+    here = rng.choice(["", ", device: cpu"])
+    return (f"trellis: 1\nplugins: [cuda_forms]\ngrid: {{cells: {cells}, periodic: {json.dumps(periodic)}}}\n"
+            f"expressions:\n  r: {{type: cuda_reaction, computes: [S, U]{here}}}\n"
+            "  f: {type: cuda_flux, boundary: {x-: {neumann: 0}, x+: {neumann: 0}}}\n"
+            "equations:\n  T:\n    initial: \"sin(3*x) + 0.1*random(1)\"\n"
+            f"    ddt: \"0.01*({rng.choice(['-ddx(F) +', ''])} laplacian(T)) + S - 0.1*U*T\"\n"
+            f"    boundary: {{{sides}}}\n"
+            f"time: {{dt: 1e-4, steps: 5, method: {rng.choice(['euler', 'ssprk2', 'ssprk3', 'rk4'])}}}\n"
+            "output: {fields: []}\n")
+
+
+KINDS = {"formulas": formulas, "flow": lambda rng, _: random_flows.write(rng),
+         "solve": lambda rng, _: random_solves.write(rng),
+         "direct": lambda rng, _: test_direct.random_deck(rng, equations=2), "spectra": spectra, "plugins": plugins}
+
+
+def ways_of(rng, dim, count):
+    """Settings of runs: GPUs in one process or of ranks."""
+    rule = rng.choice(["devices", "devices", "auto", placements.at_random(rng), placements.at_random(rng)])
+    way = ["run.devices=gpu", f"run.placement={rule}"]
+    way += rng.choice([[], [], ["run.fusion=node"], ["run.fusion=none"], ["run.passes.groups=false"],
+                       ["run.passes.overlap=false"], ["run.prefetch=false"]])
+    ranks = rng.choice([1, 1, 2, 2, 3]) if count > 1 else 1
+    if ranks == 1 and rng.random() < 0.6:
+        way.append(f"grid.patches={[rng.choice([1, 2]) for _ in range(dim)]}")
+    way += [f"TRL_EMULATED_LAZY={rng.choice([0, 1])}", f"TRL_EMULATED_GPUS={max(ranks, rng.choice([1, 2]))}",
+            f"TRELLIS_GPU_IPC={rng.choice(['on', 'on', 'on', 'staging', 'off'])}", f"ranks={ranks}"]
+    return way
+
+
+def run(deck, settings):
+    """What a run says of values, or how it ended; and messages."""
+    ranks = max([1, *(int(s[6:]) for s in settings if s.startswith("ranks="))])
+    line = [*([*MPI, str(ranks)] if ranks > 1 else []), all_decks.TRELLIS, "run", str(deck), "--quiet", "--report",
+            "report.json", "--plugin-path", str(BUILD / "test_plugins"), "--set", "run.threads=1", "--set",
+            "output.directory=out"]
+    shutil.rmtree("out", ignore_errors=True)
+    for setting in settings:
+        line += ["--set", setting] if re.match("[a-z]+[.]", setting) else []
+    variables = {**os.environ, **dict(s.split("=", 1) for s in settings if s.startswith("TR"))}
+    if ranks == 1:
+        variables["OMPI_MCA_ess_singleton_isolated"] = "1"
+    try:
+        done = subprocess.run(line, env=variables, capture_output=True, text=True, check=False, timeout=120)
+    except subprocess.TimeoutExpired:
+        return "did not end", ""
+    if done.returncode:
+        return done.returncode, done.stderr
+    report = json.loads(pathlib.Path("report.json").read_text(encoding="utf-8"))
+    written = [path.read_bytes() for path in (pathlib.Path("out") / n for n in ("series.csv", "receivers.nc"))
+               if path.exists()]
+    return {"fields": {n: repr(f) for n, f in report["fields"].items()}, "errors": repr(report["errors"]),
+            "written": written, "steps": report["steps_run"],
+            "iterations": [s["iterations"] for s in report.get("solvers", [])]}, done.stderr
+
+
+def differences(wanted, found):
+    """In words."""
+    if not isinstance(wanted, dict) or not isinstance(found, dict):
+        return [] if wanted == found else [f"ends with {found if not isinstance(found, dict) else 0}, not "
+                                           f"{wanted if not isinstance(wanted, dict) else 0}"]
+    return [f"{key}: {str(found[key])[:400]}, not {str(wanted[key])[:400]}" for key in wanted
+            if wanted[key] != found[key]]
+
+
+def compare(kind, number, ways, count):
+    """How a deck went, and what to say."""
+    rng = random.Random(f"{kind} {number}")
+    deck = pathlib.Path(f"{kind}{number}.yaml")
+    deck.write_text(KINDS[kind](rng, number), encoding="utf-8")
+    wanted, said = run(deck, ["run.devices=cpu", "run.compile=never"])
+    dim = len(json.loads(re.search(r"cells: (\[[^\]]*\])", deck.read_text(encoding="utf-8"))[1]))
+    if wanted == 2:
+        return "refused", f"{deck}: {said}"
+    for way in (ways_of(rng, dim, count) for _ in range(ways)):
+        found, told = run(deck, way)
+        if found == 2 and "patch" in told:  # they are too thin
+            continue
+        wrong = differences(wanted, found)
+        if wrong:
+            return "different", f"{deck}: {' '.join(way)}\n  " + "\n  ".join([*wrong, told[-600:]])
+    deck.unlink()
+    return ("same" if isinstance(wanted, dict) else f"ends with {wanted}"), ""
+
+
+def find_gpus():
+    """How many there are, emulated ones if there is no other."""
+    count = all_decks.count_gpus()
+    if count == 0 and os.environ.get("TRL_REQUIRE_GPU") != "1" and (BUILD / "emulated/trellis").exists():
+        os.environ.update(TRELLIS_NVRTC=str(BUILD / "emulated/nvrtc.so"), TRL_EMULATED_GPUS="2")
+        all_decks.TRELLIS = str(BUILD / "emulated/trellis")
+        all_decks.info.cache_clear()
+        count = all_decks.count_gpus()
+    if count == 0:
+        print("there is no GPU")
+        sys.exit(1 if os.environ.get("TRL_REQUIRE_GPU") == "1" else SKIPPED)
+    return count
+
+
+def main():
+    """Compare decks of all kinds."""
+    long = "TRL_TEST_LONG" in os.environ
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--decks", type=int, default=20 if long else 1, help="of each kind")
+    parser.add_argument("--first", type=int, default=0, help="number of the first")
+    parser.add_argument("--ways", type=int, default=2 if long else 1, help="on GPUs, of each deck")
+    parser.add_argument("--kinds", default=",".join(KINDS) if long else "spectra,plugins,direct")
+    options = parser.parse_args()
+    count, counts = find_gpus(), collections.Counter()
+    for number in range(options.first, options.first + options.decks):
+        for kind in options.kinds.split(","):
+            how, said = compare(kind, number, options.ways, count)
+            counts[kind, how] += 1
+            print(said, end="\n" if said else "", flush=True)
+    for (kind, how), n in sorted(counts.items()):
+        print(f"{kind}: {n} {how}")
+    sys.exit(any(how == "different" for _, how in counts))
+
+
+if __name__ == "__main__":
+    main()
