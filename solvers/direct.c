@@ -122,6 +122,8 @@ static void describe(trli_direct *d)
                                swept ? "elimination" : words_of(d->plan.axis[a].kind), "xyz"[a]);
         used += (size_t)w;
     }
+    if (d->plan.axis[0].weight || d->plan.axis[1].weight || d->plan.axis[2].weight)
+        snprintf(d->words + used, sizeof d->words - used, ", along which all coefficients vary");
 }
 
 const char *trli_direct_words(const trli_direct *d)
@@ -172,13 +174,21 @@ static trl_err make_plan(trli_direct *d)
     trli_direct_plan_destroy(&d->plan);
     TRL_TRY(trl_context_agree(ctx, trli_direct_plan_create(ctx, d->line, -1, s->singular[0], &d->plan, &d->why)));
     if (d->why) goto done;
+    if (d->varies && d->plan.swept) {
+        TRL_TRY(trl_context_agree(ctx, trli_direct_plan_add_weights(ctx, &d->plan)));
+        double *const weight[3] = {d->plan.axis[0].weight, d->plan.axis[1].weight, d->plan.axis[2].weight};
+        TRL_TRY(trli_lines_weigh(s, d->line, d->plan.last, weight));
+        trli_direct_plan_use_weights(&d->plan);
+    }
     trli_slabs_destroy(&d->slabs);
     TRL_TRY(trl_context_agree(ctx, trli_slabs_create(s->sim, s->sim->model->variable[s->ask.variable[0]].location,
                                                      d->line, d->plan.last, d->loop, &d->slabs)));
     TRL_TRY(trli_solver_try(s, -1, 0));
     TRL_TRY(trli_slabs_solve(d->slabs, &d->plan, s->q.now[0], s->d.next[0], false, 0));
     TRL_TRY(compare(d, s->d.now[0], s->d.next[0], &same));
-    if (!same) d->why = "the operator is not a sum of one along each axis that reads the nearest points alone";
+    if (!same)
+        d->why = "the operator is not a sum of one along each axis that reads the nearest points alone, and whose "
+                 "coefficients vary along one axis at most";
     describe(d);
 done:
     return err;

@@ -28,6 +28,10 @@ void trli_lines_destroy(trli_line line[3]);
  * Collective: yes. */
 TRL_NODISCARD trl_err trli_lines_find(trli_solver *s, bool all, trli_line line[3]);
 
+/* Find what the next point along another axis adds in each row of axis `last`, relative to the row at the base: how
+ * strong the operator along that axis is there. weight: [3], NULL or [n of last]. Uses d and q. Collective: yes. */
+TRL_NODISCARD trl_err trli_lines_weigh(trli_solver *s, const trli_line line[3], int last, double *const weight[3]);
+
 /* ---- direct_plan.c ---- */
 
 /* How a separable system is solved. */
@@ -37,6 +41,8 @@ typedef struct trli_direct_plan {
         trli_transform_kind kind;
         trli_transform *transform; /* NULL: one point, or swept */
         double *value;             /* [n] eigenvalues, less what all of them have in common */
+        double common;             /* that, less what the axis adds to the diagonals of lines along others */
+        double *weight;            /* [n of the swept axis] of these in its rows; NULL: all 1 */
     } axis[3];
     int last;                       /* the axis that comes last */
     bool swept;                     /* its systems are solved by elimination; else it is transformed */
@@ -51,6 +57,10 @@ bool trli_direct_pairs(const trli_line line[3], int last);
 /* *why: it cannot be solved so; else NULL. wanted: the axis to be swept, or -1. */
 TRL_NODISCARD trl_err trli_direct_plan_create(trl_context *ctx, const trli_line line[3], int wanted, bool singular,
                                               trli_direct_plan *plan, const char **why);
+/* Give each other axis of a plan that is swept room for weights of its eigenvalues, all 1; use them once they are found.
+ */
+TRL_NODISCARD trl_err trli_direct_plan_add_weights(trl_context *ctx, trli_direct_plan *plan);
+void trli_direct_plan_use_weights(trli_direct_plan *plan);
 void trli_direct_plan_destroy(trli_direct_plan *plan);
 
 /* ---- shuffle.c ---- */

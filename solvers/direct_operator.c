@@ -218,6 +218,36 @@ done:
     return err;
 }
 
+trl_err trli_lines_weigh(trli_solver *s, const trli_line line[3], int last, double *const weight[3])
+{
+    trl_context *ctx = s->sim->ctx;
+    const trli_line *l = &line[last];
+    search f = {.s = s, .line = line};
+    const size_t points = (size_t)line[0].n + (size_t)line[1].n + (size_t)line[2].n;
+    trl_err err = TRL_OK;
+    f.list = trli_new(ctx, points, sizeof *f.list);
+    f.values = trli_new(ctx, points, sizeof *f.values);
+    f.taken[0] = trli_new(ctx, points, sizeof *f.taken[0]);
+    if (!f.list || !f.values || !f.taken[0]) TRL_TRY(trli_no_memory(ctx, NULL, "to look at an operator"));
+    for (int a = 1; a < 3; ++a) f.taken[a] = f.taken[a - 1] + line[a - 1].n;
+    for (int a = 0; a < 3; ++a) {
+        if (!weight[a]) continue;
+        f.n = 0;
+        for (int i = 0; i < l->n; ++i) {
+            want(&f, last, i, i, &weight[a][i]);
+            f.list[i].column[a] += f.list[i].column[a] > 0 ? -1 : 1;
+        }
+        TRL_TRY(find_entries(&f));
+        const double base = weight[a][l->base];
+        for (int i = 0; i < l->n; ++i) weight[a][i] = base != 0 ? weight[a][i] / base : 1;
+    }
+done:
+    trli_free(f.list);
+    trli_free(f.values);
+    trli_free(f.taken[0]);
+    return err;
+}
+
 trl_err trli_lines_create(const trli_solver *s, trli_line line[3])
 {
     const trl_simulation *sim = s->sim;

@@ -140,6 +140,11 @@ static trl_err sweep_axis(trl_context *ctx, const trli_line *l, double middle, t
     return TRL_OK;
 }
 
+static double common_of(const trli_line *l, const differences *d)
+{
+    return d->centre - l->diagonal[l->base] + 2 * d->weight;
+}
+
 /* What the other axes have in common on the diagonal of axis `last`, and the range of their eigenvalues. */
 static double others(const trli_line line[3], const differences d[3], int last, double *least, double *most)
 {
@@ -147,7 +152,7 @@ static double others(const trli_line line[3], const differences d[3], int last, 
     *least = *most = 0;
     for (int a = 0; a < 3; ++a) {
         if (a == last || line[a].n == 1) continue;
-        sum += d[a].centre - line[a].diagonal[line[a].base] + 2 * d[a].weight;
+        sum += common_of(&line[a], &d[a]);
         *least += fmin(0, -4 * d[a].weight);
         *most += fmax(0, -4 * d[a].weight);
     }
@@ -198,6 +203,7 @@ trl_err trli_direct_plan_create(trl_context *ctx, const trli_line line[3], int w
     for (int a = 0; a < 3; ++a) {
         if (a == plan->last && plan->swept) continue;
         if (!can[a]) *why = "along more than one axis its coefficients vary, or its conditions are of the kind robin";
+        plan->axis[a].common = common_of(&line[a], &d[a]);
         if (line[a].n > 1 && can[a]) TRL_TRY(transform_axis(ctx, line[a].n, &d[a], paired, plan, a));
     }
     const trli_line *l = &line[plan->last];
@@ -210,11 +216,38 @@ done:
     return err;
 }
 
+trl_err trli_direct_plan_add_weights(trl_context *ctx, trli_direct_plan *plan)
+{
+    const int n = plan->axis[plan->last].n;
+    for (int a = 0; a < 3; ++a) {
+        if (!plan->axis[a].transform) continue;
+        double *weight = plan->axis[a].weight = trli_new(ctx, (size_t)n, sizeof *weight);
+        if (!weight) return trli_no_memory(ctx, NULL, "for a direct solver");
+        for (int i = 0; i < n; ++i) weight[i] = 1;
+    }
+    return TRL_OK;
+}
+
+void trli_direct_plan_use_weights(trli_direct_plan *plan)
+{
+    const int n = plan->axis[plan->last].n;
+    for (int a = 0; a < 3; ++a) {
+        double *weight = plan->axis[a].weight;
+        bool ones = true;
+        for (int i = 0; weight && i < n; ++i) ones &= same(weight[i], 1, 1);
+        for (int i = 0; !ones && i < n; ++i) plan->middle[i] += plan->axis[a].common * (weight[i] - 1);
+        if (!ones) continue;
+        trli_free(weight);
+        plan->axis[a].weight = NULL;
+    }
+}
+
 void trli_direct_plan_destroy(trli_direct_plan *plan)
 {
     for (int a = 0; a < 3; ++a) {
         trli_transform_destroy(&plan->axis[a].transform);
         trli_free(plan->axis[a].value);
+        trli_free(plan->axis[a].weight);
     }
     trli_free(plan->lower);
     *plan = (trli_direct_plan){0};

@@ -273,19 +273,34 @@ static trl_err transform_planes(void *data, int chunk, int chunks, int worker)
 
 /* ---- lines along the last axis ---- */
 
-/* Gaussian elimination (Thomas 1949); lambda: what stands on the diagonal beside the rows' own. null: that of the first
- * line makes the rows dependent. */
-static void eliminate(const trli_direct_plan *p, const double *lambda, bool null, double *restrict f,
-                      double *restrict above)
+/* What stands on the diagonals of a group of lines beside the rows' own. */
+typedef struct shift {
+    double lambda[TRLI_LANES]; /* the eigenvalues of the other axes, or of the first of them where they have weights */
+    double rest;               /* those of the second, where they have */
+    const double *weight, *rest_weight; /* [n], or NULL: 1 */
+    bool weighted;
+} shift;
+
+static void shift_row(const shift *s, int i, double *at)
+{
+    const double weight = s->weight ? s->weight[i] : 1, rest = (s->rest_weight ? s->rest_weight[i] : 1) * s->rest;
+    for (int l = 0; l < TRLI_LANES; ++l) at[l] = weight * s->lambda[l] + rest;
+}
+
+/* Gaussian elimination (Thomas 1949). null: the shift of the first line makes the rows dependent. */
+static void eliminate(const trli_direct_plan *p, const shift *s, bool null, double *restrict f, double *restrict above)
 {
     const int n = p->axis[p->last].n;
+    double weighted[TRLI_LANES];
+    const double *lambda = s->weighted ? weighted : s->lambda;
     double before[TRLI_LANES] = {0}, f_before[TRLI_LANES] = {0};
     for (int i = 0; i < n; ++i) {
         const double lower = p->lower[i], middle = p->middle[i], upper = p->upper[i];
         double *restrict fi = f + (ptrdiff_t)i * TRLI_LANES, *restrict ai = above + (ptrdiff_t)i * TRLI_LANES;
+        if (s->weighted) shift_row(s, i, weighted);
         for (int l = 0; l < TRLI_LANES; ++l) {
             double inverse = 1 / (middle + lambda[l] - lower * before[l]);
-            if (null && i == n - 1 && lambda[l] == lambda[0]) inverse = 0; /* this row follows from the others */
+            if (null && i == n - 1 && s->lambda[l] == s->lambda[0]) inverse = 0; /* this row follows from the others */
             before[l] = ai[l] = upper * inverse;
             f_before[l] = fi[l] = (fi[l] * p->scale - lower * f_before[l]) * inverse;
         }
@@ -315,6 +330,21 @@ static void divide(const trli_direct_plan *p, const double *lambda, bool null, d
 static double eigenvalue_of(const trli_direct_plan *p, int axis, int i)
 {
     return p->axis[axis].value ? p->axis[axis].value[i] : 0;
+}
+
+/* Of the line at `at` and those beside it along `across`. */
+static shift shift_of(const trli_direct_plan *p, const int at[3], int across, int lanes)
+{
+    const int rest = 3 - p->last - across;
+    const double second = eigenvalue_of(p, rest, at[rest]);
+    shift s = {.weight = p->axis[across].weight, .rest_weight = p->axis[rest].weight};
+    s.weighted = s.weight || s.rest_weight;
+    if (s.weighted) s.rest = second;
+    for (int l = 0; l < TRLI_LANES; ++l) {
+        const double first = eigenvalue_of(p, across, at[across] + (l < lanes ? l : 0));
+        s.lambda[l] = s.weighted ? first : first + second;
+    }
+    return s;
 }
 
 /* The values of a group of lines; row: where each begins. Returns where the first does. */
@@ -351,17 +381,15 @@ static void solve_group(const trli_slabs *w, const slab *s, const int at[3], int
     const trli_direct_plan *p = w->plan;
     const trli_view *v = &s->local;
     const int last = w->last, n = p->axis[last].n, rest = 3 - last - across;
-    double lambda[TRLI_LANES], *row[TRLI_LANES] = {0};
+    double *row[TRLI_LANES] = {0};
     double *first = take_group(w, s, at, across, lanes, row, scratch);
-    for (int l = 0; l < TRLI_LANES; ++l) {
-        const int k = at[across] + s->lo[across] + (l < lanes ? l : 0);
-        lambda[l] = eigenvalue_of(p, across, k) + eigenvalue_of(p, rest, at[rest] + s->lo[rest]);
-    }
-    const bool null = p->singular && at[across] + s->lo[across] == 0 && at[rest] + s->lo[rest] == 0;
+    const int line[3] = {at[0] + s->lo[0], at[1] + s->lo[1], at[2] + s->lo[2]};
+    const shift beside = shift_of(p, line, across, lanes);
+    const bool null = p->singular && line[across] == 0 && line[rest] == 0;
     if (p->swept)
-        eliminate(p, lambda, null, scratch, scratch + (ptrdiff_t)n * TRLI_LANES);
+        eliminate(p, &beside, null, scratch, scratch + (ptrdiff_t)n * TRLI_LANES);
     else
-        divide(p, lambda, null, w->mean, scratch);
+        divide(p, beside.lambda, null, w->mean, scratch);
     if (last == 0)
         scatter_rows(scratch, lanes, n, row);
     else

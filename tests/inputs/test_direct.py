@@ -93,7 +93,8 @@ def random_equation(rng, name, dim, periodic):
         sides[special] = (rng.choice(CONDITIONS), rng.choice(CONDITIONS))
         x = t.AXES[special]
         operators += [f"laplacian({name}) - (2 + 4*{x})*{name}",
-                      f"laplacian({name}) - 2*{name} - cos({x})*cdd{x}({name})"]
+                      f"laplacian({name}) - 2*{name} - cos({x})*cdd{x}({name})",
+                      f"div((2 + {x})*grad({name})) - exp({x})*{name}"]
         if any(kind not in ("neumann", "periodic") for pair in sides for kind in pair):
             operators.append(f"laplacian({name})")
     right = " + ".join(f"sin({5 + a}*{x})" for a, x in enumerate(t.AXES[:dim]))
@@ -131,7 +132,7 @@ time: {method: ark3, dt: {cfl: 0.4, speed: "1 + t"}, steps: 4}
 # What varies, or is a field, is found out; what is known to be separable has no multigrid beside it.
 CHOICES = {"laplacian(p) = 1": "direct", "laplacian(p) - (1+y)*p = 1": "direct", "div((1+x*y)*grad(p)) = 1": "cg",
            "laplacian(p) - q*p = 1": "cg", "laplacian(p) - p^3 = 1": "cg",
-           "laplacian(p) + 30*p = 1": "direct",
+           "laplacian(p) + 30*p = 1": "direct", "div((1+y)*grad(p)) = 1": "direct",
            "laplacian(p) - ddx(at(p, xface)) - 3*ddy(at(p, yface)) = 1": "bicgstab"}
 
 CHOICE = """trellis: 1
