@@ -102,6 +102,7 @@ TRL_NODISCARD trl_err trli_prolong_values(const trli_grid_transfer *t, const trl
 /* ---- transfer_gpu.c: the same by the GPU that has the values, between grids that are one patch each. *done: it did;
  * else nothing has changed. Not collective; fail with DEVICE, MEMORY. ---- */
 
+extern const char trli_transfer_restrict_text[], trli_transfer_prolong_text[]; /* of their kernels */
 TRL_NODISCARD trl_err trli_transfer_gpu_create(trl_context *ctx, trli_transfer_gpu **gpu);
 void trli_transfer_gpu_destroy(trli_transfer_gpu **gpu);
 TRL_NODISCARD trl_err trli_restrict_on_gpu(const trli_grid_transfer *t, const trl_simulation *fine, int from,

@@ -38,7 +38,7 @@ struct trli_transfer_gpu {
     "trl_kernel(const __grid_constant__ trl_kernel_launch call, const __grid_constant__ trl_kernel_arrays<3> " \
     "arrays,\n           const __grid_constant__ trl_kernel_scalars<6> scalars)\n{\n" COLUMN
 
-static const char restrict_text[] =
+const char trli_transfer_restrict_text[] =
     HEAD "    const int nx = (int)scalars.value[3], ny = (int)scalars.value[4], nz = (int)scalars.value[5];\n"
          "    const double *x = table + (long long)scalars.value[0] + 8 * i;\n"
          "    const double *y = table + (long long)scalars.value[1] + 8 * j;\n"
@@ -59,7 +59,7 @@ static const char restrict_text[] =
          "    }\n"
          "}\n";
 
-static const char prolong_text[] =
+const char trli_transfer_prolong_text[] =
     HEAD "    const double *x = table + (long long)scalars.value[0] + 4 * i;\n"
          "    const double *y = table + (long long)scalars.value[1] + 4 * j;\n"
          "    for (long long k = first; k < end; ++k) {\n"
@@ -157,8 +157,8 @@ static trl_err provide_kernels(trli_transfer_gpu *g, trli_gpu_kernels *kernels)
 {
     trl_err err = TRL_OK;
     if (g->restricts && g->prolongs) return TRL_OK;
-    TRL_TRY(trli_gpu_kernels_add(kernels, restrict_text, ARRAYS, SCALARS, &g->restricts));
-    TRL_TRY(trli_gpu_kernels_add(kernels, prolong_text, ARRAYS, SCALARS, &g->prolongs));
+    TRL_TRY(trli_gpu_kernels_add(kernels, trli_transfer_restrict_text, ARRAYS, SCALARS, &g->restricts));
+    TRL_TRY(trli_gpu_kernels_add(kernels, trli_transfer_prolong_text, ARRAYS, SCALARS, &g->prolongs));
     err = trli_gpu_kernels_compile(kernels);
 done:
     return err;

@@ -15,7 +15,7 @@
 extern "C" {
 #endif
 
-#define TRL_PLUGIN_ABI 1u
+#define TRL_PLUGIN_ABI 2u
 
 typedef enum trl_param_kind {
     TRL_PARAM_NUMBER,

@@ -33,6 +33,10 @@ enum { TRLI_GPU_PLUGIN_TIMES = 3, TRLI_GPU_PLUGIN_SCALARS };
 
 /* Ask for the CUDA forms of opaque expressions that programs call. Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_gpu_request_plugins(trli_model *model);
+/* The text of the kernel of an opaque expression that has a CUDA form; trli_free gives it back. NULL: it cannot have
+ * one, and why. Fails with MEMORY. */
+TRL_NODISCARD trl_err trli_gpu_plugin_text(const trli_model *model, const trli_opaque *called, char **text,
+                                           const char **why);
 /* Once kernels are compiled: warn of forms that could not be; PLUGIN if one is not to be done by the host. */
 TRL_NODISCARD trl_err trli_gpu_check_plugins(const trli_model *model);
 void trli_gpu_plugins_destroy(const trli_model *model);

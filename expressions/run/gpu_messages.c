@@ -38,8 +38,15 @@ bool trli_gpu_does_messages(const trli_model *model)
     return model->run->messages != TRLI_MESSAGES_HOST && find_packer(model);
 }
 
-/* Where GPUs of a node do not reach each other, planes that are copied to the host and packed there are faster than
- * messages that are packed on the GPU and copied as a whole. */
+/* Where GPUs of a node do not reach each other. Planes across the last axis are copied to the host as they lie, and
+ * packed there; values of others are rows or points far apart, and are packed by the GPU before they are copied. */
+static trli_messages_way find_fallback(const trl_layout *layout)
+{
+    for (int a = 0; a < layout->grid.dim - 1; ++a)
+        if (layout->counts[a] > 1) return TRLI_MESSAGES_STAGED;
+    return TRLI_MESSAGES_HOST;
+}
+
 trl_err trli_gpu_choose_messages(trli_model *model, trl_err local)
 {
     enum { LESS, PACKS, NAGREED };
@@ -56,7 +63,7 @@ trl_err trli_gpu_choose_messages(trli_model *model, trl_err local)
     way = agreed[PACKS] ? -agreed[LESS] : TRLI_MESSAGES_HOST;
     if (way == TRLI_MESSAGES_DIRECT) {
         TRL_TRY(trli_rooms_probe(ctx, find_packer(model), &reach));
-        if (!reach) way = TRLI_MESSAGES_HOST;
+        if (!reach) way = find_fallback(model->layout);
     }
     model->run->messages = (trli_messages_way)way;
 done:

@@ -57,10 +57,15 @@ static const char kernel_text[] =
     "}\n";
 _Static_assert(TRLI_GPU_PLUGIN_SCALARS == 4, "the text has this number");
 
-static trl_err write_text(const trli_model *model, const trli_opaque *called, char **text)
+static const char too_many_locations[] = "its results are at more than one location";
+
+trl_err trli_gpu_plugin_text(const trli_model *model, const trli_opaque *called, char **text, const char **why)
 {
     enum { TEXTS = sizeof called->cuda->text / sizeof *called->cuda->text };
     trli_memstream made;
+    *text = NULL;
+    *why = called->one_location ? NULL : too_many_locations;
+    if (*why) return TRL_OK;
     if (!trli_memstream_open(model->ctx, &made)) return trli_no_memory(model->ctx, NULL, "for kernels of GPUs");
     fprintf(made.out, "#define TRL_POINT_REQUIRED %d\n#define TRL_POINT_LOCATION %d\n%s", called->ninputs,
             (int)called->location, point_text);
@@ -80,14 +85,11 @@ static trl_err add_plugin(trli_model *model, const trli_opaque *called, trli_gpu
     const int n = called->cuda->nnumbers;
     char *text = NULL;
     trl_err err = TRL_OK;
-    if (!called->one_location) {
-        plugin->why = "its results are at more than one location";
-        return TRL_OK;
-    }
+    TRL_TRY(trli_gpu_plugin_text(model, called, &text, &plugin->why));
+    if (!text) goto done;
     plugin->number = trli_new(model->ctx, (size_t)n + 1, sizeof *plugin->number);
-    if (!plugin->number) return trli_no_memory(model->ctx, NULL, "for numbers of '%s'", called->name);
+    if (!plugin->number) TRL_TRY(trli_no_memory(model->ctx, NULL, "for numbers of '%s'", called->name));
     if (n > 0) called->cuda->set_numbers(called->state, plugin->number);
-    TRL_TRY(write_text(model, called, &text));
     err = trli_gpu_kernels_add(model->run->gpu_kernels, text, called->ninputs + called->noutputs,
                                TRLI_GPU_PLUGIN_SCALARS + n, &plugin->kernel);
 done:

@@ -365,6 +365,25 @@ static void write_kernel(const trli_program *program, trl_kind kind, const trli_
         write_parts(program, s, trli_parts_of(program, s), run->part, out);
 }
 
+/* The CUDA form of an expression, with its first step. */
+static trl_err write_plugin(const trli_program *program, const trli_step *s, FILE *out)
+{
+    const trli_opaque *called = s->plugin.called;
+    const char *why;
+    char *text;
+    trl_err err;
+    for (const trli_step *before = program->step; before < s; ++before)
+        if (before->kind == TRLI_STEP_PLUGIN && before->plugin.called == called) return TRL_OK;
+    TRL_TRY(trli_gpu_plugin_text(program->model, called, &text, &why));
+    fprintf(out, "/* '%s', the CUDA form of type '%s'\n", called->name, called->type);
+    write_fields(program->model, "output", called->noutputs, s->field, out);
+    write_fields(program->model, "input ", called->ninputs, s->plugin.input, out);
+    write_text(text, why, out);
+    trli_free(text);
+done:
+    return err;
+}
+
 static void write_reductions(const trli_program *program, trl_kind kind, FILE *out)
 {
     const trli_model *model = program->model;
@@ -394,6 +413,7 @@ trl_err trli_kernels_write(trli_program *program, trl_kind kind, FILE *out)
         const trli_step_run *run = &program->run->step[i];
         if (!p->live) continue;
         if (s->kind == TRLI_STEP_KERNEL) write_kernel(program, kind, s, out);
+        if (gpu && s->kind == TRLI_STEP_PLUGIN && s->plugin.called->cuda) TRL_TRY(write_plugin(program, s, out));
         for (int k = 0; k < p->nslabs; ++k) {
             const bool within = gpu ? run->gpu_folds : run->slab[k].within;
             if (run->slab[k].kernel && !within) write_slab(program, kind, s, k, out);

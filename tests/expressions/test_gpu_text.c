@@ -13,6 +13,7 @@
 #include "memory_impl.h"
 #include "model_impl.h"
 #include "model_run_impl.h"
+#include "multigrid_impl.h"
 #include "native_impl.h"
 #include "rtc_impl.h"
 #include "simulation_impl.h"
@@ -32,7 +33,7 @@ static void add_text(const char *text, const char *deck)
     ++nasked;
     for (int i = 0; i < nfound; ++i)
         if (strcmp(found[i].text, text) == 0) return;
-    found = realloc(found, (size_t)(nfound + 1) * sizeof *found);
+    found = realloc(found, (size_t)(nfound + 2) * sizeof *found); /* and one that is compiled at once */
     ck_assert_ptr_nonnull(found);
     found[nfound++] = (found_text){strdup(text), strdup(deck)};
 }
@@ -100,16 +101,34 @@ static void free_texts(void)
 
 static void open_deck(const char *path)
 {
-    char plugins[1000];
+    char plugins[1000], tested[1000];
     const char *set[] = {"run.compile=never", "run.devices=cpu"};
-    const char *build = getenv("TRELLIS_BUILD"), *folder[] = {plugins};
+    const char *build = getenv("TRELLIS_BUILD"), *folder[] = {plugins, tested};
     snprintf(plugins, sizeof plugins, "%s/plugins", build ? build : ".");
+    snprintf(tested, sizeof tested, "%s/test_plugins", build ? build : ".");
     close_problem();
     ck_ok(trl_registry_create(test_ctx, &registry));
     ck_ok(trli_register_builtins(registry));
-    const trli_deck_request request = {.path = path, .nsets = 2, .set = set, .nfolders = 1, .plugin_folder = folder};
+    const trli_deck_request request = {.path = path, .nsets = 2, .set = set, .nfolders = 2, .plugin_folder = folder};
     ck_ok(trli_deck_read(test_ctx, registry, &request, &deck));
     ck_ok(trl_simulation_create(test_ctx, trli_deck_problem(deck), &sim));
+}
+
+/* Forms of plugins have names that others have, too: each is a program. */
+static void compile_plugins(const trli_program *program, const char *path)
+{
+    char refused[TRLI_RTC_WHY_ROOM];
+    for (int i = 0; i < program->nsteps; ++i) {
+        const trli_step *s = &program->step[i];
+        const char *why;
+        char *text;
+        if (s->kind != TRLI_STEP_PLUGIN || !program->plan->step[i].live || !s->plugin.called->cuda) continue;
+        ck_ok(trli_gpu_plugin_text(sim->model, s->plugin.called, &text, &why));
+        ck_assert_msg(text != NULL, "%s: '%s' has no text: %s", path, s->plugin.called->name, why);
+        found[nfound] = (found_text){.text = text};
+        ck_assert_msg(compile(nfound, nfound + 1, refused), "%s: %s\n%.3000s", path, refused, text);
+        trli_free(text);
+    }
 }
 
 static void add_deck(const char *path)
@@ -121,7 +140,22 @@ static void add_deck(const char *path)
         ck_assert_msg(code->text != NULL, "%s: a kernel has no text: %s", path, code->why);
         add_text(code->text, path);
     }
+    for (int i = 0; i < sim->model->nprograms; ++i) compile_plugins(sim->model->program[i], path);
     close_problem();
+}
+
+/* A deck of CUDA forms. */
+static const char *write_plugins(void)
+{
+    FILE *out = fopen("forms.yaml", "w");
+    ck_assert_ptr_nonnull(out);
+    fputs("trellis: 1\nplugins: [cuda_forms]\ngrid: {cells: [9, 8]}\nexpressions:\n"
+          "  r: {type: cuda_reaction, computes: [S, U]}\n  f: {type: cuda_flux, boundary: {x-: {neumann: 0}, x+: "
+          "{neumann: 0}}}\nequations:\n  T: {initial: x, ddt: \"-ddx(F) + S - U*T\", boundary: {x-: {neumann: 0}, x+: "
+          "{neumann: 0}}}\ntime: {dt: 1e-3, steps: 2, method: euler}\n",
+          out);
+    ck_assert_int_eq(fclose(out), 0);
+    return "forms.yaml";
 }
 
 START_TEST(all_of_every_deck_is_compiled)
@@ -139,6 +173,9 @@ START_TEST(all_of_every_deck_is_compiled)
     add_text(trli_gpu_clear_text, "clear");
     add_text(trli_gpu_pieces_text, "pieces");
     add_text(trli_gpu_statistics_text, "statistics");
+    add_text(trli_transfer_restrict_text, "restriction");
+    add_text(trli_transfer_prolong_text, "interpolation");
+    add_deck(write_plugins());
     const int needed = nfound;
     DIR *folder = opendir(TRL_TEST_SOURCE_DIR "/../inputs/decks");
     ck_assert_ptr_nonnull(folder);

@@ -104,7 +104,7 @@ START_TEST(rejects_another_abi_or_size)
     trl_expr_type bad = good;
     bad.abi = 9;
     ck_fails(add(&bad), TRL_ERR_PLUGIN,
-             "deck.yaml:3:11: an expression type of built-in has plugin abi 9, this Trellis has 1; rebuild it with "
+             "deck.yaml:3:11: an expression type of built-in has plugin abi 9, this Trellis has 2; rebuild it with "
              "this version's "
              "trl_plugin.h");
     bad = good;
@@ -295,7 +295,7 @@ END_TEST
 START_TEST(rejects_a_plugin_of_another_abi)
 {
     ck_fails(load("wrong_abi"), TRL_ERR_PLUGIN,
-             "/wrong_abi.so' has plugin abi 7, this Trellis has 1; rebuild it with this version's trl_plugin.h");
+             "/wrong_abi.so' has plugin abi 8, this Trellis has 2; rebuild it with this version's trl_plugin.h");
     ck_assert_int_eq(trl_registry_count(registry), 0);
 }
 END_TEST

@@ -87,6 +87,8 @@ def check_words():
     check("type cuda_flux, 1 tag from 1, in CUDA on GPUs, in C elsewhere" in said, said)
     _, said = trellis("plan", "--set", "run.devices=cpu")
     check("type cuda_flux, 1 tag from 1, in C (its CUDA form is for GPUs)" in said, said)
+    _, said = trellis("kernels", "--device", "gpu")
+    check("/* 'f', the CUDA form of type 'cuda_flux'\n" in said and said.count("evaluate(point);") == 2, said)
     write(DECK % ("[1, 1, 1]", ", device: cpu"))
     found, said = run("gpu", "run.placement=devices")
     _, said = trellis("plan", "--set", "run.devices=gpu")

@@ -30,7 +30,7 @@ expect 0 "$TRELLIS" check deck.yaml --plugin-path "$plugins"
 with_plugin no_such_plugin some_type
 rejected "deck.yaml:15:11: plugin 'no_such_plugin' not found: "
 with_plugin wrong_abi some_type
-rejected "deck.yaml:15:11: plugin '$plugins/wrong_abi.so' has plugin abi 7, this Trellis has 1; "
+rejected "deck.yaml:15:11: plugin '$plugins/wrong_abi.so' has plugin abi 8, this Trellis has 2; "
 with_plugin undefined_symbol later_type
 reason="undefined symbol: trl_function_of_a_later_version"
 rejected "deck.yaml:15:11: plugin '$plugins/undefined_symbol.so' cannot be loaded: $reason"
