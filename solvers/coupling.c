@@ -80,9 +80,7 @@ trl_err trli_solver_compile_coupling(trli_solver *s)
 {
     const size_t n = (size_t)s->ask.n;
     trli_model *model = s->sim->model;
-    trli_instance *in = NULL, *old = NULL, *marked = NULL;
-    trli_partials *partials = NULL;
-    const trli_marks none = {0};
+    trli_solver_rows rows = {0};
     bool known = true;
     trl_err err = TRL_OK;
     if (!s->coupled || !at_one_place(s)) return TRL_OK;
@@ -90,20 +88,13 @@ trl_err trli_solver_compile_coupling(trli_solver *s)
     s->coupling = trli_model_keep(model, (n * n + 1) * sizeof *s->coupling);
     s->coupling_number = trli_model_keep(model, (n * n + 1) * sizeof *s->coupling_number);
     TRL_TRY(model->ir.err);
-    TRL_TRY(trli_solver_begin(s, "coupling", &s->couple));
-    TRL_TRY(s->ask.instance(s->ask.data, s->couple, &in, &old));
-    TRL_TRY(trli_instance_fill(in));
-    TRL_TRY(trli_instance_marked(in, &none, &marked));
-    TRL_TRY(trli_instance_prepare(marked));
-    TRL_TRY(trli_partials_create(marked, &partials));
-    for (int i = 0; i < s->ask.n && known; ++i) TRL_TRY(find_row(s, marked, partials, i, row + (size_t)i * n, &known));
-    for (int i = 0; i < s->ask.n && known; ++i) TRL_TRY(store_row(s, in, i, row + (size_t)i * n));
+    TRL_TRY(trli_solver_begin_rows(s, "coupling", &s->couple, &rows));
+    for (int i = 0; i < s->ask.n && known; ++i)
+        TRL_TRY(find_row(s, rows.marked, rows.partials, i, row + (size_t)i * n, &known));
+    for (int i = 0; i < s->ask.n && known; ++i) TRL_TRY(store_row(s, rows.in, i, row + (size_t)i * n));
     if (!known) s->coupling = NULL;
 done:
-    trli_partials_destroy(&partials);
-    trli_instance_marked_destroy(&marked);
-    trli_instance_destroy(&in);
-    trli_instance_destroy(&old);
+    trli_solver_end_rows(&rows);
     return err;
 }
 

@@ -124,18 +124,11 @@ done:
 /* The inverse of the diagonal, as a number where it is one, else in a field. */
 trl_err trli_solver_compile_diagonal(trli_solver *s)
 {
-    trli_instance *in = NULL, *old = NULL, *marked = NULL;
-    trli_partials *partials = NULL;
-    const trli_marks none = {0};
+    trli_solver_rows rows = {0};
     bool varies = false;
     trl_err err = TRL_OK;
-    TRL_TRY(trli_solver_begin(s, "diagonal", &s->diagonal));
-    TRL_TRY(s->ask.instance(s->ask.data, s->diagonal, &in, &old));
-    TRL_TRY(trli_instance_fill(in));
-    TRL_TRY(trli_instance_marked(in, &none, &marked));
-    TRL_TRY(trli_instance_prepare(marked));
-    TRL_TRY(trli_partials_create(marked, &partials));
-    TRL_TRY(find_rows(s, in, marked, partials));
+    TRL_TRY(trli_solver_begin_rows(s, "diagonal", &s->diagonal, &rows));
+    TRL_TRY(find_rows(s, rows.in, rows.marked, rows.partials));
     for (int i = 0; i < s->ask.n && s->inverse_value[i] >= 0; ++i)
         varies |= trli_ir_node(&s->sim->model->ir, s->inverse_value[i])->op != TRLI_OP_CONSTANT;
     if (varies) {
@@ -144,10 +137,7 @@ trl_err trli_solver_compile_diagonal(trli_solver *s)
         trli_solver_read(s, s->inverse.now, s->inverse_value);
     }
 done:
-    trli_partials_destroy(&partials);
-    trli_instance_marked_destroy(&marked);
-    trli_instance_destroy(&in);
-    trli_instance_destroy(&old);
+    trli_solver_end_rows(&rows);
     return err;
 }
 

@@ -105,6 +105,17 @@ void trli_vector_equalise(const trli_solver *s, const trli_vector *v);
 TRL_NODISCARD trl_err trli_solver_run_alone(trli_solver *s, const trli_program *program);
 
 TRL_NODISCARD trl_err trli_solver_begin(trli_solver *s, const char *what, trli_program **program);
+/* What the derivatives of equations by unknowns are found with, in a program that needs them. */
+typedef struct trli_solver_rows {
+    trli_instance *in, *old;
+    trli_instance *marked; /* in which equations are lowered */
+    struct trli_partials *partials;
+} trli_solver_rows;
+
+/* Begin a program with them; end it whether that failed or not. */
+TRL_NODISCARD trl_err trli_solver_begin_rows(trli_solver *s, const char *what, trli_program **program,
+                                             trli_solver_rows *rows);
+void trli_solver_end_rows(trli_solver_rows *rows);
 TRL_NODISCARD trl_err trli_vector_add(trli_solver *s, const char *name, bool pair, trli_vector *v);
 void trli_vector_swap(const trli_solver *s, const trli_vector *v);
 /* Run a program of the solver. Collective: yes. */

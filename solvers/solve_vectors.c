@@ -5,8 +5,11 @@
 #include <string.h>
 
 #include "krylov_impl.h"
+#include "late_impl.h"
 #include "lifecycle_impl.h"
 #include "memory_impl.h"
+#include "partials_impl.h"
+#include "sides_impl.h"
 
 static int add_field(trli_solver *s, const char *name, int i)
 {
@@ -96,6 +99,29 @@ trl_err trli_solver_begin(trli_solver *s, const char *what, trli_program **progr
     const trl_err err = trli_program_create(s->sim->model, name, program);
     if (err == TRL_OK) (*program)->place = s->ask.place;
     return err;
+}
+
+trl_err trli_solver_begin_rows(trli_solver *s, const char *what, trli_program **program, trli_solver_rows *rows)
+{
+    static const trli_marks none = {0}; /* instances keep it */
+    trl_err err = TRL_OK;
+    *rows = (trli_solver_rows){0};
+    TRL_TRY(trli_solver_begin(s, what, program));
+    TRL_TRY(s->ask.instance(s->ask.data, *program, &rows->in, &rows->old));
+    TRL_TRY(trli_instance_fill(rows->in));
+    TRL_TRY(trli_instance_marked(rows->in, &none, &rows->marked));
+    TRL_TRY(trli_instance_prepare(rows->marked));
+    TRL_TRY(trli_partials_create(rows->marked, &rows->partials));
+done:
+    return err;
+}
+
+void trli_solver_end_rows(trli_solver_rows *rows)
+{
+    trli_partials_destroy(&rows->partials);
+    trli_instance_marked_destroy(&rows->marked);
+    trli_instance_destroy(&rows->in);
+    trli_instance_destroy(&rows->old);
 }
 
 void trli_solver_read(const trli_solver *s, const int *field, trli_ir_value *value)
