@@ -9,7 +9,7 @@
 
 typedef struct cycles {
     trli_program *begin, *direction, *update;
-    int first_rr, rr, rho, next_rho, keep;
+    int first_rr, rr, rho, next_rho, keep, dq;
 } cycles;
 
 static trl_err compile_start(trli_solver *s, cycles *m)
@@ -112,6 +112,21 @@ done:
     return err;
 }
 
+/* d.q */
+static trl_err add_curvature(trli_solver *s, cycles *m)
+{
+    trli_ir_value *d = NULL, *q = NULL;
+    trl_err err = TRL_OK;
+    TRL_TRY(values_of(s, &d, &q));
+    trli_solver_read(s, s->d.now, d);
+    trli_solver_read(s, s->q.now, q);
+    TRL_TRY(trli_solver_dot(s, m->update, "d.q", d, q, &m->dq));
+done:
+    trli_free(d);
+    trli_free(q);
+    return err;
+}
+
 static trl_err cg_compile(trli_solver *s, trli_krylov **method)
 {
     trli_ir *ir = &s->sim->model->ir;
@@ -123,8 +138,9 @@ static trl_err cg_compile(trli_solver *s, trli_krylov **method)
     TRL_TRY(compile_start(s, m));
     TRL_TRY(compile_direction(s, m));
     TRL_TRY(trli_solver_begin(s, "step of cg", &m->update));
+    TRL_TRY(add_curvature(s, m));
     TRL_TRY(trli_program_scalar(m->update, "alpha",
-                                trli_ir_binary(ir, TRLI_OP_DIV, trli_ir_scalar(ir, m->rho), trli_ir_scalar(ir, s->dq)),
+                                trli_ir_binary(ir, TRLI_OP_DIV, trli_ir_scalar(ir, m->rho), trli_ir_scalar(ir, m->dq)),
                                 &alpha));
     TRL_TRY(compile_update(s, m, trli_ir_scalar(ir, alpha)));
 done:
@@ -154,9 +170,9 @@ static trl_err cg_run(trli_solver *s, trli_krylov *method, double target, int mo
         const double rho = trli_solver_scalar(s, m->next_rho);
         trli_solver_set(s, m->rho, rho);
         TRL_TRY(trli_solver_program(s, s->apply));
-        *broken = !isfinite(rho / trli_solver_scalar(s, s->dq)) || rho == 0;
-        if (*broken) break;
         TRL_TRY(trli_solver_program(s, m->update));
+        *broken = !isfinite(rho / trli_solver_scalar(s, m->dq)) || rho == 0;
+        if (*broken) break;
         swap_solution(s);
         *norm = trli_solver_norm(s, trli_solver_scalar(s, m->rr));
     }

@@ -127,7 +127,7 @@ static trl_err quotient(work *w, const char *label, trli_ir_value numerator, trl
 
 typedef struct cg {
     trli_program *begin, *update;
-    int rho, alpha, first_rho, next_rho, first_rr, rr;
+    int rho, dq, alpha, first_rho, next_rho, first_rr, rr;
 } cg;
 
 static trl_err compile_begin(work *w, cg *m)
@@ -153,7 +153,8 @@ static trl_err compile_update(work *w, cg *m)
     m->rho = trli_model_add_scalar(s->sim->model, 0);
     TRL_TRY(trli_solver_begin(s, "step of cg", &m->update));
     w->program = m->update;
-    TRL_TRY(quotient(w, "alpha", trli_ir_scalar(ir, m->rho), trli_ir_scalar(ir, s->dq), &m->alpha, &alpha));
+    TRL_TRY(dot(w, "d.q", s->d.now, s->q.now, &m->dq));
+    TRL_TRY(quotient(w, "alpha", trli_ir_scalar(ir, m->rho), trli_ir_scalar(ir, m->dq), &m->alpha, &alpha));
     TRL_TRY(combine(w, s->c.next, s->c.now, TRLI_OP_ADD, alpha, s->d.now));
     TRL_TRY(combine(w, s->r.next, s->r.now, TRLI_OP_SUB, alpha, s->q.now));
     trli_solver_read(s, s->r.next, w->a);
@@ -197,12 +198,12 @@ static trl_err cg_run(trli_solver *s, trli_krylov *method, double target, int mo
     *norm = trli_solver_norm(s, trli_solver_scalar(s, m->first_rr));
     for (*iterations = 0; *iterations < most && !(*norm <= target) && isfinite(*norm); ++*iterations) {
         TRL_TRY(trli_solver_program(s, s->apply));
+        TRL_TRY(trli_solver_program(s, m->update));
         /* Along all directions the quadratic form has one sign, or this is no minimum. */
-        const double alpha = trli_solver_scalar(s, m->rho) / trli_solver_scalar(s, s->dq);
+        const double alpha = trli_solver_scalar(s, m->rho) / trli_solver_scalar(s, m->dq);
         *broken = !isfinite(alpha) || alpha == 0 || alpha * sign < 0;
         if (*broken) break;
         sign = alpha;
-        TRL_TRY(trli_solver_program(s, m->update));
         trli_vector_swap(s, &s->c);
         trli_vector_swap(s, &s->r);
         trli_vector_swap(s, &s->d);
@@ -218,9 +219,9 @@ const trli_krylov_type trli_krylov_cg = {"cg", cg_compile, cg_run};
 /* ---- stabilised biconjugate gradients, preconditioned from the right ---- */
 
 typedef struct bicgstab {
-    trli_program *begin, *half, *full;
+    trli_program *begin, *half, *middle, *full;
     trli_vector shadow, p, v; /* the first residual; the direction; its product */
-    int rho, alpha, omega, next_rho, first_rr, half_rr, rr;
+    int rho, alpha, omega, next_rho, first_rr, middle_rr, half_rr, rr;
 } bicgstab;
 
 static trl_err copy(work *w, const int *to, const int *from)
@@ -256,8 +257,10 @@ static trl_err compile_half(work *w, bicgstab *m)
     TRL_TRY(copy(w, m->v.now, s->q.now));
     TRL_TRY(combine(w, s->c.next, s->c.now, TRLI_OP_ADD, alpha, s->d.now));
     TRL_TRY(combine(w, s->r.next, s->r.now, TRLI_OP_SUB, alpha, s->q.now));
-    TRL_TRY(dot(w, "r.r", s->r.next, s->r.next, &m->half_rr));
     TRL_TRY(preconditioned(w, s->d.next, s->r.next));
+    TRL_TRY(trli_solver_begin(s, "middle of bicgstab", &m->middle));
+    w->program = m->middle;
+    TRL_TRY(dot(w, "r.r", s->r.now, s->r.now, &m->middle_rr));
 done:
     return err;
 }
@@ -273,6 +276,7 @@ static trl_err compile_full(work *w, bicgstab *m)
     w->program = m->full;
     TRL_TRY(dot(w, "q.r", s->q.now, s->r.now, &qr));
     TRL_TRY(dot(w, "q.q", s->q.now, s->q.now, &qq));
+    TRL_TRY(dot(w, "r.r", s->r.now, s->r.now, &m->half_rr));
     TRL_TRY(quotient(w, "omega", trli_ir_scalar(ir, qr), trli_ir_scalar(ir, qq), &m->omega, &omega));
     TRL_TRY(combine(w, s->c.next, s->c.now, TRLI_OP_ADD, omega, s->d.now));
     TRL_TRY(combine(w, s->r.next, s->r.now, TRLI_OP_SUB, omega, s->q.now));
@@ -321,6 +325,26 @@ static void swap_all(const trli_solver *s)
     trli_vector_swap(s, &s->d);
 }
 
+/* Up to the new vectors, unless the first half was the last. Its residual comes with the products of the second, unless
+ * a cycle, which costs more than a message, would be in vain. */
+static trl_err second_half(trli_solver *s, bicgstab *m, double target, double *norm, bool *broken)
+{
+    trl_err err = TRL_OK;
+    if (s->cycles) {
+        TRL_TRY(trli_solver_program(s, m->middle));
+        *norm = trli_solver_norm(s, trli_solver_scalar(s, m->middle_rr));
+        *broken = !isfinite(*norm);
+        if (*norm <= target || *broken) goto done;
+        TRL_TRY(trli_krylov_cycle(s, s->r.now));
+    }
+    TRL_TRY(trli_solver_program(s, s->apply));
+    TRL_TRY(trli_solver_program(s, m->full));
+    *norm = trli_solver_norm(s, trli_solver_scalar(s, m->half_rr));
+    *broken = !isfinite(*norm);
+done:
+    return err;
+}
+
 static trl_err bicgstab_run(trli_solver *s, trli_krylov *method, double target, int most, int *iterations, double *norm,
                             bool *broken)
 {
@@ -337,12 +361,8 @@ static trl_err bicgstab_run(trli_solver *s, trli_krylov *method, double target, 
         TRL_TRY(trli_solver_program(s, s->apply));
         TRL_TRY(trli_solver_program(s, m->half));
         swap_all(s);
-        *norm = trli_solver_norm(s, trli_solver_scalar(s, m->half_rr));
-        *broken = !isfinite(*norm);
+        TRL_TRY(second_half(s, m, target, norm, broken));
         if (*norm <= target || *broken) continue;
-        TRL_TRY(trli_krylov_cycle(s, s->r.now));
-        TRL_TRY(trli_solver_program(s, s->apply));
-        TRL_TRY(trli_solver_program(s, m->full));
         swap_all(s);
         trli_vector_swap(s, &m->p);
         trli_solver_set(s, m->rho, trli_solver_scalar(s, m->next_rho));

@@ -45,7 +45,7 @@ struct trli_solver {
     double *bound_number;             /* [n] the largest, or */
     int *bound_scalar;                /* [n] -1, or the scalar that has it once the diagonal is found */
     trli_program *residual, *apply, *diagonal, *zero, *probe, *compare, *move, *means, *shift, *centre;
-    int rr, dq;                   /* scalars: r.r; d.q */
+    int rr;                       /* scalar: r.r */
     int size;                     /* scalar: square of what the request's size is; -1: it has none */
     trli_program *residual_alone; /* NULL, or the residual without that size; */
     int rr_alone;                 /* scalar of it */

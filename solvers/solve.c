@@ -217,11 +217,10 @@ static trl_err compile_apply(trli_solver *s)
 {
     trli_model *model = s->sim->model;
     trli_instance *in = NULL, *old = NULL;
-    trli_ir_value *value = NULL, *d = NULL;
+    trli_ir_value *value = NULL;
     bool varies = false, mask_varies = false;
     trl_err err = TRL_OK;
     TRL_TRY(list_of_values(s, &value));
-    TRL_TRY(list_of_values(s, &d));
     TRL_TRY(trli_solver_begin(s, "product", &s->apply));
     TRL_TRY(s->ask.instance(s->ask.data, s->apply, &in, &old));
     const int first = model->nvariables - s->ask.n;
@@ -247,14 +246,10 @@ static trl_err compile_apply(trli_solver *s)
     TRL_TRY(sides_depend(s, &varies));
     s->linear = !varies;
     TRL_TRY(trli_solver_store(s, s->apply, s->q.now, value));
-    trli_solver_read(s, s->q.now, value);
-    trli_solver_read(s, s->d.now, d);
-    TRL_TRY(trli_solver_dot(s, s->apply, "d.q", d, value, &s->dq));
 done:
     trli_instance_destroy(&in);
     trli_instance_destroy(&old);
     trli_free(value);
-    trli_free(d);
     return err;
 }
 

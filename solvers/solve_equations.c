@@ -4,6 +4,7 @@
  * where the values of a stage are put for as long as they are solved. */
 #include <string.h>
 
+#include "late_impl.h"
 #include "lifecycle_impl.h"
 #include "lower_impl.h"
 #include "memory_impl.h"
@@ -474,15 +475,24 @@ done:
     return err;
 }
 
-trl_err trli_solve_initial(trl_simulation *sim, bool dt_known)
+static trl_err solve_initial(trl_simulation *sim, const struct trli_solving *so, bool dt_known)
 {
-    const struct trli_solving *so = sim->solving;
     trl_err err = TRL_OK;
-    if (!so) return TRL_OK;
     if (so->changing == dt_known) TRL_TRY(solve_present(sim, sim->dt, TRLI_FLOW_START));
     if (dt_known) TRL_TRY(solve_first_pressure(sim));
 done:
     return err;
+}
+
+/* As within a step, the ranks agree on each run beside the next one. */
+trl_err trli_solve_initial(trl_simulation *sim, bool dt_known)
+{
+    if (!sim->solving) return TRL_OK;
+    if (sim->late) sim->late->within = true;
+    const trl_err err = solve_initial(sim, sim->solving, dt_known);
+    if (sim->late) sim->late->within = false;
+    const trl_err settled = trl_simulation_settle(sim); /* what failed before comes first */
+    return settled != TRL_OK ? settled : err;
 }
 
 trl_err trli_solve_before(trl_simulation *sim, const trli_next_step *next)

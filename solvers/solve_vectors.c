@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "krylov_impl.h"
-#include "late_impl.h"
 #include "lifecycle_impl.h"
 #include "memory_impl.h"
 #include "partials_impl.h"

@@ -12,12 +12,14 @@
 #include <unistd.h>
 
 #include "../expressions/problem_fixture.h"
+#include "message_count.h"
 
 /* ---- delays ---- */
 
 static _Atomic uint64_t seed; /* 0: no delays */
 static _Atomic uint64_t calls;
 static _Atomic int64_t delayed, denied; /* calls, of all seeds */
+_Atomic int reductions_begun;
 
 /* A number that depends on the seed, this rank and the calls before. */
 static uint64_t draw(void)
@@ -67,6 +69,7 @@ int MPI_Isend(const void *buffer, int n, MPI_Datatype type, int to, int tag, MPI
 int MPI_Iallreduce(const void *from, void *to, int n, MPI_Datatype type, MPI_Op op, MPI_Comm comm, MPI_Request *request)
 {
     wait_sometimes(4);
+    atomic_fetch_add(&reductions_begun, 1);
     return PMPI_Iallreduce(from, to, n, type, op, comm, request);
 }
 

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Messages of all ranks in an iteration of a solver: sums, and agreements on errors that they wait for. */
+// ctest: np=2,3
+#include "context_impl.h"
+#include "message_count.h"
+#include "run_fixture.h"
+
+static int joined; /* by MPI_Allreduce, of this rank */
+
+/* In the place of MPI's own. */
+int MPI_Allreduce(const void *from, void *to, int n, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
+{
+    ++joined;
+    return PMPI_Allreduce(from, to, n, type, op, comm);
+}
+
+/* ---- counting ---- */
+
+typedef struct count {
+    int iterations, sums, agreements;
+} count;
+
+static count messages(void)
+{
+    const trli_agreement *a = &test_ctx->agreement;
+    return (count){.sums = joined + reductions_begun, .agreements = (int)a->at_once};
+}
+
+static count solve(const char *equation, const char *solver, const char *tolerance)
+{
+    const count before = messages();
+    count c;
+    open_text("grid: {cells: [24, 24]}\nequations:\n  p: {initial: 0, solve: \"%s\", solver: s, boundary: {x-: "
+              "{dirichlet: 0}, x+: {dirichlet: 0}, y-: {dirichlet: 0}, y+: {neumann: 0}}}\n"
+              "solvers: {s: {method: %s, tolerance: %s}}\n",
+              equation, solver, tolerance);
+    c = messages();
+    c.iterations = (int)trl_simulation_solver(sim, 0)->last_iterations;
+    c.sums -= before.sums;
+    c.agreements -= before.agreements;
+    close_problem();
+    return c;
+}
+
+START_TEST(an_iteration_has_the_messages_that_its_method_needs)
+{
+    static const char symmetric[] = "laplacian(p) = 1 + 5*sin(13*x*y)";
+    static const char other[] = "laplacian(p) - 20*cddx(p) = 1 + 5*sin(13*x*y)";
+    /* Each cycle has one of sums, of coarse residuals, behind an agreement. */
+    static const struct {
+        const char *equation, *solver;
+        int sums, agreements;
+    } cases[] = {{symmetric, "cg, preconditioner: jacobi", 2, 0},
+                 {symmetric, "cg, preconditioner: multigrid", 4, 1},
+                 {symmetric, "multigrid", 2, 1},
+                 {other, "bicgstab, preconditioner: jacobi", 3, 0}};
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; ++k) {
+        const count few = solve(cases[k].equation, cases[k].solver, "1e-3"),
+                    many = solve(cases[k].equation, cases[k].solver, "1e-9");
+        const int n = many.iterations - few.iterations;
+        ck_assert_int_gt(n, 2);
+        ck_assert_msg(many.sums - few.sums == n * cases[k].sums &&
+                          many.agreements - few.agreements == n * cases[k].agreements,
+                      "%s: %d more iterations, %d sums, %d agreements", cases[k].solver, n, many.sums - few.sums,
+                      many.agreements - few.agreements);
+    }
+}
+END_TEST
+
+/* ---- an expression that is 1, until it fails ---- */
+
+static int calls_left; /* of this rank; -1: any number */
+
+static trl_err brittle_advertise(const void *data, trl_deps *deps)
+{
+    (void)data;
+    return trl_deps_compute(deps, "brittle", TRL_CELL);
+}
+
+static trl_err brittle_evaluate(const void *data, const trl_eval_args *args, const trl_box *box)
+{
+    const trl_array *to = &args->computed[0];
+    (void)data;
+    for (trl_lidx j = box->lo[1]; j < box->hi[1]; ++j)
+        for (trl_lidx i = box->lo[0]; i < box->hi[0]; ++i) ((double *)to->at)[trl_array_offset(to, i, j, 0)] = 1;
+    if (calls_left == 0) return trl_fail(test_ctx, TRL_ERR_PLUGIN, NULL, "brittle");
+    calls_left -= calls_left > 0;
+    return TRL_OK;
+}
+
+static const trl_expr_type brittle = {.abi = TRL_PLUGIN_ABI,
+                                      .size = sizeof brittle,
+                                      .name = "brittle",
+                                      .doc = "1, or an error",
+                                      .flags = TRL_EXPR_POINTWISE,
+                                      .advertise_dependents = brittle_advertise,
+                                      .evaluate = brittle_evaluate};
+static const trl_expr_type *const types[] = {&brittle, NULL};
+
+START_TEST(a_rank_that_fails_in_an_iteration_ends_all)
+{
+    static const char *const methods[] = {"cg", "bicgstab", "gmres"};
+    static const int calls[] = {0, 1, 2, 7, 8, 9, 14, 21};
+    test_types = types;
+    for (size_t k = 0; k < sizeof methods / sizeof *methods; ++k)
+        for (size_t c = 0; c < sizeof calls / sizeof *calls; ++c) {
+            test_clear();
+            new_deck();
+            say("grid: {cells: [12, 24], periodic: [true, true]}\nexpressions: {b: {type: brittle}}\n"
+                "equations: {p: {initial: 0, solve: \"laplacian(p) - brittle*p = sin(13*x*y)\", solver: s}}\n"
+                "solvers: {s: {method: %s, preconditioner: none}}\nrun: {threads: 1}\n",
+                methods[k]);
+            ck_ok(open_problem());
+            const bool here = trl_context_rank(test_ctx) == (int)c % trl_context_ranks(test_ctx);
+            calls_left = here ? calls[c] : -1;
+            const trl_err err = trl_simulation_initialise(sim);
+            ck_assert_msg(err == TRL_ERR_PLUGIN, "%s, call %d: %s: %s", methods[k], calls[c], trl_err_name(err),
+                          test_messages());
+            ck_assert(!trl_context_lost(test_ctx));
+            close_problem();
+        }
+    test_types = NULL;
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+    tcase_add_test(tc, an_iteration_has_the_messages_that_its_method_needs);
+    tcase_add_test(tc, a_rank_that_fails_in_an_iteration_ends_all);
+}
+
+TRL_TEST_MAIN("messages", add_tests)
