@@ -248,9 +248,12 @@ static trl_err read_series(trli_deck *deck, const trli_yaml *series)
     for (int i = 0; values && i < values->n; ++i)
         err = trli_worse(err, read_column(deck, values->key[i], values->item[i], &columns, &seen, &entry, &capacity));
     deck->problem.series = entry;
-    if (series && !values && !trli_yaml_get(series, "spectra") && !trli_yaml_get(series, "profiles"))
+    deck->problem.series_solvers = series && trli_yaml_is_true(trli_yaml_get(series, "solvers"));
+    if (series && !values && !trli_yaml_get(series, "spectra") && !trli_yaml_get(series, "profiles") &&
+        !deck->problem.series_solvers)
         return trl_fail(deck->ctx, TRL_ERR_INPUT, trli_yaml_place(series),
-                        "'output.series' has no columns: add `values: {...}`, `spectra: {...}` or `profiles: {...}`");
+                        "'output.series' has no columns: add `values: {...}`, `spectra: {...}`, `profiles: {...}` or "
+                        "`solvers: true`");
     if (series) err = trli_worse(err, read_spectra(deck, trli_yaml_get(series, "spectra"), &seen));
     if (series) err = trli_worse(err, read_profiles(deck, trli_yaml_get(series, "profiles"), &seen));
     return err;

@@ -239,7 +239,7 @@ static const trli_key keys[] = {
     {"output.receivers.every", MAPPING, TRLI_WHOLE, .like = "output.every", .doc = "when; default: after each step"},
     {"output.series", MAPPING, 0, .doc = "numbers over time, in series.csv"},
     {"output.series.every", MAPPING, TRLI_WHOLE, .like = "output.every", .doc = "when a line is written too"},
-    {"output.series.values", MAPPING, 0, .doc = "the columns; there are some, or `spectra` or `profiles`"},
+    {"output.series.values", MAPPING, 0, .doc = "the columns; there are some, or `spectra`, `profiles` or `solvers`"},
     {"output.series.values.*", FORMULA, 0,
      .doc = "a formula that gives one number; `\"rec{1..3}\": \"probe(p, [x{i}, 0.1])\"` is a column for each number i "
             "of the range (j and k those of a second and third one)"},
@@ -255,6 +255,9 @@ static const trli_key keys[] = {
     {"output.series.profiles.*", MAPPING, 0, .doc = "a profile"},
     {"output.series.profiles.*.of", FORMULA, TRLI_REQUIRED, .doc = "a formula: `u*v`"},
     {"output.series.profiles.*.along", WORD, TRLI_REQUIRED, .words = "x y z", .doc = "the axis that is left"},
+    {"output.series.solvers", BOOLEAN, 0, "false",
+     .doc =
+         "columns `order` of the method, `rejected` steps, and of each system `NAME:iterations`, so far in this run"},
     {"output.checkpoint", MAPPING, 0, .doc = "state to restart from"},
     {"output.checkpoint.every", MAPPING, TRLI_WHOLE, .like = "output.every", .doc = "when; the end is always one"},
     {"output.checkpoint.keep", INTEGER, 0, "2", COUNT(1), .doc = "how many are kept"},

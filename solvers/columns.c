@@ -7,28 +7,64 @@
 #include "profiles_impl.h"
 #include "spectra_impl.h"
 
+enum { STEP_COLUMNS = 2 };
+
 static int count_columns(const trl_simulation *sim)
 {
     int n = 0;
     for (int i = 0; i < sim->problem->nspectra; ++i) n += trli_spectrum_columns(sim, i);
     for (int i = 0; i < sim->problem->nprofiles; ++i) n += trli_profile_columns(sim, i);
-    return n;
+    return n + (sim->problem->series_solvers ? STEP_COLUMNS + trl_simulation_solvers(sim) : 0);
+}
+
+static trl_err check_name(const trl_simulation *sim, const char *what, const char *name, const trl_place *place,
+                          const char *column)
+{
+    const trl_problem *p = sim->problem;
+    for (int v = 0; v < p->nseries && column; ++v)
+        if (strcmp(p->series[v].name, column) == 0)
+            return trl_fail(sim->ctx, TRL_ERR_INPUT, place,
+                            "a value of the series is named '%s', as is a column of %s%s%s; choose another name",
+                            column, what, name, *name ? "'" : "");
+    return sim->model->ir.err;
+}
+
+/* A system is called by its first unknown. */
+static trl_err name_steps(trl_simulation *sim)
+{
+    const char *const step[STEP_COLUMNS] = {"order", "rejected"};
+    const int n = STEP_COLUMNS + trl_simulation_solvers(sim);
+    trl_err err = TRL_OK;
+    for (int i = 0; i < n; ++i) {
+        const char *unknowns = i < STEP_COLUMNS ? "" : trl_simulation_solver(sim, i - STEP_COLUMNS)->unknowns;
+        const char *column =
+            i < STEP_COLUMNS ? step[i]
+                             : trli_model_name(sim->model, "%.*s:iterations", (int)strcspn(unknowns, ", "), unknowns);
+        sim->column[sim->ncolumns++] = column;
+        TRL_TRY(check_name(sim, "solvers", "", NULL, column));
+    }
+done:
+    return err;
+}
+
+static void find_steps(const trl_simulation *sim, double *value)
+{
+    value[0] = trl_simulation_order(sim);
+    value[1] = (double)trl_simulation_rejected(sim);
+    for (int i = 0; i < trl_simulation_solvers(sim); ++i)
+        value[STEP_COLUMNS + i] = (double)trl_simulation_solver(sim, i)->iterations;
 }
 
 static trl_err name_columns(trl_simulation *sim, const char *what, const char *name, const trl_place *place,
                             int columns)
 {
-    const trl_problem *p = sim->problem;
+    trl_err err = TRL_OK;
     for (int k = 0; k < columns; ++k) {
         const char *column = sim->column[sim->ncolumns++] = trli_model_name(sim->model, "%s_%d", name, k);
-        for (int v = 0; v < p->nseries && column; ++v)
-            if (strcmp(p->series[v].name, column) == 0)
-                return trl_fail(sim->ctx, TRL_ERR_INPUT, place,
-                                "a value of the series is named '%s', as is a column of the %s '%s'; choose another "
-                                "name",
-                                column, what, name);
+        TRL_TRY(check_name(sim, what, name, place, column));
     }
-    return sim->model->ir.err;
+done:
+    return err;
 }
 
 trl_err trli_columns_compile(trl_simulation *sim)
@@ -36,7 +72,7 @@ trl_err trli_columns_compile(trl_simulation *sim)
     const trl_problem *p = sim->problem;
     double *values;
     trl_err err = TRL_OK;
-    if (p->nspectra + p->nprofiles == 0) return TRL_OK;
+    if (p->nspectra + p->nprofiles == 0 && !p->series_solvers) return TRL_OK;
     TRL_TRY(trli_spectra_compile(sim));
     TRL_TRY(trli_profiles_compile(sim));
     const int n = count_columns(sim);
@@ -46,10 +82,12 @@ trl_err trli_columns_compile(trl_simulation *sim)
     if (values) sim->series_value = values;
     if (!values || !sim->column) TRL_TRY(trli_no_memory(sim->ctx, NULL, "for %d columns of series", n));
     for (int i = 0; i < p->nspectra; ++i)
-        TRL_TRY(
-            name_columns(sim, "spectrum", p->spectrum[i].name, &p->spectrum[i].place, trli_spectrum_columns(sim, i)));
+        TRL_TRY(name_columns(sim, "the spectrum '", p->spectrum[i].name, &p->spectrum[i].place,
+                             trli_spectrum_columns(sim, i)));
     for (int i = 0; i < p->nprofiles; ++i)
-        TRL_TRY(name_columns(sim, "profile", p->profile[i].name, &p->profile[i].place, trli_profile_columns(sim, i)));
+        TRL_TRY(
+            name_columns(sim, "the profile '", p->profile[i].name, &p->profile[i].place, trli_profile_columns(sim, i)));
+    if (p->series_solvers) TRL_TRY(name_steps(sim));
 done:
     return err;
 }
@@ -68,7 +106,9 @@ trl_err trli_columns_find(trl_simulation *sim)
     trl_err err = TRL_OK;
     TRL_TRY(trli_spectra_find(sim, value));
     for (int i = 0; i < sim->problem->nspectra; ++i) value += trli_spectrum_columns(sim, i);
-    err = trli_profiles_find(sim, value);
+    TRL_TRY(trli_profiles_find(sim, value));
+    for (int i = 0; i < sim->problem->nprofiles; ++i) value += trli_profile_columns(sim, i);
+    if (sim->problem->series_solvers) find_steps(sim, value);
 done:
     return err;
 }

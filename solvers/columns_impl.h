@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* The columns of series that are no formulas: spectra, then profiles, as NAME_0, NAME_1, .. each. */
+/* The columns of series that are no formulas: spectra, then profiles, as NAME_0, NAME_1, .. each, and last what steps
+ * and systems took. */
 #ifndef TRLI_COLUMNS_IMPL_H
 #define TRLI_COLUMNS_IMPL_H
 

@@ -57,8 +57,7 @@ bool trli_direct_pairs(const trli_line line[3], int last);
 /* *why: it cannot be solved so; else NULL. wanted: the axis to be swept, or -1. */
 TRL_NODISCARD trl_err trli_direct_plan_create(trl_context *ctx, const trli_line line[3], int wanted, bool singular,
                                               trli_direct_plan *plan, const char **why);
-/* Give each other axis of a plan that is swept room for weights of its eigenvalues, all 1; use them once they are found.
- */
+/* Give the other axes of a plan that is swept room for weights of their eigenvalues, all 1; use those found. */
 TRL_NODISCARD trl_err trli_direct_plan_add_weights(trl_context *ctx, trli_direct_plan *plan);
 void trli_direct_plan_use_weights(trli_direct_plan *plan);
 void trli_direct_plan_destroy(trli_direct_plan *plan);

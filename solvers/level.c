@@ -41,6 +41,7 @@ trl_err trli_level_create(trl_simulation *fine, const trl_grid *grid, trli_level
     l->problem = *fine->problem;
     l->problem.grid = *grid;
     l->problem.nseries = l->problem.nspectra = l->problem.nprofiles = l->problem.noutputs = l->problem.nkept = 0;
+    l->problem.series_solvers = false;
     l->problem.receivers.nvalues = 0;
     l->problem.time.stop = (trl_text){0};
     for (int a = 0; a < grid->dim; ++a) cells *= (double)grid->cells[a];

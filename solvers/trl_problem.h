@@ -140,6 +140,7 @@ typedef struct trl_problem {
     const trl_spectrum_entry *spectrum;
     int nprofiles; /* 0 without series */
     const trl_profile_entry *profile;
+    bool series_solvers; /* columns of what steps and systems took */
     trl_receivers_entry receivers;
     const char *scheduler; /* a name of TRL_POLICY_LIST, or FILE.so */
     const char *devices;   /* for trl_devices_open; NULL: "auto" */

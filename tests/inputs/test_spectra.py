@@ -115,7 +115,8 @@ def refusals():
         if row is not None or message not in text:
             sys.exit(f"{spectra}: {text}")
     row, text = run(cells=[8, 6], periodic="true", formula="x", spectra=None, values=None)
-    message = "'output.series' has no columns: add `values: {...}`, `spectra: {...}` or `profiles: {...}`"
+    message = "'output.series' has no columns: add `values: {...}`, `spectra: {...}`, `profiles: {...}` or "
+    message += "`solvers: true`"
     if row is not None or message not in text:
         sys.exit(f"no columns: {text}")
 
