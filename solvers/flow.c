@@ -394,8 +394,7 @@ done:
     return err;
 }
 
-/* Points on sides where equations are solved, as conditions set them at the present time. */
-static trl_err set_points(trl_simulation *sim, trli_program *program, trli_instance *old)
+trl_err trli_flow_set_points(trl_simulation *sim, trli_program *program, trli_instance *old)
 {
     trli_instance *now = NULL;
     trl_err err = TRL_OK;
@@ -425,12 +424,12 @@ static trl_err compile_tried(trl_simulation *sim)
     TRL_TRY(trli_program_create(sim->model, "change of the velocity", &flow->tried));
     flow->tried->place = sim->problem->incompressible.place;
     TRL_TRY(trli_solving_instance(sim->solving, flow->tried, &in, &old));
-    TRL_TRY(set_points(sim, flow->tried, old));
+    TRL_TRY(trli_flow_set_points(sim, flow->tried, old));
     TRL_TRY(trli_instance_fill(in));
     TRL_TRY(trli_instance_prepare(in));
     TRL_TRY(try_components(sim, in, old, false));
     TRL_TRY(try_components(sim, in, old, true));
-    TRL_TRY(set_points(sim, flow->tried, old)); /* those of scalars were put to the other times */
+    TRL_TRY(trli_flow_set_points(sim, flow->tried, old)); /* those of scalars were put to the other times */
     for (int a = 0; a < flow->n; ++a) {
         const int v = flow->velocity[a];
         const trli_ir_value twice =
@@ -453,8 +452,7 @@ trl_err trli_flow_find_pressure(const struct trli_solving *so, double dt, trl_gi
     trl_err err = TRL_OK;
     if (!flow || !flow->again || !(dt > 0)) return TRL_OK;
     const double w = dt / 2;
-    scalar[flow->weight] = w;
-    scalar[flow->inverse] = 1 / w;
+    trli_flow_set_weight(sim, w);
     scalar[flow->ahead_time] = time + w;
     scalar[flow->behind_time] = time - w;
     TRL_TRY(trli_run_checked(sim, flow->tried, step, time, false));
@@ -507,6 +505,17 @@ void trli_flow_mark_fields(const trl_simulation *sim, bool *needed)
 
 /* ---- a stage ---- */
 
+void trli_flow_set_weight(const trl_simulation *sim, double w)
+{
+    sim->frame->scalar[sim->flow->weight] = w;
+    sim->frame->scalar[sim->flow->inverse] = 1 / w;
+}
+
+int trli_flow_weight(const trl_simulation *sim)
+{
+    return sim->flow->weight;
+}
+
 void trli_flow_weigh(const trl_simulation *sim, int stage, double dt)
 {
     const trl_integrator *m = sim->integrator;
@@ -516,8 +525,7 @@ void trli_flow_weigh(const trl_simulation *sim, int stage, double dt)
         factor = stage + 1 < m->stages ? dt * m->diagonal[1][1] : dt;
     else if (stage >= 0)
         factor = dt * (m->shu_osher ? 1 - m->alpha[stage] : m->a[stage][stage]);
-    sim->frame->scalar[sim->flow->weight] = factor;
-    sim->frame->scalar[sim->flow->inverse] = 1 / factor;
+    trli_flow_set_weight(sim, factor);
 }
 
 /* Put what the operator is computed with as it was at the start of the stage where equations are solved; then back:

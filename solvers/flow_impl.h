@@ -37,6 +37,9 @@ trli_ir_value trli_flow_scaled(trli_instance *in, const trl_simulation *sim, trl
 TRL_NODISCARD trl_err trli_flow_request(const struct trli_solving *so, int n, struct trli_solve_request *request);
 /* Set the factor w before the pressure of a stage is solved for. */
 void trli_flow_weigh(const trl_simulation *sim, int stage, double dt);
+void trli_flow_set_weight(const trl_simulation *sim, double w);
+/* The scalar w. */
+int trli_flow_weight(const trl_simulation *sim);
 /* Solve for the pressure of a stage, or TRLI_FLOW_START, and make the velocities free of divergence, where equations
  * are solved. Coefficients are those of the stage's start. Collective: yes. */
 TRL_NODISCARD trl_err trli_flow_project(const struct trli_solving *so, int stage, trl_gidx step, double time);
@@ -47,6 +50,9 @@ TRL_NODISCARD trl_err trli_flow_hold(trl_simulation *sim, int stage, const trli_
 int trli_flow_held(const trl_simulation *sim, int v);
 /* How often an implicit stage and its pressure are solved for in turn; 1 without a flow. */
 int trli_flow_passes(const trl_simulation *sim);
+/* In a program with an instance of the step's start: set points on sides, where equations are solved, as conditions do
+ * at the present time there. Copies leave such points as they were. */
+TRL_NODISCARD trl_err trli_flow_set_points(trl_simulation *sim, trli_program *program, trli_instance *old);
 /* A rate of variable v as the pressure leaves it; others stay what they are. */
 TRL_NODISCARD trl_err trli_flow_subtract(trli_instance *in, int v, trli_ir_value *rate);
 /* Whether the pressure after a step is solved for once more; then solve for it where equations are solved, with the

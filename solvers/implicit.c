@@ -17,6 +17,7 @@
 #include "model_run_impl.h"
 #include "multistep_impl.h"
 #include "sides_impl.h"
+#include "slopes_impl.h"
 #include "solving_impl.h"
 
 struct trli_implicit {
@@ -241,7 +242,10 @@ static trl_err compile_guess(struct trli_implicit *im, int s, int v)
     const trli_equation *eq = &sim->equation[v];
     trli_ir *ir = &sim->model->ir;
     trl_err err = TRL_OK;
-    if (s == 0) TRL_TRY(store(sim, sim->part[s], v, im->at[v], trli_ir_field(ir, eq->state), false));
+    trli_ir_value first = trli_ir_field(ir, eq->state);
+    if (trli_slope_lost(sim, v) >= 0)
+        first = trli_ir_binary(ir, TRLI_OP_SUB, first, trli_ir_field(ir, trli_slope_lost(sim, v)));
+    if (s == 0) TRL_TRY(store(sim, sim->part[s], v, im->at[v], first, false));
     if (s + 1 == sim->integrator->stages)
         TRL_TRY(store(sim, sim->part[s], v, eq->next, trli_ir_field(ir, im->at[v]), false));
 done:
@@ -265,9 +269,14 @@ static trl_err compile_equation(struct trli_implicit *im, trli_instance *in, int
                                               (last && error_factor(sim, s, true) != 0));
     const bool of_g = is_implicit(sim, v) && (im->g[s * n + v] >= 0 || (!last && m->diagonal[next][s] != 0) ||
                                               (last && error_factor(sim, s, false) != 0));
-    if (of_f) TRL_TRY(trli_lower_at(in, eq->ddt, eq->deck->names, location, &f));
+    if (of_f && trli_slope_of(sim, v) >= 0)
+        f = trli_ir_field(ir, trli_slope_of(sim, v));
+    else if (of_f)
+        TRL_TRY(trli_lower_at(in, eq->ddt, eq->deck->names, location, &f));
     if (of_g && s == 0) TRL_TRY(trli_lower_at(in, eq->implicit, eq->deck->names, location, &g));
     if (of_g && s == 0) TRL_TRY(trli_flow_subtract(in, v, &g));
+    if (of_g && s == 0 && trli_slope_lost(sim, v) >= 0) /* the pressure less that of the explicit slope */
+        g = trli_ir_binary(ir, TRLI_OP_ADD, g, trli_ir_field(ir, trli_slope_lost(sim, v)));
     if (of_g && s > 0)
         g = trli_ir_binary(
             ir, TRLI_OP_DIV,
@@ -412,6 +421,7 @@ trl_err trli_implicit_step(trl_simulation *sim, const trli_next_step *next, bool
             if (im->solver) TRL_TRY(trli_solver_run(im->solver, next->number, scalar[im->time_scalar]));
             TRL_TRY(trli_solve_stage(sim, next, s - 1, scalar[im->time_scalar]));
         }
+        TRL_TRY(trli_slopes_find(sim, s, next));
         TRL_TRY(trli_run_checked(sim, sim->part[s], next->number, next->time, last && check));
         if (!last) swap_bases(im);
     }

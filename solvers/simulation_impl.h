@@ -121,6 +121,7 @@ struct trl_simulation {
     struct trli_dense *dense;             /* NULL: no values between the ends of steps are wanted */
     struct trli_solving *solving;         /* NULL: nothing is solved */
     struct trli_flow *flow;               /* NULL: no velocity is free of divergence */
+    struct trli_slopes *slopes;           /* NULL: explicit slopes keep their divergence */
     int *levels;                          /* [2][equations] fields: the two levels of the state */
     trli_rotation rotation;               /* of them */
     struct trli_time_blocking *blocking;  /* NULL: one step at a time */

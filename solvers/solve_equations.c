@@ -9,6 +9,7 @@
 #include "lower_impl.h"
 #include "memory_impl.h"
 #include "sides_impl.h"
+#include "slopes_impl.h"
 #include "solving_impl.h"
 #include "spectrum_impl.h"
 #include "symbols_impl.h"
@@ -328,6 +329,7 @@ trl_err trli_solving_prepare(trl_simulation *sim)
     TRL_TRY(trli_flow_prepare(sim));
     TRL_TRY(add_systems(so));
     TRL_TRY(trli_flow_compile(sim));
+    TRL_TRY(trli_slopes_compile(sim));
     if (!so->in_steps) goto done;
     TRL_TRY(compile_copy(sim, "values to solve with", true, false, &so->load));
     TRL_TRY(compile_copy(sim, "first guess", false, true, &so->guess));
@@ -363,9 +365,12 @@ void trli_solving_equalise(trl_simulation *sim)
         widen(sim->model, so->at[v], state);
         widen(sim->model, sim->equation[v].next, state);
         if (trli_flow_moved(sim, v) >= 0) widen(sim->model, trli_flow_moved(sim, v), state);
+        const int kept = v == trli_flow_pressure(sim) ? trli_slopes_kept(sim) : -1;
+        if (kept >= 0) widen(sim->model, kept, state);
         for (int s = 0; s < sim->integrator->stages; ++s) widen(sim->model, so->stage[s * sim->nequations + v], state);
         widen(sim->model, state, so->at[v]);
         if (trli_flow_moved(sim, v) >= 0) widen(sim->model, state, trli_flow_moved(sim, v));
+        if (kept >= 0) widen(sim->model, state, kept);
         for (int s = 0; s < sim->integrator->stages; ++s) widen(sim->model, state, so->stage[s * sim->nequations + v]);
     }
     for (int k = 0; k < so->nsolvers; ++k) trli_solver_equalise(so->solver[k]);
@@ -384,6 +389,7 @@ void trli_solving_destroy(trl_simulation *sim)
     struct trli_solving *so = sim->solving;
     sim->solving = NULL;
     for (int k = 0; so && k < so->nsolvers; ++k) trli_solver_destroy(&so->solver[k]);
+    trli_slopes_destroy(sim);
     trli_flow_destroy(sim);
     if (so) trli_free(so->solver);
     trli_free(so);
@@ -395,6 +401,7 @@ void trli_solving_mark_fields(const trl_simulation *sim, bool *needed)
     if (!so) return;
     for (int k = 0; k < so->nsolvers; ++k) trli_solver_mark_fields(so->solver[k], needed);
     trli_flow_mark_fields(sim, needed);
+    trli_slopes_mark_fields(sim, needed);
     for (int v = 0; v < sim->nequations && so->in_steps; ++v) {
         needed[so->at[v]] = needed[sim->equation[v].next] = true;
         for (int s = 0; s < sim->integrator->stages; ++s) needed[so->stage[s * sim->nequations + v]] = true;
