@@ -151,6 +151,24 @@ output: {series: {every: {steps: 1}, values: {rest: "norm(laplacian(p) - div([u,
 """
 
 
+STRETCHED = """trellis: 1
+grid: {{cells: [{n}, {n}]}}
+equations:
+  p: {{solve: "{operator} = sin(9*x) + cos(7*y)", solver: s,
+      boundary: {{x-: {{dirichlet: 0}}, x+: {{neumann: 0}}, y-: {{neumann: 0}}, y+: {{dirichlet: 1}}}}}}
+solvers: {{s: {{method: cg, preconditioner: multigrid}}}}
+"""
+
+
+def anisotropy():
+    """Iterations grow neither with the mesh nor much with what neighbours along one axis are stronger by."""
+    for operator in ("d2dx(p) + {e}*d2dy(p)", "div([(1 + x)*{e}*ddx(p), (2 + sin(5*y))*ddy(p)])"):
+        for strength, n in itertools.product((10, 100, 1000), (24, 72)):
+            text = STRETCHED.format(n=n, operator=operator.format(e=1 / strength))
+            taken = run(text)["solvers"][0]["iterations"]
+            check(f"{operator}, {strength} times on {n}^2 cells: few iterations", taken <= 11, taken)
+
+
 def last_of_series(name):
     lines = pathlib.Path("out/series.csv").read_text(encoding="utf-8").split("\n")
     return float(lines[-2].split(",")[lines[0].split(",").index(name)])
@@ -166,6 +184,7 @@ def main():
         order(("dirichlet", "robin"), location)
     methods()
     cycles()
+    anisotropy()
     check("nullspace", run(FREE)["solvers"][0]["method"] == "cg", "method")
     check("the mean of the guess", abs(last_of_series("mean") - 3.5) < 1e-12, last_of_series("mean"))
     report = run(COUPLED)
