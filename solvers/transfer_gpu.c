@@ -159,7 +159,7 @@ static trl_err provide_kernels(trli_transfer_gpu *g, trli_gpu_kernels *kernels)
     if (g->restricts && g->prolongs) return TRL_OK;
     TRL_TRY(trli_gpu_kernels_add(kernels, trli_transfer_restrict_text, ARRAYS, SCALARS, &g->restricts));
     TRL_TRY(trli_gpu_kernels_add(kernels, trli_transfer_prolong_text, ARRAYS, SCALARS, &g->prolongs));
-    err = trli_gpu_kernels_compile(kernels);
+    trli_gpu_kernels_compile(kernels);
 done:
     return err;
 }

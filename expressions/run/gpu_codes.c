@@ -333,12 +333,9 @@ static bool has_gpus(const trl_devices *devices)
     return devices && devices->n > 0 && devices->device[0]->kind == TRL_KIND_GPU;
 }
 
-trl_err trli_gpu_request(trli_model *model)
+static trl_err ask(trli_model *model, const trl_devices *devices)
 {
-    const trl_devices *devices = trl_workers_devices(model->run->workers);
     trl_err err = TRL_OK;
-    if (!has_gpus(devices)) return TRL_OK;
-    if (model->settings.compile == TRL_COMPILE_NEVER) return TRL_OK; /* as for small grids of multigrid */
     TRL_TRY(trli_gpu_write_texts(model));
     TRL_TRY(trli_gpu_kernels_create(model->ctx, devices, &model->run->gpu_kernels));
     TRL_TRY(trli_codes_compile_for_gpus(model->run->gpu_codes, model->run->gpu_kernels));
@@ -348,8 +345,19 @@ trl_err trli_gpu_request(trli_model *model)
     TRL_TRY(trli_gpu_kernels_add_copy(model->run->gpu_kernels, &model->run->gpu_copy));
     if (model->run->exchanged_axes != 0)
         TRL_TRY(trli_gpu_kernels_add_pieces(model->run->gpu_kernels, &model->run->gpu_pieces));
-    TRL_TRY(trli_gpu_kernels_add_clear(model->run->gpu_kernels, &model->run->gpu_clear));
-    TRL_TRY(trli_gpu_kernels_compile(model->run->gpu_kernels));
+    err = trli_gpu_kernels_add_clear(model->run->gpu_kernels, &model->run->gpu_clear);
+done:
+    return err;
+}
+
+trl_err trli_gpu_request(trli_model *model)
+{
+    const trl_devices *devices = trl_workers_devices(model->run->workers);
+    trl_err err = TRL_OK;
+    if (!trli_gpu_api_get() || model->settings.compile == TRL_COMPILE_NEVER) return TRL_OK; /* as small grids */
+    if (has_gpus(devices)) err = ask(model, devices);
+    TRL_TRY(trli_gpu_kernels_compile_together(model->ctx, model->run->gpu_kernels, err));
+    if (!model->run->gpu_kernels) goto done;
     warn_failed(model);
     err = trli_gpu_check_plugins(model);
 done:

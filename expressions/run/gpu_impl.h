@@ -10,7 +10,7 @@
 #include "tasks_impl.h"
 
 /* Compile the kernels of all programs for the GPUs of the model's workers, if there are any, before tasks are built; a
- * warning names the first of those that cannot be. Fails with MEMORY. */
+ * warning names the first of those that cannot be. Collective: yes, where programs may have GPUs. Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_gpu_request(trli_model *model);
 /* Ask for the kernel that finds extremes of a field. Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_gpu_request_extremes(trli_model *model);

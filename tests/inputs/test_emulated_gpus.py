@@ -8,6 +8,7 @@ a few decks. Random ones are test_gpu_random.py's."""
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 
@@ -107,6 +108,25 @@ def check_unlike_ranks():
             sys.exit(f"{setting} on one of two ranks, and messages between GPUs")
 
 
+def check_compilers():
+    """Each of two ranks compiles half of what both need, unless one of them has no compiler for it."""
+    script = pathlib.Path("caches.sh").absolute()
+    script.write_text("export TRELLIS_CACHE_DIR=$PWD/cache$OMPI_COMM_WORLD_RANK\nmkdir -m 700 $TRELLIS_CACHE_DIR\n"
+                      "[ $OMPI_COMM_WORLD_RANK = 1 ] && export $ON_ONE\nexec \"$@\"\n", encoding="utf-8")
+    line = ["mpirun", "-n", "2", "sh", str(script), os.environ["TRELLIS"], "run", "messages.yaml", "--quiet", "--set",
+            "run.devices=gpu", "--set", "run.threads=1"]
+    for setting in ("ALL=well", "TRELLIS_NVRTC=none.so"):
+        done = subprocess.run(line, env={**os.environ, "ON_ONE": setting}, check=False, timeout=60, text=True,
+                              stderr=subprocess.PIPE)
+        made = [{path.name for path in pathlib.Path(f"cache{rank}").glob("*.cubin")} for rank in (0, 1)]
+        alone = "NVRTC" in setting
+        if done.returncode or made[0] & made[1] or (len(made[1]) == 0) != alone or abs(
+                len(made[0]) - len(made[1])) > 1 and not alone:
+            sys.exit(f"{setting}: compiled by two ranks {made}, {done.returncode}: {done.stderr}")
+        for rank in (0, 1):
+            shutil.rmtree(f"cache{rank}")
+
+
 def check_solver():
     """What an iteration does is done on the device that has the vectors: in between only sums are copied."""
     deck = pathlib.Path("solve.yaml").absolute()
@@ -155,5 +175,6 @@ check_ranks()
 check_coarse_grids()
 check_messages()
 check_unlike_ranks()
+check_compilers()
 check_solver()
 os.execv(sys.executable, [sys.executable, str(FOLDER / "test_gpu.py"), *([] if LONG else DECKS)])

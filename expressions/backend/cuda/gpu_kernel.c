@@ -4,10 +4,13 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "clock_impl.h"
+#include "context_impl.h"
 #include "emit_impl.h"
 #include "executor_impl.h"
+#include "gifts_impl.h"
 #include "gpu_kernel_impl.h"
 #include "memory_impl.h"
 #include "native_impl.h"
@@ -276,6 +279,7 @@ static bool is_wanted(const entry *e)
 /* Entries, which threads take one by one. */
 typedef struct work {
     const trli_gpu_kernels *kernels;
+    const trli_gifts *share; /* other ranks make some of them; NULL: none */
     atomic_int next;
 } work;
 
@@ -285,17 +289,17 @@ static void *compile_some(void *data)
     const trli_gpu_kernels *k = w->kernels;
     for (int i; (i = atomic_fetch_add(&w->next, 1)) < k->nentries;) {
         entry *e = k->entry[i];
-        if (!is_wanted(e)) continue;
+        if (!is_wanted(e) || (w->share && !trli_gifts_is_mine(w->share, i))) continue;
         e->image = trli_rtc_compile(&k->rtc, k->ctx, e->text, k->capability, &e->bytes, e->why);
         if (e->image) trli_cache_keep_bytes(&k->cache, e->name, e->image, e->bytes);
     }
     return NULL;
 }
 
-static void compile_all(trli_gpu_kernels *k, int wanted)
+static void compile_all(trli_gpu_kernels *k, const trli_gifts *share, int wanted)
 {
     pthread_t thread[COMPILERS_MOST];
-    work w = {.kernels = k};
+    work w = {.kernels = k, .share = share};
     int n = trl_context_threads(k->ctx), started = 0;
     if (n > COMPILERS_MOST) n = COMPILERS_MOST;
     if (n > wanted) n = wanted;
@@ -317,15 +321,88 @@ static void settle(trli_gpu_kernels *k, entry *e)
     e->text = NULL;
 }
 
-trl_err trli_gpu_kernels_compile(trli_gpu_kernels *k)
+static int load_all(trli_gpu_kernels *k)
 {
     int wanted = 0;
     for (int i = 0; i < k->nentries && k->rtc.library; ++i)
         if (is_wanted(k->entry[i]) && !load_entry(k, k->entry[i])) ++wanted;
-    if (wanted > 0) compile_all(k, wanted);
+    return wanted;
+}
+
+static void settle_all(trli_gpu_kernels *k)
+{
     for (int i = 0; i < k->nentries; ++i)
         if (k->entry[i]->text) settle(k, k->entry[i]);
-    return TRL_OK;
+}
+
+void trli_gpu_kernels_compile(trli_gpu_kernels *k)
+{
+    const int wanted = load_all(k);
+    if (wanted > 0) compile_all(k, NULL, wanted);
+    settle_all(k);
+}
+
+/* ---- the ranks of a node ---- */
+
+static void give(const trli_gpu_kernels *k, trli_gifts *share)
+{
+    for (int i = 0; i < k->nentries; ++i) {
+        const entry *e = k->entry[i];
+        if (!trli_gifts_is_mine(share, i)) continue;
+        if (e->image)
+            trli_gifts_give(share, i, TRLI_GIFT_MADE, e->image, e->bytes);
+        else
+            trli_gifts_give(share, i, TRLI_GIFT_FAILED, e->why, strlen(e->why));
+    }
+}
+
+static void receive(entry *e, trli_gift *gift)
+{
+    if (e->image) {
+        trli_free(gift->content);
+    } else if (gift->kind == TRLI_GIFT_MADE) {
+        e->image = gift->content;
+        e->bytes = gift->bytes;
+        e->cached = true;
+    } else {
+        snprintf(e->why, sizeof e->why, "%.*s", (int)gift->bytes, gift->content ? (const char *)gift->content : "");
+        if (e->why[0] == '\0') snprintf(e->why, sizeof e->why, "the rank that compiles it does not give it");
+        trli_free(gift->content);
+    }
+}
+
+/* Every rank gives before it takes, so each waits only for compilers. */
+static void take(const trli_gpu_kernels *k, trli_gifts *share)
+{
+    const struct timespec nap = {.tv_nsec = 1000000};
+    trli_gift gift;
+    for (int i = 0; i < k->nentries; ++i) {
+        if (trli_gifts_is_mine(share, i)) continue;
+        while (!trli_gifts_take(share, i, &gift)) nanosleep(&nap, NULL);
+        receive(k->entry[i], &gift);
+    }
+}
+
+trl_err trli_gpu_kernels_compile_together(trl_context *ctx, trli_gpu_kernels *k, trl_err local)
+{
+    uint64_t digest[2];
+    trli_gifts *share = NULL;
+    int64_t wanted = 0;
+    trl_err err = TRL_OK;
+    if (local == TRL_OK && k) wanted = load_all(k);
+    const int own = (int)wanted;
+    TRL_TRY(trli_agree_max(ctx, local, 1, &wanted));
+    trli_digest_start(digest);
+    for (int i = 0; k && i < k->nentries; ++i) trli_digest_bytes(digest, k->entry[i]->name, sizeof k->entry[i]->name);
+    if (wanted > 0) TRL_TRY(trli_gifts_create(ctx, k ? k->nentries : 0, digest, &share));
+    if (!k) goto done;
+    if (own > 0) compile_all(k, share, own);
+    if (share) give(k, share);
+    if (share) take(k, share);
+    settle_all(k);
+done:
+    trli_gifts_destroy(&share);
+    return err;
 }
 
 trli_gpu_kernel_stats trli_gpu_kernels_get_stats(const trli_gpu_kernels *k)

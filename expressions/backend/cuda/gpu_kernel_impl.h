@@ -53,8 +53,12 @@ TRL_NODISCARD trl_err trli_gpu_kernels_add_copy(trli_gpu_kernels *kernels, trli_
 TRL_NODISCARD trl_err trli_gpu_kernels_add_clear(trli_gpu_kernels *kernels, trli_gpu_kernel **kernel);
 TRL_NODISCARD trl_err trli_gpu_kernels_add_pieces(trli_gpu_kernels *kernels, trli_gpu_kernel **kernel);
 /* Take from the cache or compile, several at once, and load all kernels that were asked for; waits. Those that fail
- * say why. Fails with MEMORY. */
-TRL_NODISCARD trl_err trli_gpu_kernels_compile(trli_gpu_kernels *kernels);
+ * say why. */
+void trli_gpu_kernels_compile(trli_gpu_kernels *kernels);
+/* The same where all ranks come: if those of a node ask for the same kernels, each compiles a part of them, and gives
+ * it to the others. kernels: NULL where a rank has none; local: of this rank so far. Collective: yes. Fails with
+ * MEMORY, MPI, and as any rank so far. */
+TRL_NODISCARD trl_err trli_gpu_kernels_compile_together(trl_context *ctx, trli_gpu_kernels *kernels, trl_err local);
 typedef struct trli_gpu_kernel_stats {
     int compiled, cached, failed;
     double seconds; /* that compiling took */

@@ -19,8 +19,8 @@
 
 #include "clock_impl.h"
 #include "context_impl.h"
+#include "gifts_impl.h"
 #include "native_impl.h"
-#include "share_impl.h"
 #include "spawn_impl.h"
 
 enum { LIMIT_S = 120 /* of one compiler */ };
@@ -71,7 +71,7 @@ struct trli_compiler {
     job *job;
     int njobs, capacity;
     uint64_t asked[2]; /* digest of all texts, in their order */
-    trli_share *share; /* of the jobs; NULL: each rank does its own */
+    trli_gifts *share; /* of the jobs; NULL: each rank does its own */
     int compiled, cached, received, failed;
     double seconds; /* of compilers, for those compiled */
     char why[512];
@@ -186,12 +186,12 @@ static bool load(trli_compiler *c, job *j, int file, const char *made)
 static void give(const trli_compiler *c, const job *j, int file, size_t bytes)
 {
     const int item = (int)(j - c->job);
-    if (!c->share || !trli_share_is_mine(c->share, item)) return;
+    if (!c->share || !trli_gifts_is_mine(c->share, item)) return;
     unsigned char *content = file >= 0 ? trli_new(c->ctx, bytes, 1) : NULL;
     if (content && pread(file, content, bytes, 0) == (ssize_t)bytes)
-        trli_share_give(c->share, item, TRLI_GIFT_MADE, content, bytes);
+        trli_gifts_give(c->share, item, TRLI_GIFT_MADE, content, bytes);
     else
-        trli_share_give(c->share, item, TRLI_GIFT_FAILED, c->why, strlen(c->why));
+        trli_gifts_give(c->share, item, TRLI_GIFT_FAILED, c->why, strlen(c->why));
     trli_free(content);
 }
 
@@ -401,7 +401,7 @@ static void receive(trli_compiler *c, job *j)
 {
     char name[FILE_ROOM];
     trli_gift gift;
-    if (!trli_share_take(c->share, (int)(j - c->job), &gift)) return;
+    if (!trli_gifts_take(c->share, (int)(j - c->job), &gift)) return;
     name_of(j, ".so", name);
     const int there = trli_cache_entry(&c->cache, name); /* often its maker's, in the same folder */
     if (there >= 0) close(there);
@@ -418,7 +418,7 @@ static void receive(trli_compiler *c, job *j)
 
 static bool is_mine(const trli_compiler *c, const job *j)
 {
-    return !c->share || trli_share_is_mine(c->share, (int)(j - c->job));
+    return !c->share || trli_gifts_is_mine(c->share, (int)(j - c->job));
 }
 
 /* Go on with a job that waits: start its compiler if there is room for one, or look for what another rank made. */
@@ -501,14 +501,14 @@ trl_err trli_compiler_share(trli_compiler *c)
 {
     bool *given = NULL;
     trl_err err;
-    TRL_TRY(trli_share_create(c->ctx, c->njobs, c->asked, &c->share));
+    TRL_TRY(trli_gifts_create(c->ctx, c->njobs, c->asked, &c->share));
     for (int i = 0; i < c->njobs; ++i)
         if (c->job[i].state == ASKED && is_mine(c, &c->job[i])) (void)look_up(c, &c->job[i]);
     if (!c->share) goto done;
     given = trli_new(c->ctx, (size_t)c->njobs, sizeof *given);
     err = given ? TRL_OK : trli_no_memory(c->ctx, NULL, "for %d kernels", c->njobs);
     TRL_TRY(trl_context_agree(c->ctx, err));
-    TRL_TRY(trli_share_announce(c->share, given));
+    TRL_TRY(trli_gifts_announce(c->share, given));
     for (int i = 0; i < c->njobs; ++i)
         for (; given[i] && waits(&c->job[i]); nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL))
             receive(c, &c->job[i]);
@@ -559,7 +559,7 @@ void trli_compiler_destroy(trli_compiler **compiler)
         trli_free(j->text);
         trli_free(j->fn);
     }
-    trli_share_destroy(&c->share);
+    trli_gifts_destroy(&c->share);
     trli_workshop_close(&c->workshop);
     trli_cache_close(&c->cache);
     trli_free(c->job);

@@ -2,12 +2,12 @@
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* What the ranks of a node make for each other: n items, which all of them need, and each of which one rank makes. The
  * makers take turns, so that all of the node's cores are at work. */
-#ifndef TRLI_SHARE_IMPL_H
-#define TRLI_SHARE_IMPL_H
+#ifndef TRLI_GIFTS_IMPL_H
+#define TRLI_GIFTS_IMPL_H
 
 #include <trl_context.h>
 
-typedef struct trli_share trli_share;
+typedef struct trli_gifts trli_gifts;
 
 typedef enum trli_gift_kind {
     TRLI_GIFT_MADE,   /* the content is the item */
@@ -23,18 +23,18 @@ typedef struct trli_gift {
 
 /* Share n items, in the order in which `digest` takes them in. *share is NULL where there is nothing to share: each
  * rank is alone on its node, or they need different items. Fails with MEMORY, MPI. Collective: yes. */
-TRL_NODISCARD trl_err trli_share_create(trl_context *ctx, int n, const uint64_t digest[2], trli_share **share);
+TRL_NODISCARD trl_err trli_gifts_create(trl_context *ctx, int n, const uint64_t digest[2], trli_gifts **share);
 /* Whether this rank makes the item. */
-bool trli_share_is_mine(const trli_share *share, int item);
+bool trli_gifts_is_mine(const trli_gifts *share, int item);
 /* Send an item that this rank made, once, to the other ranks of the node. Does not wait. */
-void trli_share_give(trli_share *share, int item, trli_gift_kind kind, const void *content, size_t bytes);
+void trli_gifts_give(trli_gifts *share, int item, trli_gift_kind kind, const void *content, size_t bytes);
 /* Receive an item that another rank makes; false if it has not come yet. Does not wait. Without
  * memory for it, or once messages cannot be relied on, the item has failed. */
-bool trli_share_take(trli_share *share, int item, trli_gift *gift);
+bool trli_gifts_take(trli_gifts *share, int item, trli_gift *gift);
 /* Learn which items were given before all ranks came here: *given[n]. Each rank names its own. Thereafter, taking
  * one of them is a matter of time. Collective: yes, of the node. */
-TRL_NODISCARD trl_err trli_share_announce(trli_share *share, bool *given);
+TRL_NODISCARD trl_err trli_gifts_announce(trli_gifts *share, bool *given);
 /* Memory that messages still need lives on until the context ends, where all ranks wait for what was sent. */
-void trli_share_destroy(trli_share **share);
+void trli_gifts_destroy(trli_gifts **share);
 
 #endif

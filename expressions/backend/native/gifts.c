@@ -8,12 +8,12 @@
 #include <string.h>
 
 #include "context_impl.h"
+#include "gifts_impl.h"
 #include "memory_impl.h"
-#include "share_impl.h"
 
 enum { ANNOUNCEMENT, FIRST_ITEM /* tags */, ITEMS_MOST = 32767 - FIRST_ITEM /* the least that MPI's tags may have */ };
 
-struct trli_share {
+struct trli_gifts {
     trli_leftover leftover; /* first */
     trl_context *ctx;
     trli_node_ranks node;
@@ -24,22 +24,22 @@ struct trli_share {
     MPI_Request *request;    /* [n][size] to each rank; of items of others the first */
 };
 
-static int maker_of(const trli_share *s, int item)
+static int maker_of(const trli_gifts *s, int item)
 {
     return item % s->node.size;
 }
 
-bool trli_share_is_mine(const trli_share *s, int item)
+bool trli_gifts_is_mine(const trli_gifts *s, int item)
 {
     return maker_of(s, item) == s->place;
 }
 
-static MPI_Request *request_of(const trli_share *s, int item)
+static MPI_Request *request_of(const trli_gifts *s, int item)
 {
     return s->request + (size_t)item * (size_t)s->node.size;
 }
 
-static void free_share(trli_share *s)
+static void free_share(trli_gifts *s)
 {
     for (int i = 0; s->content && i < s->n; ++i) trli_free(s->content[i]);
     trli_comm_free(s->ctx, &s->node.comm);
@@ -51,7 +51,7 @@ static void free_share(trli_share *s)
     trli_free(s);
 }
 
-static trl_err make_room(trli_share *s)
+static trl_err make_room(trli_gifts *s)
 {
     const size_t size = (size_t)s->node.size, n = (size_t)s->n;
     s->settled = trli_new(s->ctx, n, sizeof *s->settled);
@@ -78,9 +78,9 @@ done:
     return err;
 }
 
-trl_err trli_share_create(trl_context *ctx, int n, const uint64_t digest[2], trli_share **share)
+trl_err trli_gifts_create(trl_context *ctx, int n, const uint64_t digest[2], trli_gifts **share)
 {
-    trli_share *s = NULL;
+    trli_gifts *s = NULL;
     bool same;
     trl_err err;
     *share = NULL;
@@ -89,7 +89,7 @@ trl_err trli_share_create(trl_context *ctx, int n, const uint64_t digest[2], trl
     trl_context_begin_phase(ctx);
     s = trli_new(ctx, 1, sizeof *s);
     if (s) {
-        *s = (trli_share){.ctx = ctx, .node = {.comm = MPI_COMM_NULL}, .n = n};
+        *s = (trli_gifts){.ctx = ctx, .node = {.comm = MPI_COMM_NULL}, .n = n};
         err = trli_topology_node(ctx, &s->node);
         if (err == TRL_OK) err = make_room(s);
     } else {
@@ -105,12 +105,12 @@ done:
 /* ---- messages ---- */
 
 /* Free what has arrived; returns whether all has. */
-static bool end_sends(trli_share *s)
+static bool end_sends(trli_gifts *s)
 {
     bool all_done = true;
     for (int i = 0; i < s->n; ++i) {
         int done = 0;
-        if (!trli_share_is_mine(s, i) || !s->settled[i]) continue;
+        if (!trli_gifts_is_mine(s, i) || !s->settled[i]) continue;
         if (trli_mpi_check(s->ctx, MPI_Testall(s->node.size, request_of(s, i), &done, MPI_STATUSES_IGNORE),
                            "MPI_Testall") != TRL_OK)
             return false;
@@ -122,7 +122,7 @@ static bool end_sends(trli_share *s)
     return all_done;
 }
 
-void trli_share_give(trli_share *s, int item, trli_gift_kind kind, const void *content, size_t bytes)
+void trli_gifts_give(trli_gifts *s, int item, trli_gift_kind kind, const void *content, size_t bytes)
 {
     static const unsigned char failed = TRLI_GIFT_FAILED; /* without a reason: there is no memory for one */
     const unsigned char *message = &failed;
@@ -144,7 +144,7 @@ void trli_share_give(trli_share *s, int item, trli_gift_kind kind, const void *c
 }
 
 /* Whether the message about an item is there, and its length. */
-static bool has_come(const trli_share *s, int item, int *bytes)
+static bool has_come(const trli_gifts *s, int item, int *bytes)
 {
     MPI_Status status;
     int come = 0;
@@ -158,7 +158,7 @@ done:
 
 /* Begin to receive an item. Nothing waits for the rest of a long message: its sender may wait for this rank, and then
  * sends no more. */
-static bool begin_receive(trli_share *s, int item, int bytes)
+static bool begin_receive(trli_gifts *s, int item, int bytes)
 {
     unsigned char *content = trli_new(s->ctx, (size_t)bytes, 1);
     if (!content) return false;
@@ -170,14 +170,14 @@ static bool begin_receive(trli_share *s, int item, int bytes)
                           "MPI_Irecv") == TRL_OK;
 }
 
-static bool end_receive(trli_share *s, int item)
+static bool end_receive(trli_gifts *s, int item)
 {
     int done = 0;
     return trli_mpi_check(s->ctx, MPI_Test(request_of(s, item), &done, MPI_STATUS_IGNORE), "MPI_Test") == TRL_OK &&
            done;
 }
 
-bool trli_share_take(trli_share *s, int item, trli_gift *gift)
+bool trli_gifts_take(trli_gifts *s, int item, trli_gift *gift)
 {
     int bytes;
     *gift = (trli_gift){.kind = TRLI_GIFT_FAILED};
@@ -199,7 +199,7 @@ bool trli_share_take(trli_share *s, int item, trli_gift *gift)
 
 /* ---- announcements ---- */
 
-trl_err trli_share_announce(trli_share *s, bool *given)
+trl_err trli_gifts_announce(trli_gifts *s, bool *given)
 {
     const size_t n = (size_t)s->n;
     MPI_Request request = MPI_REQUEST_NULL;
@@ -207,7 +207,7 @@ trl_err trli_share_announce(trli_share *s, bool *given)
     trl_err err = told ? TRL_OK : trli_no_memory(s->ctx, NULL, "for %d kernels of a node", s->n);
     memset(given, 0, n * sizeof *given);
     TRL_TRY(trl_context_agree(s->ctx, err));
-    for (int i = 0; i < s->n; ++i) told[i] = given[i] = trli_share_is_mine(s, i) && s->settled[i];
+    for (int i = 0; i < s->n; ++i) told[i] = given[i] = trli_gifts_is_mine(s, i) && s->settled[i];
     for (int d = 1; d < s->node.size; ++d) {
         const int to = (s->place + d) % s->node.size, from = (s->place - d + s->node.size) % s->node.size;
         TRL_TRY(trli_mpi_check(s->ctx, MPI_Isend(told, s->n, MPI_C_BOOL, to, ANNOUNCEMENT, s->node.comm, &request),
@@ -226,17 +226,17 @@ done:
 /* ---- the end ---- */
 
 /* Receive what nobody waits for any more. */
-static bool drop(trli_share *s, int item)
+static bool drop(trli_gifts *s, int item)
 {
     trli_gift gift;
-    const bool done = trli_share_take(s, item, &gift) && s->settled[item];
+    const bool done = trli_gifts_take(s, item, &gift) && s->settled[item];
     trli_free(gift.content);
     return done;
 }
 
 static bool end(trli_leftover *leftover)
 {
-    trli_share *s = (trli_share *)leftover;
+    trli_gifts *s = (trli_gifts *)leftover;
     bool done = end_sends(s);
     for (int i = 0; i < s->n; ++i)
         if (!s->settled[i] && !drop(s, i)) done = false;
@@ -244,13 +244,13 @@ static bool end(trli_leftover *leftover)
     return done;
 }
 
-void trli_share_destroy(trli_share **share)
+void trli_gifts_destroy(trli_gifts **share)
 {
-    trli_share *s = *share;
+    trli_gifts *s = *share;
     *share = NULL;
     if (!s) return;
     for (int i = 0; i < s->n; ++i)
-        if (trli_share_is_mine(s, i) && !s->settled[i]) trli_share_give(s, i, TRLI_GIFT_ENDED, NULL, 0);
+        if (trli_gifts_is_mine(s, i) && !s->settled[i]) trli_gifts_give(s, i, TRLI_GIFT_ENDED, NULL, 0);
     s->leftover.end = end;
     trli_context_leave(s->ctx, &s->leftover);
 }
