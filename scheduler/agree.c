@@ -76,7 +76,7 @@ static trl_err wait_for(trl_context *ctx, trl_err local, MPI_Request request[2],
                 sched_yield();
             continue;
         }
-        if (trli_clock() > deadline) {
+        if (trli_clock() > deadline || trli_notice_answered(ctx)) {
             trl_warn(ctx, NULL, "rank %d failed where the other ranks wait for it: all are ended", ctx->rank);
             return trli_context_lose(ctx, local);
         }
@@ -148,6 +148,7 @@ static trl_err conclude(trl_context *ctx)
     trl_err err = (trl_err)(a->value[KEY] >> 32);
     a->carried = a->value[CARRIED];
     if (err == TRL_OK) return TRL_OK;
+    trli_notice_forget(ctx);
     a->failed_depth = (int)-a->value[SHALLOWEST];
     if (a->failed_depth > 0) a->failed = err;
     trl_err shared = trli_diagnostics_share(ctx, INT32_MAX - (int)(a->value[KEY] & INT32_MAX));

@@ -73,6 +73,17 @@ typedef struct trli_agreement {
     int64_t at_once, later; /* how many there were of each kind, between several ranks */
 } trli_agreement;
 
+/* That a rank failed, before all ranks agree on it; see notice.c. While a run polls, its polls' owner has it; else the
+ * main thread. */
+typedef struct trli_notice {
+    int64_t failures; /* on which all ranks agreed so far */
+    int64_t known;    /* the last one that was posted or heard of */
+    int64_t number;   /* that failure, and the rank */
+    double moved;     /* when a message came last, or the notice */
+    double looked;
+    bool answered;
+} trli_notice;
+
 /* Messages that may arrive after the object that sent them, or waits for them, has ended; its first member. */
 typedef struct trli_leftover trli_leftover;
 struct trli_leftover {
@@ -86,6 +97,7 @@ struct trl_context {
     int threads;
     trl_context_options options;
     trli_agreement agreement;
+    trli_notice notice;
     _Atomic bool lost;
     int workers_alive;       /* trl_workers of this context; main thread only */
     _Atomic uint32_t graphs; /* created so far */
@@ -115,6 +127,16 @@ void trli_topology_pin(const trli_topology *topology, int core);
 /* Let whole pages of memory come from the NUMA node of the core-th core of the share. Does nothing on machines with
  * one node. A refusal by the system costs only speed. */
 void trli_topology_bind(const trli_topology *topology, int core, void *memory, size_t bytes);
+
+/* This rank failed such that others may wait for its messages, and goes to the next agreement: tell them. Thread:
+ * main. */
+void trli_notice_post(trl_context *ctx);
+/* Whether another rank waits in vain for messages of this one, which failed. Thread: main. */
+bool trli_notice_answered(trl_context *ctx);
+/* In polls of messages, now and then; moved: some came. May lose the rank. Thread: the polls' owner. */
+void trli_notice_look(trl_context *ctx, bool moved);
+/* All ranks agreed on a failure. Thread: main. */
+void trli_notice_forget(trl_context *ctx);
 
 void trli_diagnostics_init(trli_diagnostics *diagnostics);
 void trli_diagnostics_destroy(trli_diagnostics *diagnostics);

@@ -88,6 +88,7 @@ void trli_polls_round(trli_run_state *run, trli_worker *worker)
     }
     polls->waiting = kept;
     trli_agree_go_on(run->graph->ctx);
+    trli_notice_look(run->graph->ctx, done > 0);
     /* After the successors were released: a run with open poll tasks is not quiet. */
     if (done > 0 && atomic_fetch_sub_explicit(&polls->open, done, memory_order_seq_cst) == done)
         add_outstanding(run, trli_now_ns());

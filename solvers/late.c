@@ -52,8 +52,7 @@ bool trli_late_is_failed(const trl_simulation *sim)
     return trli_late_is_pending(sim) && sim->late->failed;
 }
 
-/* Whether the run was made, and took part in all messages. Plugins return what they like. */
-static bool was_made(const trl_simulation *sim, trl_err err)
+bool trli_was_made(const trl_simulation *sim, trl_err err)
 {
     return err == TRL_OK || err == TRL_ERR_NUMERICS || err == TRL_ERR_PLUGIN ||
            atomic_load_explicit(&sim->frame->plugin_failed, memory_order_relaxed);
@@ -79,7 +78,7 @@ done:
 
 trl_err trli_late_pend(trl_simulation *sim, trl_err err, const trli_next_step *next, int count, int bad)
 {
-    return was_made(sim, err) ? pend(sim, err, next, count, bad) : trl_context_agree(sim->ctx, err);
+    return trli_was_made(sim, err) ? pend(sim, err, next, count, bad) : trl_context_agree(sim->ctx, err);
 }
 
 trl_err trli_agree_within(trl_simulation *sim, trl_err err)

@@ -34,6 +34,8 @@ void trli_late_destroy(trl_simulation *sim);
 bool trli_late_is_pending(const trl_simulation *sim);
 /* Whether this rank failed in them: it computes no more, but takes part in messages. */
 bool trli_late_is_failed(const trl_simulation *sim);
+/* Whether a run that ended so was made, and took part in all messages. Plugins return what they like. */
+bool trli_was_made(const trl_simulation *sim, trl_err err);
 /* Steps from the present time ended so: err of this rank, and the first whose results are not finite, or -1; the frame
  * says what is not. None is pending. */
 TRL_NODISCARD trl_err trli_late_pend(trl_simulation *sim, trl_err err, const trli_next_step *next, int count, int bad);

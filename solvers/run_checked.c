@@ -60,6 +60,7 @@ static trl_err run_and_look(trl_simulation *sim, const trli_program *program, bo
     atomic_store_explicit(&sim->frame->plugin_failed, false, memory_order_relaxed);
     trli_kernels_poll(sim->model);
     trl_err err = trli_program_run(program, sim->frame);
+    if (!trli_was_made(sim, err)) trli_notice_post(sim->ctx);
     *found = 0;
     if (err == TRL_OK && check && sim->unchecked && trli_frame_alarmed(sim->frame, true)) {
         late = true;

@@ -264,6 +264,7 @@ static trl_err run_pass(trl_simulation *sim, trli_time_blocks *blocks, const trl
     }
     trli_kernels_poll(sim->model);
     err = drains ? trli_time_blocks_drain(blocks) : trli_time_blocks_run(blocks, count);
+    if (!trli_was_made(sim, err)) trli_notice_post(sim->ctx);
     const int found = sim->problem->nan_check && !drains ? trli_time_blocks_nonfinite(blocks) : -1;
     TRL_TRY(end_pass(sim, blocks, err, next, count, found));
     trl_memory_get_stats(sim->ctx, &after);

@@ -91,7 +91,7 @@ static void open_odd(const char *slope, const char *method, int blocking)
         "expressions: {o: {type: odd}}\n"
         "solvers: {s: {method: cg, preconditioner: none}}\n"
         "equations: {T: {initial: \"sin(2*pi*y)\", ddt: %s\n"
-        "time: {method: %s, steps: 12}\nrun: {time_blocking: %d}\n",
+        "time: {method: %s, steps: 12}\nrun: {compile: never, time_blocking: %d}\n",
         slope, method, blocking);
     ck_ok(open_problem());
     ck_ok(trl_simulation_initialise(sim));
