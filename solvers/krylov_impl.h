@@ -196,10 +196,17 @@ const char *trli_direct_words(const trli_direct *direct);
 /* Likewise: whether its solutions have a mean that the caller chooses. */
 bool trli_direct_sets_mean(const trli_direct *direct);
 
-/* ---- solve_run.c ---- */
+/* ---- solve_look.c ---- */
 
 /* d = 1 of an unknown, or one of two random vectors; -1: none of these. q = J d. Collective: yes. */
 TRL_NODISCARD trl_err trli_solver_try(trli_solver *s, int one, int noise);
+/* The unknowns of which constants are in the null space, and whether the operator is symmetric. Collective: yes. */
+TRL_NODISCARD trl_err trli_solver_look(trli_solver *s);
+
+/* ---- solve_run.c ---- */
+
+/* The residual of the present values and its norm; points on sides are set. Collective: yes. */
+TRL_NODISCARD trl_err trli_solver_residual(trli_solver *s, double *norm);
 
 /* ---- krylov.c ---- */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Solving: what the operator is like, Newton's method, and what is said when there is no solution. */
+/* Solving: null spaces, Newton's method, and what is said when there is no solution. */
 #include <float.h>
 #include <inttypes.h>
 #include <math.h>
@@ -9,97 +9,7 @@
 #include "multistep_impl.h"
 #include "solving_impl.h"
 
-/* Rounding errors of a product with the operator, relative to the sizes of its factors, stay below this. */
-static const double rounding = 1e-12;
-
 enum { LINEAR_ROUNDS = 8, HALVINGS = 12, CYCLES_TRIED = 40 };
-
-/* ---- what the operator is like ---- */
-
-static void set_trial(const trli_solver *s, const int *one, const int noise[2], int which_one, int which_noise)
-{
-    for (int i = 0; i < s->ask.n; ++i) trli_solver_set(s, one[i], i == which_one);
-    for (int k = 0; k < 2; ++k) trli_solver_set(s, noise[k], k == which_noise);
-}
-
-trl_err trli_solver_try(trli_solver *s, int one, int noise)
-{
-    trl_err err = TRL_OK;
-    set_trial(s, s->one, s->noise, one, noise);
-    TRL_TRY(trli_solver_program(s, s->probe));
-    trli_vector_swap(s, &s->d);
-    TRL_TRY(trli_solver_program(s, s->apply));
-done:
-    return err;
-}
-
-static trl_err compare(trli_solver *s, int one, int noise, double *product)
-{
-    set_trial(s, s->with_one, s->with_noise, one, noise);
-    const trl_err err = trli_solver_program(s, s->compare);
-    *product = trli_solver_scalar(s, s->compared);
-    return err;
-}
-
-/* The largest product of a unit vector with the operator that random vectors show. */
-static trl_err find_symmetry(trli_solver *s, double *scale, bool *symmetric)
-{
-    double product[2], size[2], length[2];
-    trl_err err = TRL_OK;
-    for (int k = 0; k < 2; ++k) {
-        TRL_TRY(trli_solver_try(s, -1, k));
-        TRL_TRY(compare(s, -1, 1 - k, &product[k]));
-        size[k] = sqrt(trli_solver_scalar(s, s->qq));
-        length[k] = sqrt(trli_solver_scalar(s, s->dd));
-        for (int i = 0; i < s->ask.n; ++i) {
-            double sum;
-            TRL_TRY(compare(s, i, -1, &sum));
-            const bool zero = fabs(sum) <= rounding * size[k] * sqrt(s->points[i]);
-            s->balanced[i] = zero && (k == 0 || s->balanced[i]);
-        }
-    }
-    *symmetric = fabs(product[0] - product[1]) <= rounding * (size[0] * length[1] + size[1] * length[0]);
-    *scale = length[0] > 0 ? size[0] / length[0] : 0;
-done:
-    return err;
-}
-
-/* The unknowns of which constants are in the null space, and whether the operator is symmetric. */
-static trl_err look(trli_solver *s)
-{
-    bool symmetric = false;
-    double scale, product;
-    trl_err err = TRL_OK;
-    s->all_points = 0;
-    for (int i = 0; i < s->ask.n; ++i) {
-        TRL_TRY(trli_solver_try(s, i, -1));
-        TRL_TRY(compare(s, i, -1, &product));
-        s->points[i] = trli_solver_scalar(s, s->dd);
-        s->all_points += s->points[i];
-    }
-    TRL_TRY(find_symmetry(s, &scale, &symmetric));
-    if (!(scale > 0))
-        TRL_TRY(trl_fail(s->sim->ctx, TRL_ERR_NUMERICS, &s->ask.place,
-                         "the equation of '%s' is singular: nothing in it changes with its unknown%s", s->ask.names,
-                         isnan(scale) ? ", or its coefficients are not finite" : ""));
-    for (int i = 0; i < s->ask.n; ++i) {
-        TRL_TRY(trli_solver_try(s, i, -1));
-        TRL_TRY(compare(s, i, -1, &product));
-        s->singular[i] = sqrt(trli_solver_scalar(s, s->qq)) <= rounding * scale * sqrt(s->points[i]);
-        s->stats.singular |= s->singular[i];
-    }
-    s->krylov = symmetric ? TRL_SOLVE_CG : TRL_SOLVE_BICGSTAB;
-    s->method = s->settings.method != TRL_SOLVE_AUTO ? s->settings.method : s->krylov;
-    if (s->settings.method == TRL_SOLVE_AUTO)
-        s->stats.why = symmetric ? ", because the operator is symmetric" : ", because the operator is not symmetric";
-    if (s->method == TRL_SOLVE_CG && !symmetric)
-        err = trl_fail(s->sim->ctx, TRL_ERR_NUMERICS, &s->ask.place,
-                       "cg is for symmetric operators, and that of '%s' is not: use method auto, bicgstab or gmres",
-                       s->ask.names);
-    s->looked = err == TRL_OK;
-done:
-    return err;
-}
 
 /* ---- null spaces ---- */
 
@@ -166,7 +76,7 @@ static trl_err find_size(trli_solver *s, double *norm)
     return err;
 }
 
-static trl_err find_residual(trli_solver *s, double *norm)
+trl_err trli_solver_residual(trli_solver *s, double *norm)
 {
     trl_err err = TRL_OK;
     if (!s->residual_alone) return find_size(s, norm);
@@ -205,7 +115,7 @@ static trl_err find_reference(trli_solver *s, bool from_zero, double *reference,
     trl_err err = TRL_OK;
     TRL_TRY(trli_solver_program(s, s->zero));
     trli_vector_swap(s, &s->x);
-    TRL_TRY(from_zero && !trusts(s) ? find_size(s, reference) : find_residual(s, reference));
+    TRL_TRY(from_zero && !trusts(s) ? find_size(s, reference) : trli_solver_residual(s, reference));
     const bool known = isfinite(*reference) && *reference != 0;
     *norm = *reference;
     s->at_zero = known && from_zero;
@@ -416,7 +326,7 @@ static trl_err move(trli_solver *s, double target, double *norm)
         trli_solver_set(s, s->length, length);
         TRL_TRY(trli_solver_program(s, s->move));
         trli_vector_swap(s, &s->x);
-        TRL_TRY(find_residual(s, norm));
+        TRL_TRY(trli_solver_residual(s, norm));
         if (*norm <= (1 - 1e-4 * length) * before || *norm <= target) return TRL_OK;
         trli_vector_swap(s, &s->x);
     }
@@ -477,7 +387,7 @@ static trl_err linear(trli_solver *s, double target, double *norm, double refere
             *norm = s->stats.last_residual;
             return TRL_OK;
         }
-        TRL_TRY(find_residual(s, norm));
+        TRL_TRY(trli_solver_residual(s, norm));
         if (k == 0) judge_trust(s, *norm, target);
         if (*norm <= target) break;
         if (k < LINEAR_ROUNDS && *norm < 0.5 * before) continue;
@@ -499,8 +409,8 @@ static trl_err solve(trli_solver *s, double *mean, double *scratch)
     s->stats.last_iterations = s->stats.last_newton = 0;
     s->cycles_failed = s->direct_failed = false; /* anew in each solve, so that a restart takes the same way */
     if (!s->looked) {
-        TRL_TRY(find_residual(s, &norm));
-        TRL_TRY(look(s));
+        TRL_TRY(trli_solver_residual(s, &norm));
+        TRL_TRY(trli_solver_look(s));
     }
     if (s->settings.method == TRL_SOLVE_AUTO) s->method = s->krylov; /* likewise */
     if (s->stats.singular) TRL_TRY(measure_means(s, mean));

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* What the operator of a system is like: whether it is symmetric, and what is in its null space. */
+#include <math.h>
+#include <string.h>
+
+#include "krylov_impl.h"
+
+/* Rounding errors of a product with the operator, relative to the sizes of its factors, stay below this. */
+static const double rounding = 1e-12;
+
+static void set_trial(const trli_solver *s, const int *one, const int noise[2], int which_one, int which_noise)
+{
+    for (int i = 0; i < s->ask.n; ++i) trli_solver_set(s, one[i], i == which_one);
+    for (int k = 0; k < 2; ++k) trli_solver_set(s, noise[k], k == which_noise);
+}
+
+trl_err trli_solver_try(trli_solver *s, int one, int noise)
+{
+    trl_err err = TRL_OK;
+    set_trial(s, s->one, s->noise, one, noise);
+    TRL_TRY(trli_solver_program(s, s->probe));
+    trli_vector_swap(s, &s->d);
+    TRL_TRY(trli_solver_program(s, s->apply));
+done:
+    return err;
+}
+
+static trl_err compare(trli_solver *s, int one, int noise, double *product)
+{
+    set_trial(s, s->with_one, s->with_noise, one, noise);
+    const trl_err err = trli_solver_program(s, s->compare);
+    *product = trli_solver_scalar(s, s->compared);
+    return err;
+}
+
+/* The products of two random vectors with the operator and each other, both ways. */
+typedef struct cross_products {
+    double product[2], size[2], length[2];
+} cross_products;
+
+static trl_err cross(trli_solver *s, int k, cross_products *c)
+{
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_solver_try(s, -1, k));
+    TRL_TRY(compare(s, -1, 1 - k, &c->product[k]));
+    c->size[k] = sqrt(trli_solver_scalar(s, s->qq));
+    c->length[k] = sqrt(trli_solver_scalar(s, s->dd));
+done:
+    return err;
+}
+
+static bool are_equal(const cross_products *c)
+{
+    return fabs(c->product[0] - c->product[1]) <= rounding * (c->size[0] * c->length[1] + c->size[1] * c->length[0]);
+}
+
+/* The largest product of a unit vector with the operator that random vectors show. */
+static trl_err find_symmetry(trli_solver *s, double *scale, bool *symmetric)
+{
+    cross_products c;
+    trl_err err = TRL_OK;
+    for (int k = 0; k < 2; ++k) {
+        TRL_TRY(cross(s, k, &c));
+        for (int i = 0; i < s->ask.n; ++i) {
+            double sum;
+            TRL_TRY(compare(s, i, -1, &sum));
+            const bool zero = fabs(sum) <= rounding * c.size[k] * sqrt(s->points[i]);
+            s->balanced[i] = zero && (k == 0 || s->balanced[i]);
+        }
+    }
+    *symmetric = are_equal(&c);
+    *scale = c.length[0] > 0 ? c.size[0] / c.length[0] : 0;
+done:
+    return err;
+}
+
+/* Copy the direction d to the correction c. */
+static trl_err take_direction(trli_solver *s)
+{
+    const trl_simulation *sim = s->sim;
+    trl_err err = TRL_OK;
+    for (int i = 0; i < s->ask.n; ++i) {
+        const int from = s->d.now[i], to = s->c.now[i];
+        TRL_TRY(trl_context_agree(sim->ctx, trli_frame_fetch(sim->frame, from)));
+        for (int p = 0; p < sim->layout->nlocal; ++p) {
+            const trl_array a = trli_frame_array(sim->frame, from, p, 0), b = trli_frame_array(sim->frame, to, p, 0);
+            const trl_box *box = &a.owned;
+            for (trl_lidx k = box->lo[2]; k < box->hi[2]; ++k)
+                for (trl_lidx j = box->lo[1]; j < box->hi[1]; ++j)
+                    memcpy((double *)b.at + trl_array_offset(&b, box->lo[0], j, k),
+                           (double *)a.at + trl_array_offset(&a, box->lo[0], j, k),
+                           (size_t)(box->hi[0] - box->lo[0]) * sizeof(double));
+        }
+        trli_frame_written(sim->frame, to);
+    }
+done:
+    return err;
+}
+
+/* Whether the Jacobian of an equation that is not linear is symmetric beside the first guess, too: that of p*ddx(p) is
+ * at p = 0. So the answer is that of the equation, not of the values from which a run begins or goes on. */
+static trl_err stays_symmetric(trli_solver *s, bool *symmetric)
+{
+    const double away = 1e-4;
+    cross_products c;
+    double norm;
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_solver_try(s, -1, 0));
+    TRL_TRY(take_direction(s));
+    trli_solver_set(s, s->length, away);
+    TRL_TRY(trli_solver_program(s, s->move));
+    trli_vector_swap(s, &s->x);
+    TRL_TRY(trli_solver_residual(s, &norm)); /* sets points on sides */
+    for (int k = 0; k < 2; ++k) TRL_TRY(cross(s, k, &c));
+    *symmetric = are_equal(&c) || !isfinite(norm);
+    trli_vector_swap(s, &s->x);
+done:
+    return err;
+}
+
+trl_err trli_solver_look(trli_solver *s)
+{
+    bool symmetric = false;
+    double scale, product;
+    trl_err err = TRL_OK;
+    s->all_points = 0;
+    for (int i = 0; i < s->ask.n; ++i) {
+        TRL_TRY(trli_solver_try(s, i, -1));
+        TRL_TRY(compare(s, i, -1, &product));
+        s->points[i] = trli_solver_scalar(s, s->dd);
+        s->all_points += s->points[i];
+    }
+    TRL_TRY(find_symmetry(s, &scale, &symmetric));
+    if (symmetric && !s->linear) TRL_TRY(stays_symmetric(s, &symmetric));
+    if (!(scale > 0))
+        TRL_TRY(trl_fail(s->sim->ctx, TRL_ERR_NUMERICS, &s->ask.place,
+                         "the equation of '%s' is singular: nothing in it changes with its unknown%s", s->ask.names,
+                         isnan(scale) ? ", or its coefficients are not finite" : ""));
+    for (int i = 0; i < s->ask.n; ++i) {
+        TRL_TRY(trli_solver_try(s, i, -1));
+        TRL_TRY(compare(s, i, -1, &product));
+        s->singular[i] = sqrt(trli_solver_scalar(s, s->qq)) <= rounding * scale * sqrt(s->points[i]);
+        s->stats.singular |= s->singular[i];
+    }
+    s->krylov = symmetric ? TRL_SOLVE_CG : TRL_SOLVE_BICGSTAB;
+    s->method = s->settings.method != TRL_SOLVE_AUTO ? s->settings.method : s->krylov;
+    if (s->settings.method == TRL_SOLVE_AUTO)
+        s->stats.why = symmetric ? ", because the operator is symmetric" : ", because the operator is not symmetric";
+    if (s->method == TRL_SOLVE_CG && !symmetric)
+        err = trl_fail(s->sim->ctx, TRL_ERR_NUMERICS, &s->ask.place,
+                       "cg is for symmetric operators, and that of '%s' is not: use method auto, bicgstab or gmres",
+                       s->ask.names);
+    s->looked = err == TRL_OK;
+done:
+    return err;
+}
