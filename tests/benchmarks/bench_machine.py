@@ -3,7 +3,7 @@
 # Part of Trellis, an expression-graph PDE solver framework.
 """Decks on the cores of this machine, on a GPU and as placed by the command, on small and large grids; on 1, 2, 4, ...
 GPUs, by one process and by a rank for each GPU, with and without a share for the cores: steps' times, efficiencies and
-hashes, as tables of Markdown; then what `trellis bench mpi` and figure 4.7 of `trellis bench scalability` say of the
+hashes, as tables of Markdown; what the host does for a step on emulated GPUs that do nothing; then what `trellis bench mpi` and figure 4.7 of `trellis bench scalability` say of the
 cores.
 
 One call is enough for a machine that is there for a short time: --build compiles the command, and --minutes is how long
@@ -40,9 +40,16 @@ equations:
 time: {method: euler, dt: 1.0e-7, end: 1.0}
 output: {fields: []}
 """
+MANY = """trellis: 1
+grid: {cells: [16, 16, 16], periodic: [true, true, true]}
+equations:
+  "phi{i}": {for: {i: 1..COUNT}, initial: "i*sin(2*pi*x)", ddt: "0.001*i*laplacian(phi{i})"}
+time: {method: ssprk2, dt: 1.0e-7, end: 1.0}
+output: {fields: []}
+run: {threads: 1, nan_check: false, passes: {groups: false}}
+"""
 
-
-PARTS = ("placements", "gpus", "mpi", "cores")
+PARTS = ("placements", "gpus", "host", "mpi", "cores")
 CORES_SHARE = 0.6  # of the time for all: GPUs get no more, where cores are measured, too
 
 
@@ -185,6 +192,29 @@ def placements(options):
                   f"| {cores / gpu:.1f} | {auto / min(cores, gpu):.2f} |", flush=True)
 
 
+def host(options):
+    """A table of graphs of more and more kernels: what a step takes where launches and kernels take nothing."""
+    folder = ROOT / "build/release/emulated"
+    if not (folder / "trellis").exists():
+        print("host: left out, the command with emulated GPUs was not built", flush=True)
+        return
+    table("The host's part of a step", ["kernels", "us, median", "us, least"])
+    environment = {**os.environ, "TRELLIS_NVRTC": str(folder / "nvrtc.so"), "TRL_EMULATED_GPUS": "1",
+                   "TRL_EMULATED_IDLE": "1"}
+    for equations in (1, 10, 50, 100):
+        with tempfile.TemporaryDirectory() as at:
+            pathlib.Path(at, "deck.yaml").write_text(MANY.replace("COUNT", str(equations)), encoding="utf-8")
+            found = []
+            for _ in range(options.runs):
+                subprocess.run([str(folder / "trellis"), "run", "deck.yaml", "--quiet", "--steps", "20000", "--set",
+                                "run.devices=gpu", "--set", "run.placement=devices", "--report", "report.json"],
+                               cwd=at, env=environment, check=True)
+                report = json.loads(pathlib.Path(at, "report.json").read_text(encoding="utf-8"))
+                found.append(report["step_s"])
+        print(f"| {2 * equations} | {1e6 * statistics.median(s['median'] for s in found):.2f} "
+              f"| {1e6 * min(s['least'] for s in found):.2f} |", flush=True)
+
+
 def on_cores(name, options, *arguments):
     """What a benchmark of the command says, as long as there is time."""
     left = options.end - time.monotonic()
@@ -248,6 +278,8 @@ def main():
         well = on_gpus([n for n in (1, 2, 4, 8) if n <= there], options, results)
     if options.json:
         options.json.write_text(json.dumps(results, indent=1), encoding="utf-8")
+    if "host" in parts:
+        host(options)
     if "mpi" in parts:
         on_cores("mpi", options)
     if "cores" in parts:
