@@ -3,8 +3,8 @@
 # Part of Trellis, an expression-graph PDE solver framework.
 """Decks on the cores of this machine, on a GPU and as placed by the command, on small and large grids; on 1, 2, 4, ...
 GPUs, by one process and by a rank for each GPU, with and without a share for the cores: steps' times, efficiencies and
-hashes, as tables of Markdown; what the host does for a step on emulated GPUs that do nothing; then what `trellis bench mpi` and figure 4.7 of `trellis bench scalability` say of the
-cores.
+hashes, as tables of Markdown; what the host does for a step on emulated GPUs that do nothing; then what `trellis bench
+mpi` and figure 4.7 of `trellis bench scalability` say of the cores.
 
 One call is enough for a machine that is there for a short time: --build compiles the command, and --minutes is how long
 all parts may take together. A part that would begin later is left out, one that takes longer is cut off, and runs are
