@@ -3,7 +3,12 @@
 # A test exists by existing: tests/*/test_*.c and test_*.py, tests/inputs/cli/*.sh, inputs/decks/*.yaml.
 # A line "ctest: key=value ..." near its top says how it is run; the keys are those of trellis_read_directive's callers.
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
-cmake_path(GET Python3_EXECUTABLE PARENT_PATH python_folder)
+execute_process( # it may be one that looks for the interpreter in each call, which takes longer than most scripts
+    COMMAND "${Python3_EXECUTABLE}" -c "import sys; print(sys.executable)"
+    OUTPUT_VARIABLE python
+    OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY
+)
+cmake_path(GET python PARENT_PATH python_folder)
 
 set(tests_folder "${PROJECT_SOURCE_DIR}/tests")
 set(scratch "${tests_folder}/scratch.sh")
@@ -109,7 +114,6 @@ function(trellis_add_test)
     set_tests_properties(
         ${arg_NAME}
         PROPERTIES ENVIRONMENT "${environment}"
-                   # Scripts call python3, which may be one that looks for the interpreter in each call.
                    ENVIRONMENT_MODIFICATION "PATH=path_list_prepend:${python_folder}"
                    PROCESSORS ${arg_NP}
                    TIMEOUT ${arg_TIMEOUT}
@@ -260,7 +264,7 @@ foreach(source IN LISTS sources)
         NAME ${folder}.${name}
         LABELS ${folder} ${labels}
         TIMEOUT ${directive_timeout}
-        COMMAND "${Python3_EXECUTABLE}" "${source}"
+        COMMAND "${python}" "${source}"
     )
 endforeach()
 
@@ -324,7 +328,7 @@ foreach(deck IN LISTS decks)
         LABELS deck
         TIMEOUT ${directive_timeout}
         COMMAND
-            "${Python3_EXECUTABLE}" "${tests_folder}/deck_test.py" "--mpirun=${launch}" "--np=${directive_np}"
+            "${python}" "${tests_folder}/deck_test.py" "--mpirun=${launch}" "--np=${directive_np}"
             "--args=${directive_args}" "--short=${directive_short}" ${options} $<TARGET_FILE:trellis> "${deck}"
     )
 endforeach()

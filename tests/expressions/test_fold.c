@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Boundary layers that a kernel sets with the rows beside them: which these are, and that nobody can tell. */
-// ctest: np=1,2,4 timeout=600 sanitize=1
+// ctest: np=1,2,4 short=1,4 timeout=600 sanitize=1
 #include "plan_impl.h"
 #include "problem_fixture.h"
 
@@ -112,7 +112,7 @@ static const int row_length[] = {2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 15, 16,
 START_TEST(rows_of_any_length_end_with_the_same_bits)
 {
     const int n = row_length[_i];
-    if (!test_has(_i, TEST_SANITIZED ? 3 : 1)) return;
+    if (!test_has(_i, TEST_SANITIZED ? 5 : 1)) return;
     new_deck();
     say("grid: {cells: [%d, 3, 4], length: [%g, 0.3, 0.4], patches: %s}\n"
         "stencils:\n"
@@ -165,7 +165,7 @@ START_TEST(images_beyond_periodic_sides_are_read_inside)
     static const int cells[] = {2, 4, 5, 9, 16, 1025, 1026};
     const int periodic = _i % 7 + 1, n = cells[_i / 7];
     char text[512] = "";
-    if (!test_has(_i, TEST_SANITIZED ? 5 : 3)) return;
+    if (!test_has(_i, TEST_SANITIZED ? 9 : 3)) return;
     conditions(periodic, text, sizeof text);
     new_deck();
     say("grid: {cells: [%d, 5, 4], length: [%g, 0.5, 0.4], periodic: [%s, %s, %s]}\n"

@@ -2,7 +2,7 @@
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Kernels of many equations: into which parts they are divided, how many functions serve these, and that nobody can
  * tell. */
-// ctest: np=1,2 timeout=600
+// ctest: np=1,2 timeout=600 sanitize=1
 #include "parts_impl.h"
 #include "problem_fixture.h"
 

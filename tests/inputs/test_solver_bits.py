@@ -21,14 +21,17 @@ if "TRL_TEST_LONG" not in os.environ:  # what kernels mean, without the optimise
 
 
 def same_bits(number, what, text):
-    """Iterations and values are the same in all ways of running a deck; in the short form decks in turn leave out two
-    of the ways."""
+    """Iterations and values are the same in all ways of running a deck. In the short form decks in turn have two ways
+    beside the first one, which interprets kernels, as all but one of the others do."""
+    long = "TRL_TEST_LONG" in os.environ
     cut = [2] * text.split("cells: [")[1].split("]")[0].count(",") + [2]
-    ways = [(1, ()), (1, ("run.threads=1", "run.compile=never")), (2, ("run.threads=1", "run.fusion=none")),
-            (3, ("run.threads=1", "run.scheduler=serial", "run.compile=never")), (4, ("grid.patches=auto",)),
-            (1, (f"grid.patches={cut}", "run.threads=2"))]
-    if "TRL_TEST_LONG" not in os.environ:
-        ways = [way for i, way in enumerate(ways) if i == 0 or (i + number) % 5 > 1]
+    some = [] if long else ["run.compile=never"]  # else compilers begin during the run
+    ways = [(1, ("run.threads=1", "run.compile=never")), (1, ("run.compile=always",)),
+            (2, ("run.threads=1", "run.fusion=none", *some)),
+            (3, ("run.threads=1", "run.scheduler=serial", "run.compile=never")), (4, ("grid.patches=auto", *some)),
+            (1, (f"grid.patches={cut}", "run.threads=2", *some))]
+    if not long:
+        ways = [ways[0], *(ways[1 + (number + turn) % 5] for turn in (0, 2))]
     seen = set()
     for ranks, settings in ways:
         report = t.run(text, settings, ranks)

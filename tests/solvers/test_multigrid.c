@@ -40,6 +40,7 @@ START_TEST(iterations_do_not_grow_with_the_mesh)
     for (size_t k = 0; k < sizeof cases / sizeof *cases; ++k) {
         int taken[2];
         char solver[100];
+        if (!test_has((int)k, TEST_SANITIZED ? 3 : 1)) continue;
         snprintf(solver, sizeof solver, "{method: %s, preconditioner: multigrid}", cases[k].method);
         for (int i = 0; i < 2; ++i) {
             const trl_solve_stats *s = solve(*cases[k].equations, i ? 65 : 33, solver);

@@ -2,7 +2,7 @@
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Sensitivities against exact ones, with their orders in space and time; which equations are added, and what is said of
  * them. */
-// ctest: np=1,2
+// ctest: np=1,2 sanitize=1
 #include "../expressions/problem_fixture.h"
 
 static double error_of(const char *name)
