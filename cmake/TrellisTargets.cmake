@@ -50,6 +50,7 @@ set(kernel_prelude_parts "${PROJECT_SOURCE_DIR}/spatialops/trl_limiter_body.h"
                          "${PROJECT_SOURCE_DIR}/expressions/backend/emit/trl_kernel_point_body.h"
                          "${PROJECT_SOURCE_DIR}/expressions/backend/emit/trl_kernel_body.h"
                          "${PROJECT_SOURCE_DIR}/expressions/backend/emit/trl_kernel_launch_body.h"
+                         "${PROJECT_SOURCE_DIR}/expressions/backend/emit/trl_kernel_steps_body.h"
                          "${PROJECT_SOURCE_DIR}/expressions/backend/emit/trl_kernel_merge_body.h"
                          "${PROJECT_SOURCE_DIR}/expressions/backend/emit/trl_kernel_warp_body.h")
 add_custom_command(

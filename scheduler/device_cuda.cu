@@ -333,6 +333,15 @@ static int load(const void *image, void **library, void **kernel)
     return cudaSuccess;
 }
 
+static int share(void *kernel, size_t bytes)
+{
+    int index = 0;
+    const cudaError_t status = cudaGetDevice(&index);
+    if (status != cudaSuccess) return status;
+    return cudaKernelSetAttributeForDevice(static_cast<cudaKernel_t>(kernel),
+                                           cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes), index);
+}
+
 static void unload(void *library)
 {
     cudaLibraryUnload(static_cast<cudaLibrary_t>(library));
@@ -345,8 +354,8 @@ static dim3 triple(const unsigned n[3])
 
 static int launch(const trli_gpu_work *w, void *stream)
 {
-    return cudaLaunchKernel(w->kernel, triple(w->blocks), triple(w->threads), const_cast<void **>(w->argument), 0,
-                            static_cast<cudaStream_t>(stream));
+    return cudaLaunchKernel(w->kernel, triple(w->blocks), triple(w->threads), const_cast<void **>(w->argument),
+                            w->shared, static_cast<cudaStream_t>(stream));
 }
 
 /* ---- graphs ---- */
@@ -357,6 +366,7 @@ static cudaKernelNodeParams parameters(const trli_gpu_work *w)
     p.func = w->kernel;
     p.gridDim = triple(w->blocks);
     p.blockDim = triple(w->threads);
+    p.sharedMemBytes = static_cast<unsigned>(w->shared);
     p.kernelParams = const_cast<void **>(w->argument);
     return p;
 }
@@ -401,8 +411,8 @@ static const trli_gpu_api api = {
     message,       is_memory,    is_fatal,      use,          befriend,     stream_create, stream_destroy,
     stream_finish, event_create, event_destroy, event_record, event_query,  event_wait,    event_seconds,
     allocate,      release,      offer,         open,         close,        host_allocate, host_release,
-    pin,           unpin,        copy,          copy_boxes,   load,         unload,        launch,
-    graph_create,  graph_add,    graph_make,    graph_change, graph_launch, graph_destroy};
+    pin,           unpin,        copy,          copy_boxes,   load,         share,         unload,
+    launch,        graph_create, graph_add,     graph_make,   graph_change, graph_launch,  graph_destroy};
 
 const trli_gpu_api *trli_gpu_api_get(void)
 {

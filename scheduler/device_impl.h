@@ -36,6 +36,7 @@ enum { TRLI_GPU_ARGUMENTS = 3 };
 typedef struct trli_gpu_work {
     void *kernel;
     unsigned blocks[3], threads[3];
+    size_t shared; /* bytes that the threads of a block have in common, by `share` */
     void *argument[TRLI_GPU_ARGUMENTS];
 } trli_gpu_work;
 
@@ -81,6 +82,7 @@ typedef struct trli_gpu_api {
     int (*copy_boxes)(int n, const trli_box_copy *copies, void *stream);
     /* Load machine code, and the function trl_kernel in it, for all GPUs of the kind that it was compiled for. */
     int (*load)(const void *image, void **library, void **kernel);
+    int (*share)(void *kernel, size_t bytes); /* let launches on the GPU in use have so much shared memory */
     void (*unload)(void *library);
     int (*launch)(const trli_gpu_work *work, void *stream);
     /* Kernels that are enqueued in one go. A node follows nodes that were added before. What is changed in an

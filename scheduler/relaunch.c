@@ -176,7 +176,7 @@ static bool same_kernels(const gathered *a, const gathered *b)
     if (a->n != b->n) return false;
     for (int32_t i = 0; i < a->n; ++i) {
         const entry *x = &a->entry[i], *y = &b->entry[i];
-        if (x->work.kernel != y->work.kernel || x->call != y->call) return false;
+        if (x->work.kernel != y->work.kernel || x->work.shared != y->work.shared || x->call != y->call) return false;
         if (memcmp(x->work.blocks, y->work.blocks, sizeof x->work.blocks) != 0) return false;
         if (memcmp(x->work.threads, y->work.threads, sizeof x->work.threads) != 0) return false;
         if (memcmp(x->bytes, y->bytes, sizeof x->bytes) != 0) return false;

@@ -37,9 +37,7 @@ done:
     return err;
 }
 
-/* A step of which the devices may not have been through when it returned: before anything but the next step is done.
- * over: that step was begun, and with it the alarms of another. */
-static trl_err check_last_step(trl_simulation *sim, bool over)
+trl_err trli_check_last_step(trl_simulation *sim, bool over)
 {
     int found = 0;
     trl_err err = TRL_OK;
@@ -224,13 +222,13 @@ trl_err trli_run_checked(trl_simulation *sim, trli_program *program, trl_gidx st
     if (program == sim->limit && trli_late_is_pending(sim)) return run_beside_pending(sim, program);
     if (sim->late && sim->late->within) return trli_run_within(sim, program, step, time, check);
     TRL_TRY(trl_simulation_settle(sim));
-    if (!check && sim->problem->nan_check && sim->devices && !sim->late) TRL_TRY(check_last_step(sim, false));
+    if (!check && sim->problem->nan_check && sim->devices && !sim->late) TRL_TRY(trli_check_last_step(sim, false));
     do {
         const int said = trl_context_diagnostics(sim->ctx, &list);
         err = run_and_look(sim, program, check, &found);
         count_traffic(sim, program);
         TRL_TRY(agree_on_run(sim, program, step, err, said, &found, &again));
-        if (again && sim->problem->nan_check) TRL_TRY(check_last_step(sim, true));
+        if (again && sim->problem->nan_check) TRL_TRY(trli_check_last_step(sim, true));
     } while (again);
     if (found == 1) err = trli_report_nonfinite(sim, step, time);
     if (found == 2) err = trli_report_nonfinite(sim, sim->step_number, sim->time);

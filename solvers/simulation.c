@@ -10,6 +10,7 @@
 #include "columns_impl.h"
 #include "context_impl.h"
 #include "execution_impl.h"
+#include "gpu_blocking_impl.h"
 #include "implicit_impl.h"
 #include "kernels_impl.h"
 #include "late_impl.h"
@@ -307,6 +308,7 @@ void trl_simulation_destroy(trl_simulation **sim)
     *sim = NULL;
     trli_late_destroy(s);
     trli_time_blocking_destroy(&s->blocking);
+    trli_gpu_blocking_destroy(&s->gpu_blocking);
     trli_receivers_destroy(&s->receivers);
     trli_columns_destroy(s);
     trli_bound_destroy(&s->bound);

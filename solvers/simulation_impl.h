@@ -114,19 +114,22 @@ struct trl_simulation {
     int64_t comm_bytes, comm_messages;
     double compile_seconds;
     trli_program *estimate; /* of the error, once all is solved; NULL: the last part of a step has it, if any does */
-    trli_program *part[TRL_STAGES_MAX];   /* of a step, by stage: solvers stand between them; else all are `step` */
-    struct trli_implicit *implicit;       /* NULL: the method is explicit */
-    struct trli_multistep *multistep;     /* NULL: the method is one of single steps */
-    struct trli_first_rates *first_rates; /* NULL: no step leaves rates to the next one */
-    struct trli_dense *dense;             /* NULL: no values between the ends of steps are wanted */
-    struct trli_solving *solving;         /* NULL: nothing is solved */
-    struct trli_flow *flow;               /* NULL: no velocity is free of divergence */
-    struct trli_slopes *slopes;           /* NULL: explicit slopes keep their divergence */
-    int *levels;                          /* [2][equations] fields: the two levels of the state */
-    trli_rotation rotation;               /* of them */
-    struct trli_time_blocking *blocking;  /* NULL: one step at a time */
-    const char *not_blocked;              /* NULL, or why */
-    struct trli_late_steps *late;         /* NULL: the ranks agree on each step before the next one */
+    trli_program *part[TRL_STAGES_MAX];     /* of a step, by stage: solvers stand between them; else all are `step` */
+    struct trli_implicit *implicit;         /* NULL: the method is explicit */
+    struct trli_multistep *multistep;       /* NULL: the method is one of single steps */
+    struct trli_first_rates *first_rates;   /* NULL: no step leaves rates to the next one */
+    struct trli_dense *dense;               /* NULL: no values between the ends of steps are wanted */
+    struct trli_solving *solving;           /* NULL: nothing is solved */
+    struct trli_flow *flow;                 /* NULL: no velocity is free of divergence */
+    struct trli_slopes *slopes;             /* NULL: explicit slopes keep their divergence */
+    int *levels;                            /* [2][equations] fields: the two levels of the state */
+    trli_rotation rotation;                 /* of them */
+    struct trli_time_blocking *blocking;    /* NULL: one step at a time */
+    struct trli_gpu_blocking *gpu_blocking; /* the same */
+    bool devices_block;                     /* nothing but devices is in the way of `blocking` */
+    trl_gidx in_passes;                     /* steps that were taken several at a time */
+    const char *not_blocked;                /* NULL, or why */
+    struct trli_late_steps *late;           /* NULL: the ranks agree on each step before the next one */
 };
 
 enum { TRLI_STEPS_MOST = 64 /* of a pass over memory */ };
@@ -145,6 +148,9 @@ TRL_NODISCARD trl_err trli_time_blocking_prepare(trl_simulation *sim);
 /* Once there is memory. Collective: yes. */
 TRL_NODISCARD trl_err trli_time_blocking_create(trl_simulation *sim);
 void trli_time_blocking_destroy(struct trli_time_blocking **blocking);
+/* The steps to come that can be taken at once: of one size, up to an event. */
+TRL_NODISCARD trl_err trli_look_ahead(trl_simulation *sim, int most, trl_stop stop, void *data, trli_next_step *next,
+                                      int *count);
 /* For the plan: how many steps are taken at once, or why they are not. */
 void trli_time_blocking_describe(const trl_simulation *sim, size_t size, char *text);
 /* steps.c */
@@ -213,6 +219,9 @@ TRL_NODISCARD trl_err trli_compile_programs(trl_simulation *sim);
 /* limit.c: the program of what bounds the time step. required: cfl needs it. */
 TRL_NODISCARD trl_err trli_compile_limit(trl_simulation *sim, bool required);
 void trli_bound_destroy(struct trli_bound **bound);
+/* See that the devices have been through the last step, and that its results are finite; else the step fails as it
+ * would have. over: another one was begun, and with it the alarms of that. Collective: yes. */
+TRL_NODISCARD trl_err trli_check_last_step(trl_simulation *sim, bool over);
 /* Run a program, with `check` one whose kernels check their results; all ranks return the same. A step that follows one
  * which devices are still at is given to them before it is known what that one made. Collective: yes. */
 TRL_NODISCARD trl_err trli_run_checked(trl_simulation *sim, trli_program *program, trl_gidx step, double time,

@@ -8,6 +8,7 @@
 
 #include "clock_impl.h"
 #include "context_impl.h"
+#include "gpu_blocking_impl.h"
 #include "kernels_impl.h"
 #include "late_impl.h"
 #include "simulation_impl.h"
@@ -97,12 +98,12 @@ trl_err trli_time_blocking_prepare(trl_simulation *sim)
     sim->blocking = trli_new(sim->ctx, 1, sizeof *sim->blocking);
     if (!sim->blocking) err = trli_no_memory(sim->ctx, NULL, "to take several steps at once");
     if (p->time_blocking == 1) sim->not_blocked = "run.time_blocking is 1";
-    if (!sim->not_blocked && sim->devices && trl_devices_opened(sim->devices) > 0)
-        sim->not_blocked = "devices take part";
     if (!sim->not_blocked && p->time.adaptive) sim->not_blocked = "dt follows from errors";
     if (!sim->not_blocked && sim->integrator->implicit) sim->not_blocked = "stages are solved for";
     if (!sim->not_blocked && sim->solving) sim->not_blocked = "equations are solved in each stage";
     if (!sim->not_blocked && p->time.cfl > 0) sim->not_blocked = "dt follows from cfl";
+    sim->devices_block = !sim->not_blocked && sim->devices && trl_devices_opened(sim->devices) > 0;
+    if (sim->devices_block) sim->not_blocked = "devices take part";
     if (err == TRL_OK && !sim->not_blocked) err = plan_pass(sim, &plan);
     TRL_TRY(agree(sim, err, &none));
     if (!sim->not_blocked) trli_time_plan_deepen(&plan);
@@ -169,8 +170,10 @@ trl_err trli_time_blocking_create(trl_simulation *sim)
     const trl_problem *p = sim->problem;
     trl_err err = TRL_OK;
     if (!sim->not_blocked) TRL_TRY(add_variants(sim));
-    if (!sim->not_blocked) goto done;
+    if (sim->devices_block) TRL_TRY(trli_gpu_blocking_create(sim, &sim->gpu_blocking, &sim->not_blocked));
+    if (!sim->not_blocked && !sim->devices_block) goto done;
     trli_time_blocking_destroy(&sim->blocking);
+    if (!sim->not_blocked) goto done;
     if (p->time_blocking > 1)
         trl_warn(sim->ctx, &p->time_blocking_place, "steps are taken one at a time: %s", sim->not_blocked);
 done:
@@ -190,6 +193,10 @@ void trli_time_blocking_describe(const trl_simulation *sim, size_t size, char *t
 {
     const trli_time_blocking *b = sim->blocking;
     trli_time_sizes sizes;
+    if (sim->gpu_blocking) {
+        trli_gpu_blocking_describe(sim->gpu_blocking, size, text);
+        return;
+    }
     if (!b) {
         snprintf(text, size, "one step at a time: %s", sim->not_blocked);
         return;
@@ -204,10 +211,14 @@ void trli_time_blocking_describe(const trl_simulation *sim, size_t size, char *t
         snprintf(text + n, size - (size_t)n, "; patches compute up to %d layers of one another", sizes.layers);
 }
 
+trl_gidx trl_simulation_in_passes(const trl_simulation *sim)
+{
+    return sim->in_passes;
+}
+
 /* ---- steps ---- */
 
-/* The steps to come that can be taken at once: of one size, up to an event. */
-static trl_err look_ahead(trl_simulation *sim, int most, trl_stop stop, void *data, trli_next_step *next, int *count)
+trl_err trli_look_ahead(trl_simulation *sim, int most, trl_stop stop, void *data, trli_next_step *next, int *count)
 {
     trl_gidx number = sim->step_number;
     double time = sim->time, dt = sim->dt;
@@ -274,6 +285,7 @@ static trl_err run_pass(trl_simulation *sim, trli_time_blocks *blocks, const trl
     sim->comm_bytes += sizes.comm_bytes;
     sim->comm_messages += sizes.comm_messages;
     trli_accept_steps(sim, &next[count - 1], count);
+    sim->in_passes += count;
     err = trli_evaluate_kept(sim, false);
 done:
     return err;
@@ -333,11 +345,12 @@ static trl_err advance_some(trl_simulation *sim, trl_stop stop, void *data)
     trli_next_step next[TRLI_STEPS_MOST];
     int count;
     trl_err err = TRL_OK;
+    if (sim->gpu_blocking) return trli_gpu_blocking_advance(sim, sim->gpu_blocking, stop, data);
     if (!b) return trli_step_later(sim);
     const bool seeking = b->nvariants > 1 && (b->settled < SETTLING || b->sample < SAMPLES);
     const bool trying = seeking && !b->compiling && b->settled >= SETTLING;
     const int variant = trying ? b->tried : seeking ? 0 : b->best;
-    TRL_TRY(look_ahead(sim, b->steps[variant], stop, data, next, &count));
+    TRL_TRY(trli_look_ahead(sim, b->steps[variant], stop, data, next, &count));
     const int64_t start = trli_now_ns();
     if (count > 1)
         TRL_TRY(run_pass(sim, b->variant[variant], next, count));

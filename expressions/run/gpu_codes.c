@@ -176,6 +176,15 @@ done:
     return err;
 }
 
+trl_err trli_gpu_request_of_part(const trli_program *program, const trli_step *s, const trli_step_part *part,
+                                 trli_emit_request *request)
+{
+    trli_emit_layer *layer;
+    const trl_err err = list_layers(program, s, part, &layer);
+    if (err == TRL_OK) *request = request_of(program, s, part, layer);
+    return err;
+}
+
 static trl_err add_parts(const trli_program *program, const trli_step *s)
 {
     const trli_parts *parts = trli_gpu_parts_of(program, s);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "arithmetic_impl.h"
 #include "clock_impl.h"
 #include "context_impl.h"
 #include "emit_impl.h"
@@ -470,6 +471,53 @@ static void choose_for_pieces(const trli_gpu_kernels *k, const long long n[3], u
     blocks[1] = (unsigned)n[1];
 }
 
+/* Of tiles, and the planes of the input beside one of each level between. */
+static size_t shared_bytes(const trli_emit_steps *s)
+{
+    return (size_t)(2 + s->steps) * (size_t)s->wide * (size_t)(s->high + 2) * sizeof(double);
+}
+
+/* As many chunks along z as keep the multiprocessors at work for the shortest time; each begins and ends with planes of
+ * its neighbours, as many as there are steps. */
+static void choose_for_steps(const trli_gpu_kernels *k, const trli_emit_steps *s, const long long n[3],
+                             trli_gpu_work *work, long long *planes)
+{
+    enum { CHUNKS_MOST = 64 };
+    const long long across = trli_ceil_div(n[0], s->wide - 2 * s->steps);
+    const long long along = trli_ceil_div(n[1], s->high - 2 * s->steps);
+    const long long at_once = (long long)k->multiprocessors * s->at_once;
+    long long least = 0;
+    for (long long chunks = 1; chunks <= CHUNKS_MOST && chunks <= n[2]; ++chunks) {
+        const long long each = trli_ceil_div(n[2], chunks);
+        const long long time = trli_ceil_div(across * along * chunks, at_once) * (each + 2 * s->steps);
+        if (chunks > 1 && time >= least) continue;
+        least = time;
+        *planes = each;
+    }
+    work->threads[0] = (unsigned)(s->wide * (s->high / s->rows));
+    work->threads[1] = work->threads[2] = 1;
+    work->blocks[0] = (unsigned)across;
+    work->blocks[1] = (unsigned)along;
+    work->blocks[2] = (unsigned)trli_ceil_div(n[2], *planes);
+    work->shared = shared_bytes(s);
+}
+
+void trli_gpu_kernels_share(const trli_gpu_kernels *k, const trli_gpu_kernel *kernel, const trli_emit_steps *steps,
+                            const char **why)
+{
+    const trli_gpu_api *api;
+    void *stream;
+    *why = NULL;
+    for (int d = 0; d < k->devices->n && !*why; ++d) {
+        int code = 0;
+        if (trli_gpu_use(k->devices->device[d], TRLI_STREAM_COMPUTE, &api, &stream) != TRL_OK)
+            *why = "the GPU is lost";
+        else
+            code = api->share(kernel->function, shared_bytes(steps));
+        if (code) *why = api->message(code);
+    }
+}
+
 trl_err trli_gpu_launch(const trli_gpu_kernels *k, const trli_gpu_kernel *kernel, trli_gpu_call *call, int space,
                         void *stream)
 {
@@ -487,6 +535,9 @@ trl_err trli_gpu_launch(const trli_gpu_kernels *k, const trli_gpu_kernel *kernel
         break;
     case TRLI_GPU_BY_PIECES:
         choose_for_pieces(k, n, work.threads, work.blocks);
+        break;
+    case TRLI_GPU_STEPS:
+        choose_for_steps(k, call->steps, n, &work, &call->launch.planes);
         break;
     default:
         choose_threads(n, work.threads);

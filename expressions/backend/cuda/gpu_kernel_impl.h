@@ -8,6 +8,8 @@
 #include <trl_device.h>
 #include <trl_kernel_launch_body.h>
 
+#include "emit_impl.h"
+
 typedef struct trli_gpu_kernels trli_gpu_kernels;
 
 /* A kernel; equal texts are one. */
@@ -19,9 +21,10 @@ typedef struct trli_gpu_kernel {
 
 /* How threads lie over the box of a launch. */
 typedef enum trli_gpu_shape {
-    TRLI_GPU_STORING,  /* a column each, as kernels that store values want it */
-    TRLI_GPU_MERGING,  /* few blocks go through all points, for kernels that add to shares */
-    TRLI_GPU_BY_PIECES /* along y by pieces, along x by the points of the largest */
+    TRLI_GPU_STORING,   /* a column each, as kernels that store values want it */
+    TRLI_GPU_MERGING,   /* few blocks go through all points, for kernels that add to shares */
+    TRLI_GPU_BY_PIECES, /* along y by pieces, along x by the points of the largest */
+    TRLI_GPU_STEPS      /* tiles, through chunks of z, for kernels that take several steps */
 } trli_gpu_shape;
 
 /* What a launch gives to a kernel: copied before it returns. */
@@ -32,6 +35,7 @@ typedef struct trli_gpu_call {
     double *scalar;           /* that it reads */
     int nresults;             /* that it stores at a point; 0: as 1 */
     trli_gpu_shape shape;
+    const trli_emit_steps *steps; /* STEPS: the tile */
 } trli_gpu_call;
 
 /* For the opened GPUs, which are of one kind. Fails with MEMORY. */
@@ -59,6 +63,10 @@ void trli_gpu_kernels_compile(trli_gpu_kernels *kernels);
  * it to the others. kernels: NULL where a rank has none; local: of this rank so far. Collective: yes. Fails with
  * MEMORY, MPI, and as any rank so far. */
 TRL_NODISCARD trl_err trli_gpu_kernels_compile_together(trl_context *ctx, trli_gpu_kernels *kernels, trl_err local);
+/* Before the first launch of a kernel of several steps: let it have the shared memory of its tile on all GPUs. *why:
+ * NULL, or why it cannot. */
+void trli_gpu_kernels_share(const trli_gpu_kernels *kernels, const trli_gpu_kernel *kernel,
+                            const trli_emit_steps *steps, const char **why);
 typedef struct trli_gpu_kernel_stats {
     int compiled, cached, failed;
     double seconds; /* that compiling took */

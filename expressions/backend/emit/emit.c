@@ -230,6 +230,7 @@ static trli_emitter emitter_of(const trli_dialect *dialect, const trli_ir *ir, t
                           .layer = request->layer,
                           .shape = request->shape,
                           .wide = request->wide,
+                          .steps = request->steps,
                           .nnumbers = request->nnumbers,
                           .given_number = request->number,
                           .check_finite = request->check_finite,
@@ -273,6 +274,8 @@ trl_err trli_emit_kernel(const trli_dialect *dialect, const trli_ir *ir, trli_wa
     e.out = text.out;
     TRL_TRY(dialect->put_kernel(&e));
     emitted->interleave = e.interleave;
+    emitted->why = e.why;
+    if (e.why) goto done;
     if (!trli_memstream_close(&text)) TRL_TRY(trli_no_memory(ir->ctx, NULL, "for the text of a kernel"));
     emitted->text = text.text;
     text.text = NULL;

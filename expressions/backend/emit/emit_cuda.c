@@ -44,9 +44,22 @@ static void put_stride(trli_emitter *e, int axis, int shape)
         fputs(" * 8", e->out);
 }
 
+/* Of a kernel of several steps: from a tile. */
+static void put_in_star(const trli_emitter *e, const trli_sample *in)
+{
+    if (in->offset[2] == 0)
+        fprintf(e->out, "in.template plane<%d, %d>()", in->offset[0], in->offset[1]);
+    else
+        fputs(in->offset[2] < 0 ? "in.below" : "in.above", e->out);
+}
+
 /* A point of a field, from that of the thread. */
 static void put_place(trli_emitter *e, const trli_sample *in)
 {
+    if (e->steps) {
+        put_in_star(e, in);
+        return;
+    }
     const int shape = shape_of(e, array_of(e, in));
     fprintf(e->out, "trl_kernel_load(in%d, at%d", array_of(e, in), shape);
     for (int a = 2; a >= 0; --a) {
@@ -123,7 +136,7 @@ static void put_field(trli_emitter *e, trli_loop_level loop, int32_t i)
     const trli_sample *in = &e->sample[i];
     const int round = round_of(e, i);
     int open = 0;
-    if (round >= 0) {
+    if (round >= 0 && !e->steps) { /* a tile goes on at the other side */
         fprintf(e->out, "trl_kernel_load(in%d, at%d + n%d)", array_of(e, in), shape_of(e, array_of(e, in)),
                 first_round(e, i, round));
         return;
@@ -131,7 +144,7 @@ static void put_field(trli_emitter *e, trli_loop_level loop, int32_t i)
     for (int32_t c = 0; c < e->nchoices && !e->raw; ++c) {
         const trli_choice *choice = &e->choice[c];
         const int a = choice->axis;
-        if (choice->sample != i) continue;
+        if (choice->sample != i || (e->steps && choice->ghost < 0)) continue;
         fprintf(e->out, "(%s %c %d == call.%s[%d] %c %d ? ", trli_dialect_cuda.index[a], in->offset[a] < 0 ? '-' : '+',
                 abs(in->offset[a]), choice->side ? "to" : "from", a, choice->side ? '+' : '-',
                 choice->side ? choice->layer - 1 : choice->layer);
@@ -357,12 +370,76 @@ static void put_merging(trli_emitter *e, const values *done)
     fputs("}\n", e->out);
 }
 
+/* ---- several steps ---- */
+
+/* Whether all that is read is in a tile, or in a thread's column. */
+static bool fits_tile(const trli_emitter *e)
+{
+    for (int32_t i = 0; i < e->count; ++i) {
+        const int8_t *by = e->sample[i].offset;
+        if (trli_sample_node(e, i)->op != TRLI_OP_FIELD) continue;
+        if (abs(by[0]) > 1 || abs(by[1]) > 1 || abs(by[2]) > 1 || (by[2] != 0 && (by[0] != 0 || by[1] != 0)))
+            return false;
+    }
+    return true;
+}
+
+/* Axes along which fields go on at the other side, a bit each. */
+static unsigned find_wraps(const trli_emitter *e)
+{
+    unsigned wraps = 0;
+    for (int l = 0; l < e->nlayers; ++l)
+        if (e->layer[l].image) wraps |= 1u << e->layer[l].axis;
+    return wraps;
+}
+
+/* A point one step later, and what takes all steps of all points. */
+static void put_steps(trli_emitter *e, const values *done)
+{
+    const trli_emit_steps *s = e->steps;
+    const int nscalars = e->reads->nscalars, each = nscalars + e->nnumbers > 0 ? nscalars + e->nnumbers : 1;
+    if (e->reads->nfields != 1 || e->nroots != 1 || !fits_tile(e)) {
+        e->why = "it reads more than a field's nearest neighbours";
+        return;
+    }
+    fputs("struct trl_point {\n"
+          "    const trl_kernel_launch &call;\n"
+          "    const double *const all;\n"
+          "    template <class star>\n"
+          "    __device__ __forceinline__ double operator()(int level, int i, int j, int k, const star &in) const\n"
+          "    {\n"
+          "        const trl_kernel_grid *const grid = &call.grid;\n"
+          "        (void)grid, (void)i, (void)j, (void)k, (void)level;\n",
+          e->out);
+    for (int i = 0; i < nscalars; ++i)
+        fprintf(e->out, "        const double s%d = all[level * %d + %d];\n", e->reads->scalar[i], each, i);
+    put_values(e, done, false, 2);
+    put_values(e, done, true, 2);
+    fputs("        return ", e->out);
+    put_use(e, TRLI_IN_RESULT, e->root[0]);
+    fprintf(e->out,
+            ";\n    }\n};\n"
+            "typedef trl_kernel_steps_tile<%d, %d, %d, %d, %d> trl_tile;\n"
+            "extern \"C\" __global__ void __launch_bounds__(trl_tile::threads, trl_tile::blocks)\n"
+            "trl_kernel(const __grid_constant__ trl_kernel_launch call, const __grid_constant__ trl_kernel_arrays<2> "
+            "arrays,\n           const __grid_constant__ trl_kernel_scalars<%d> scalars)\n"
+            "{\n"
+            "    trl_kernel_take_steps<trl_tile, %u, %s>(call, arrays.array[0], arrays.array[1],\n"
+            "                                            trl_point{call, scalars.value});\n"
+            "}\n"
+            "#define TRL_KERNEL_TAKES_STEPS\n",
+            s->steps, s->wide, s->high, s->rows, s->at_once, each * s->steps, find_wraps(e),
+            e->check_finite ? "true" : "false");
+}
+
 static trl_err put_kernel(trli_emitter *e)
 {
     bool *there = trli_new(e->ir->ctx, 2 * (size_t)e->count + 1, sizeof *there);
     const values done = {there, there + e->count};
     if (!there) return trli_no_memory(e->ir->ctx, NULL, "for the text of a kernel");
-    if (e->merge)
+    if (e->steps)
+        put_steps(e, &done);
+    else if (e->merge)
         put_merging(e, &done);
     else
         put_storing(e, &done);

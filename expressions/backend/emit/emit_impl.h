@@ -32,6 +32,12 @@ typedef struct trli_emit_layer {
     trli_ir_value value;
 } trli_emit_layer;
 
+/* A launch takes several steps (trl_kernel_steps_body.h): the tile of a block of threads, and blocks of a
+ * multiprocessor. */
+typedef struct trli_emit_steps {
+    int steps, wide, high, rows, at_once;
+} trli_emit_steps;
+
 typedef struct trli_emit_request {
     unsigned disabled_passes; /* TRL_PASS_... */
     const trli_reads *reads;  /* of the roots */
@@ -49,6 +55,9 @@ typedef struct trli_emit_request {
     /* CUDA: by input, then by root: the first that has the same strides. NULL: each has its own. */
     const int *shape;
     bool wide; /* CUDA: an array may have 4 GiB or more, between the lowest point of a launch and its own last one */
+    /* CUDA, one root, which is its input one step later, with all layers that it reads: NULL: a step at a time. Scalars
+     * are there for each step. */
+    const trli_emit_steps *steps;
     /* Constants that the kernel is given, in that order: CPU: trl_kernel_call.number; CUDA: behind its scalars. */
     int nnumbers;
     const trli_ir_value *number;

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Time blocking on a GPU: several executions of a program in one launch, each on the results of the one before. */
+#ifndef TRLI_GPU_PASSES_IMPL_H
+#define TRLI_GPU_PASSES_IMPL_H
+
+#include "frame_impl.h"
+#include "time_plan_impl.h"
+
+typedef struct trli_gpu_passes trli_gpu_passes;
+
+/* *passes is NULL with a reason in *why if the program cannot be run so: it is one kernel, of one field and its next
+ * level, on one GPU. most: steps of a pass. Its kernels are compiled, one for each tile that is worth a try. Fails with
+ * MEMORY. */
+TRL_NODISCARD trl_err trli_gpu_passes_create(trli_program *program, trli_frame *frame, const trli_rotation *rotation,
+                                             int most, trli_gpu_passes **passes, const char **why);
+void trli_gpu_passes_destroy(trli_gpu_passes **passes);
+/* Ways to make a pass, and the steps of one. */
+int trli_gpu_passes_count(const trli_gpu_passes *passes);
+int trli_gpu_passes_steps(const trli_gpu_passes *passes, int way);
+/* Its tile along x and y. */
+void trli_gpu_passes_tile(const trli_gpu_passes *passes, int way, int tile[2]);
+/* Whether the GPU has the field, and memory for its next level. */
+bool trli_gpu_passes_ready(const trli_gpu_passes *passes);
+/* Take the frame's scalars as those of a step of the coming pass. */
+void trli_gpu_passes_set_scalars(trli_gpu_passes *passes, int step);
+/* Make a pass, and wait for it: the next level is the field after all steps, and the field is as before. *alarmed: a
+ * step checked its result and found some that is not finite. Fails with DEVICE. */
+TRL_NODISCARD trl_err trli_gpu_passes_run(trli_gpu_passes *passes, int way, bool *alarmed);
+
+#endif

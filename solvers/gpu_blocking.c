@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* How many steps a GPU takes in one launch. As on the processor, ways to do it are tried one after the other, steps one
+ * at a time among them, and the fastest stays. */
+#include <math.h>
+#include <stdio.h>
+
+#include "clock_impl.h"
+#include "context_impl.h"
+#include "gpu_blocking_impl.h"
+#include "gpu_passes_impl.h"
+#include "late_impl.h"
+#include "memory_impl.h"
+#include "model_run_impl.h"
+#include "sweep_impl.h"
+
+enum {
+    WAYS_MOST = 8,
+    SAMPLE = 24, /* steps: passes of each way come out even; more, until they take */
+    SAMPLE_NS = 2000000,
+    SAMPLES = 3,
+#ifdef TRL_SMALL_SIZES /* builds for testing */
+    SETTLING = 1,
+    STEPS_LEAST = 0,
+#else
+    SETTLING = 40,     /* steps after which a placement was found and graphs of launches are made */
+    STEPS_LEAST = 400, /* to come: fewer take less than to try */
+#endif
+    STEPS = 8 /* of a pass, at most, unless it is asked for */
+};
+
+static const double gain = 0.95; /* of what steps one at a time take, at most, or nothing changes */
+
+struct trli_gpu_blocking {
+    trli_gpu_passes *passes;
+    int nways; /* the first is one step at a time, unless passes are asked for; then come those of `passes` */
+    bool asked, refused;
+    int settled, best;
+    int sample, tried, steps_done; /* the trial under way */
+    double ns;
+    double ns_per_step[WAYS_MOST][SAMPLES];
+};
+
+/* The way of the passes that a way is; -1: one step at a time. */
+static int pass_of(const trli_gpu_blocking *b, int way)
+{
+    return b->asked ? way : way - 1;
+}
+
+static int steps_of(const trli_gpu_blocking *b, int way)
+{
+    return pass_of(b, way) < 0 ? 1 : trli_gpu_passes_steps(b->passes, pass_of(b, way));
+}
+
+static double steps_to_come(const trl_simulation *sim)
+{
+    const trl_time_entry *t = &sim->problem->time;
+    const double counted = sim->steps_wanted >= 0 ? (double)(sim->steps_wanted - sim->step_number) : INFINITY;
+    return fmin(counted, t->has_end ? (t->end - sim->time) / t->dt : INFINITY);
+}
+
+trl_err trli_gpu_blocking_create(trl_simulation *sim, trli_gpu_blocking **blocking, const char **why)
+{
+    const int wanted = sim->problem->time_blocking;
+    trli_gpu_blocking *b = NULL;
+    trl_err err = TRL_OK;
+    *blocking = NULL;
+    *why = wanted == 0 && steps_to_come(sim) < STEPS_LEAST ? "there are too few of them" : NULL;
+    if (*why) return TRL_OK;
+    b = trli_new(sim->ctx, 1, sizeof *b);
+    if (!b) return trli_no_memory(sim->ctx, NULL, "to take several steps at once");
+    TRL_TRY(
+        trli_gpu_passes_create(sim->step, sim->frame, &sim->rotation, wanted > 1 ? wanted : STEPS, &b->passes, why));
+    if (*why) goto done;
+    b->asked = wanted > 1;
+    b->nways = b->asked ? 1 : 1 + trli_gpu_passes_count(b->passes);
+    *blocking = b;
+    b = NULL;
+done:
+    trli_gpu_blocking_destroy(&b);
+    return err;
+}
+
+void trli_gpu_blocking_destroy(trli_gpu_blocking **blocking)
+{
+    trli_gpu_blocking *b = *blocking;
+    *blocking = NULL;
+    if (!b) return;
+    trli_gpu_passes_destroy(&b->passes);
+    trli_free(b);
+}
+
+void trli_gpu_blocking_describe(const trli_gpu_blocking *b, size_t size, char *text)
+{
+    int tile[2];
+    trli_gpu_passes_tile(b->passes, 0, tile);
+    snprintf(text, size, "%s%d steps in one launch on the GPU, tiles of %d x %d points that overlap by %d at each side",
+             b->asked ? "" : "up to ", trli_gpu_passes_steps(b->passes, 0), tile[0], tile[1],
+             2 * trli_gpu_passes_steps(b->passes, 0));
+}
+
+/* ---- steps ---- */
+
+static bool is_seeking(const trli_gpu_blocking *b)
+{
+    return !b->asked && b->sample < SAMPLES;
+}
+
+static double time_of(const trli_gpu_blocking *b, int way)
+{
+    return trli_median(b->ns_per_step[way], SAMPLES);
+}
+
+static void note(trli_gpu_blocking *b, double ns, int steps)
+{
+    b->ns += ns;
+    b->steps_done += steps;
+    if (b->steps_done < SAMPLE || b->ns < SAMPLE_NS) return;
+    b->ns_per_step[b->tried][b->sample] = b->ns / b->steps_done;
+    b->ns = b->steps_done = 0;
+    if (++b->tried < b->nways) return;
+    b->tried = 0;
+    if (++b->sample < SAMPLES) return;
+    for (int w = 1; w < b->nways; ++w)
+        if (time_of(b, w) < (b->best == 0 ? gain : 1) * time_of(b, b->best)) b->best = w;
+}
+
+/* What is not finite is found again, and reported, by single steps, which begin where the pass did; so is a device that
+ * failed. */
+static trl_err run_pass(trl_simulation *sim, trli_gpu_blocking *b, int way, const trli_next_step *next, int count)
+{
+    const trl_diagnostic *list;
+    const int said = trl_context_diagnostics(sim->ctx, &list);
+    bool alarmed = false;
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_check_last_step(sim, false));
+    for (int i = 0; i < count; ++i) {
+        trli_set_times(sim, &next[i]);
+        trli_gpu_passes_set_scalars(b->passes, i);
+    }
+    err = trli_gpu_passes_run(b->passes, pass_of(b, way), &alarmed);
+    b->refused = err != TRL_OK || (alarmed && sim->problem->nan_check);
+    if (b->refused) trli_diagnostics_forgive(sim->ctx, said);
+    if (b->refused) return TRL_OK;
+    if (count % 2 == 0) trli_swap_levels(sim); /* where one step would be */
+    trli_accept_steps(sim, &next[count - 1], count);
+    sim->in_passes += count;
+    err = trli_evaluate_kept(sim, false);
+done:
+    return err;
+}
+
+trl_err trli_gpu_blocking_advance(trl_simulation *sim, trli_gpu_blocking *b, trl_stop stop, void *data)
+{
+    trli_next_step next[TRLI_STEPS_MOST];
+    int count = 1;
+    trl_err err = TRL_OK;
+    const bool there = !b->refused && (b->asked || b->settled >= SETTLING) && trli_gpu_passes_ready(b->passes);
+    const int way = is_seeking(b) ? b->tried : b->best;
+    if (b->settled < SETTLING) ++b->settled;
+    if (there && steps_of(b, way) > 1) TRL_TRY(trli_look_ahead(sim, steps_of(b, way), stop, data, next, &count));
+    const bool passes = count > 1 && count == steps_of(b, way);
+    if (there && is_seeking(b) && b->steps_done == 0) TRL_TRY(trl_workers_finish(sim->workers));
+    const int64_t start = trli_now_ns();
+    TRL_TRY(passes ? run_pass(sim, b, way, next, count) : trli_step_later(sim));
+    if (!there || b->refused || !is_seeking(b) || passes != (steps_of(b, way) > 1)) return TRL_OK;
+    if (!passes && b->steps_done % SAMPLE == SAMPLE - 1) TRL_TRY(trl_workers_finish(sim->workers));
+    note(b, (double)(trli_now_ns() - start), count);
+done:
+    return err;
+}

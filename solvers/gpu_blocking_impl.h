@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Several steps in one launch of a GPU. */
+#ifndef TRLI_GPU_BLOCKING_IMPL_H
+#define TRLI_GPU_BLOCKING_IMPL_H
+
+#include "simulation_impl.h"
+
+typedef struct trli_gpu_blocking trli_gpu_blocking;
+
+/* Once there is memory, and kernels for GPUs. *blocking: NULL with a reason in *why: one step at a time. Fails with
+ * MEMORY. */
+TRL_NODISCARD trl_err trli_gpu_blocking_create(trl_simulation *sim, trli_gpu_blocking **blocking, const char **why);
+void trli_gpu_blocking_destroy(trli_gpu_blocking **blocking);
+void trli_gpu_blocking_describe(const trli_gpu_blocking *blocking, size_t size, char *text);
+/* One step, or a pass over several, up to an event. */
+TRL_NODISCARD trl_err trli_gpu_blocking_advance(trl_simulation *sim, trli_gpu_blocking *blocking, trl_stop stop,
+                                                void *data);
+
+#endif
