@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Messages of all ranks in an iteration of a solver: sums, and agreements on errors that they wait for. */
-// ctest: np=2,3
+// ctest: np=2,3 sanitize=2
 #include "context_impl.h"
 #include "message_count.h"
 #include "run_fixture.h"
@@ -101,7 +101,7 @@ static const trl_expr_type *const types[] = {&brittle, NULL};
 START_TEST(a_rank_that_fails_in_an_iteration_ends_all)
 {
     static const char *const methods[] = {"cg", "bicgstab", "gmres"};
-    static const int calls[] = {0, 1, 2, 7, 8, 9, 14, 21};
+    static const int calls[] = {1, 8, 15};
     test_types = types;
     for (size_t k = 0; k < sizeof methods / sizeof *methods; ++k)
         for (size_t c = 0; c < sizeof calls / sizeof *calls; ++c) {
