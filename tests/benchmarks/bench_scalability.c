@@ -232,11 +232,11 @@ static double updates_of(const trli_curves *c)
 /* Where time is short: as many as it allows, from what one thread takes. */
 static int choose_steps(const studies *all, const study *s, const trli_study_point *p)
 {
-    enum { LEAST = 6, MOST = 60 };
+    enum { FIRST = 3, LEAST = 6, MOST = 60 };
     const trli_study_point *one = &s->curves.point[0];
     if (all->bench->quick) return 5;
     if (all->seconds <= 0) return (int)(1e9 / updates_of(&s->curves)) + 20;
-    if (one->n == 0) return LEAST;
+    if (one->n == 0) return FIRST;
     const int cores = trli_study_workers(p) < all->bench->threads ? trli_study_workers(p) : all->bench->threads;
     return (int)fmin(fmax(all->seconds / (one->time.median / (0.5 * cores)), LEAST), MOST);
 }
