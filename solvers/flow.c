@@ -211,6 +211,7 @@ trl_err trli_flow_request(const struct trli_solving *so, int n, trli_solve_reque
     request->place = deck->place;
     request->size = find_size;
     request->varying = true;
+    request->keeps_points = true;
     request->unbalanced = "more flows in through sides and solids than out of them, or less, where all sides give "
                           "the velocity. Balance these velocities, or let a side be outflow";
     return TRL_OK;

@@ -84,7 +84,6 @@ static trl_err compile_try(trl_simulation *sim, struct trli_slopes *s)
     TRL_TRY(trli_program_create(sim->model, "explicit slopes", &s->try));
     s->try->place = sim->problem->incompressible.place;
     TRL_TRY(trli_solving_instance(sim->solving, s->try, &in, &old));
-    TRL_TRY(trli_flow_set_points(sim, s->try, old));
     TRL_TRY(trli_instance_fill(in));
     TRL_TRY(trli_instance_prepare(in));
     TRL_TRY(trli_instance_create(sim->model, s->try, sim->solving->time_scalar, 1, old, &then));

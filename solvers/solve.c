@@ -94,7 +94,7 @@ static trl_err compile_residual(trli_solver *s, const char *name, bool sized, tr
     TRL_TRY(list_of_values(s, &value));
     TRL_TRY(trli_solver_begin(s, name, program));
     TRL_TRY(s->ask.instance(s->ask.data, *program, &in, &old));
-    TRL_TRY(trli_instance_planes(in, false));
+    if (!s->ask.keeps_points) TRL_TRY(trli_instance_planes(in, false));
     TRL_TRY(trli_instance_fill(in));
     TRL_TRY(trli_instance_prepare(in));
     for (int i = 0; i < s->ask.n; ++i) {

@@ -285,6 +285,19 @@ done:
     return err;
 }
 
+/* Copies leave points on sides as they were: those of velocities are set at the time for which is solved. */
+static trl_err load_points(struct trli_solving *so)
+{
+    trli_instance *in = NULL, *old = NULL;
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_solving_instance(so, so->load, &in, &old));
+    err = trli_flow_set_points(so->sim, so->load, old);
+done:
+    trli_instance_destroy(&in);
+    trli_instance_destroy(&old);
+    return err;
+}
+
 /* Fields like the state's that the equations are solved on; points on sides are copied with the others. */
 static trl_err add_fields(struct trli_solving *so)
 {
@@ -332,6 +345,7 @@ trl_err trli_solving_prepare(trl_simulation *sim)
     TRL_TRY(trli_slopes_compile(sim));
     if (!so->in_steps) goto done;
     TRL_TRY(compile_copy(sim, "values to solve with", true, false, &so->load));
+    if (sim->flow) TRL_TRY(load_points(so));
     TRL_TRY(compile_copy(sim, "first guess", false, true, &so->guess));
 done:
     return err;
@@ -437,6 +451,7 @@ static trl_err solve_present(trl_simulation *sim, double dt, int stage)
     struct trli_solving *so = sim->solving;
     trl_err err = TRL_OK;
     if (!so) return TRL_OK;
+    sim->frame->scalar[so->time_scalar] = sim->time;
     if (so->load) TRL_TRY(trli_run_checked(sim, so->load, sim->step_number, sim->time, false));
     trli_flow_weigh(sim, stage, dt);
     TRL_TRY(solve_all(so, stage, sim->step_number, sim->time));

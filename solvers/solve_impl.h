@@ -29,6 +29,7 @@ typedef struct trli_solve_request {
      * lost of them by rounding counts as no residual. */
     trl_err (*size)(void *data, trli_instance *in, trli_ir_value *value);
     bool varying;           /* auto may take multigrid although coefficients are fields */
+    bool keeps_points;      /* points on sides are what the caller set them to, not what conditions say now */
     const char *unbalanced; /* OPTIONAL: what is wrong if both sides do not have the same mean, and the remedy */
     void *data;
     bool on_grid; /* residual is one of formulas alone, and can be had in the model of another grid: multigrid may be */
