@@ -9,12 +9,17 @@
 #include "direct_impl.h"
 #include "memory_impl.h"
 
-struct trli_direct {
-    trli_solver *solver;
-    trl_loop *loop;
+/* What belongs to an unknown, which no other is coupled to. */
+typedef struct part {
     trli_line line[3];
     trli_direct_plan plan;
     trli_slabs *slabs;
+} part;
+
+struct trli_direct {
+    trli_solver *solver;
+    trl_loop *loop;
+    part *part;      /* [ask.n] */
     bool found;      /* the plan is that of the scalars in `known` */
     double *known;   /* [scalars of the model] what the operator was made with */
     bool varies;     /* rows differ along an axis */
@@ -41,16 +46,18 @@ static bool needs_transforms(const trl_grid *grid)
 
 const char *trli_direct_missing(const trli_solver *s)
 {
-    const trli_variable *v = &s->sim->model->variable[s->ask.variable[0]];
-    if (s->ask.n > 1) return "several unknowns are solved for together";
+    if (s->ask.n > 1 && s->coupled) return "its unknowns are coupled";
     if (!s->linear) return "the equation is not linear";
     if (s->opaque) return "coefficients of the operator are no formulas";
     if (s->reduces) return "the operator contains a sum or an extreme over all points";
     for (int e = 0; e < s->sim->nequations; ++e)
         if (s->reads[e] || s->reads_old[e]) return "coefficients of the operator are fields";
-    if (v->mask) return "points are masked";
-    for (int side = 0; side < 6; ++side)
-        if (v->boundary[side].npieces > 1) return "conditions change along a side";
+    for (int i = 0; i < s->ask.n; ++i) {
+        const trli_variable *v = &s->sim->model->variable[s->ask.variable[i]];
+        if (v->mask) return "points are masked";
+        for (int side = 0; side < 6; ++side)
+            if (v->boundary[side].npieces > 1) return "conditions change along a side";
+    }
     if (needs_transforms(&s->sim->layout->grid) && !trli_transform_library()) return "this build has no FFTW";
     return NULL;
 }
@@ -69,6 +76,8 @@ trl_err trli_direct_create(trli_solver *s)
     trl_err err = TRL_OK;
     trli_direct *d = s->direct = trli_new(ctx, 1, sizeof *d);
     if (!d) return trli_no_memory(ctx, NULL, "for a direct solver");
+    d->part = trli_new(ctx, (size_t)s->ask.n, sizeof *d->part);
+    if (!d->part) return trli_no_memory(ctx, NULL, "for a direct solver");
     d->solver = s;
     TRL_TRY(trl_loop_create(ctx, s->sim->workers, &d->loop));
 done:
@@ -80,9 +89,12 @@ void trli_direct_destroy(trli_direct **direct)
     trli_direct *d = *direct;
     *direct = NULL;
     if (!d) return;
-    trli_slabs_destroy(&d->slabs);
-    trli_direct_plan_destroy(&d->plan);
-    trli_lines_destroy(d->line);
+    for (int i = 0; d->part && i < d->solver->ask.n; ++i) {
+        trli_slabs_destroy(&d->part[i].slabs);
+        trli_direct_plan_destroy(&d->part[i].plan);
+        trli_lines_destroy(d->part[i].line);
+    }
+    trli_free(d->part);
     trl_loop_destroy(&d->loop);
     trli_free(d->known);
     trli_free(d);
@@ -91,14 +103,21 @@ void trli_direct_destroy(trli_direct **direct)
 /* ---- what it costs ---- */
 
 /* Operations for each point: transforms there and back, or elimination. */
-double trli_direct_cost(const trli_direct *d)
+static double cost_of(const trli_direct_plan *plan)
 {
     const double elimination = 10, move = 4;
-    double cost = d->plan.swept ? elimination : 2;
+    double cost = plan->swept ? elimination : 2;
     for (int a = 0; a < 3; ++a)
-        if (d->plan.axis[a].transform)
-            cost += trli_transform_operations(d->plan.axis[a].transform) / d->plan.axis[a].n + move;
+        if (plan->axis[a].transform)
+            cost += trli_transform_operations(plan->axis[a].transform) / plan->axis[a].n + move;
     return cost;
+}
+
+double trli_direct_cost(const trli_direct *d)
+{
+    double cost = 0;
+    for (int i = 0; i < d->solver->ask.n; ++i) cost += cost_of(&d->part[i].plan);
+    return cost / d->solver->ask.n;
 }
 
 static const char *words_of(trli_transform_kind kind)
@@ -111,18 +130,20 @@ static const char *words_of(trli_transform_kind kind)
     return words[kind];
 }
 
+/* Of the first unknown. */
 static void describe(trli_direct *d)
 {
+    const part *first = &d->part[0];
     size_t used = 0;
     d->words[0] = '\0';
     for (int a = 0; a < 3; ++a) {
-        const bool swept = a == d->plan.last && d->plan.swept;
-        if (d->line[a].n == 1 || used >= sizeof d->words) continue;
+        const bool swept = a == first->plan.last && first->plan.swept;
+        if (first->line[a].n == 1 || used >= sizeof d->words) continue;
         const int w = snprintf(d->words + used, sizeof d->words - used, "%s%s along %c", used ? ", " : "",
-                               swept ? "elimination" : words_of(d->plan.axis[a].kind), "xyz"[a]);
+                               swept ? "elimination" : words_of(first->plan.axis[a].kind), "xyz"[a]);
         used += (size_t)w;
     }
-    if (d->plan.axis[0].weight || d->plan.axis[1].weight || d->plan.axis[2].weight)
+    if (first->plan.axis[0].weight || first->plan.axis[1].weight || first->plan.axis[2].weight)
         snprintf(d->words + used, sizeof d->words - used, ", along which all coefficients vary");
 }
 
@@ -135,7 +156,7 @@ const char *trli_direct_words(const trli_direct *d)
 
 /* Whether the field `to` has what a product with the operator was made of, up to a constant if constants are in its
  * null space. */
-static trl_err compare(const trli_direct *d, int from, int to, bool *same)
+static trl_err compare(const trli_direct *d, bool singular, int from, int to, bool *same)
 {
     /* Rows that are not looked at may differ a little; what rounding errors leave is found in a few rounds. */
     const double enough = d->varies ? 1e-3 : 1e-9;
@@ -157,8 +178,32 @@ static trl_err compare(const trli_direct *d, int from, int to, bool *same)
                 }
     }
     TRL_TRY(trli_allreduce(sim->ctx, most, 3, MPI_DOUBLE, MPI_MAX));
-    const double error = d->plan.singular ? (most[0] + most[1]) / 2 : fmax(most[0], most[1]);
+    const double error = singular ? (most[0] + most[1]) / 2 : fmax(most[0], most[1]);
     *same = error <= enough * most[2];
+done:
+    return err;
+}
+
+/* Plan for unknown i. */
+static trl_err make_part(trli_direct *d, int i)
+{
+    trli_solver *s = d->solver;
+    trl_context *ctx = s->sim->ctx;
+    part *p = &d->part[i];
+    const trl_location location = s->sim->model->variable[s->ask.variable[i]].location;
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_lines_find(s, i, d->varies, p->line));
+    trli_direct_plan_destroy(&p->plan);
+    TRL_TRY(trl_context_agree(ctx, trli_direct_plan_create(ctx, p->line, -1, s->singular[i], &p->plan, &d->why)));
+    if (d->why) goto done;
+    if (d->varies && p->plan.swept) {
+        TRL_TRY(trl_context_agree(ctx, trli_direct_plan_add_weights(ctx, &p->plan)));
+        double *const weight[3] = {p->plan.axis[0].weight, p->plan.axis[1].weight, p->plan.axis[2].weight};
+        TRL_TRY(trli_lines_weigh(s, i, p->line, p->plan.last, weight));
+        trli_direct_plan_use_weights(&p->plan);
+    }
+    trli_slabs_destroy(&p->slabs);
+    TRL_TRY(trl_context_agree(ctx, trli_slabs_create(s->sim, location, p->line, p->plan.last, d->loop, &p->slabs)));
 done:
     return err;
 }
@@ -166,30 +211,38 @@ done:
 static trl_err make_plan(trli_direct *d)
 {
     trli_solver *s = d->solver;
-    trl_context *ctx = s->sim->ctx;
-    bool same = false;
+    const int n = s->ask.n;
     trl_err err = TRL_OK;
     s->trusted = false;
-    TRL_TRY(trli_lines_find(s, d->varies, d->line));
-    trli_direct_plan_destroy(&d->plan);
-    TRL_TRY(trl_context_agree(ctx, trli_direct_plan_create(ctx, d->line, -1, s->singular[0], &d->plan, &d->why)));
-    if (d->why) goto done;
-    if (d->varies && d->plan.swept) {
-        TRL_TRY(trl_context_agree(ctx, trli_direct_plan_add_weights(ctx, &d->plan)));
-        double *const weight[3] = {d->plan.axis[0].weight, d->plan.axis[1].weight, d->plan.axis[2].weight};
-        TRL_TRY(trli_lines_weigh(s, d->line, d->plan.last, weight));
-        trli_direct_plan_use_weights(&d->plan);
+    d->why = NULL;
+    for (int i = 0; i < n && !d->why; ++i) {
+        if (n > 1 && s->singular[i]) d->why = "it leaves one of several unknowns free up to a constant";
+        if (!d->why) TRL_TRY(make_part(d, i));
     }
-    trli_slabs_destroy(&d->slabs);
-    TRL_TRY(trl_context_agree(ctx, trli_slabs_create(s->sim, s->sim->model->variable[s->ask.variable[0]].location,
-                                                     d->line, d->plan.last, d->loop, &d->slabs)));
+    if (d->why) goto done;
     TRL_TRY(trli_solver_try(s, -1, 0));
-    TRL_TRY(trli_slabs_solve(d->slabs, &d->plan, s->q.now[0], s->d.next[0], false, 0));
-    TRL_TRY(compare(d, s->d.now[0], s->d.next[0], &same));
-    if (!same)
-        d->why = "the operator is not a sum of one along each axis that reads the nearest points alone, and whose "
-                 "coefficients vary along one axis at most";
+    for (int i = 0; i < n && !d->why; ++i) {
+        bool same = false;
+        const part *p = &d->part[i];
+        TRL_TRY(trli_slabs_solve(p->slabs, &p->plan, s->q.now[i], s->d.next[i], false, 0));
+        TRL_TRY(compare(d, p->plan.singular, s->d.now[i], s->d.next[i], &same));
+        if (!same)
+            d->why = "the operator is not a sum of one along each axis that reads the nearest points alone, and whose "
+                     "coefficients vary along one axis at most";
+    }
     describe(d);
+done:
+    return err;
+}
+
+/* On the first use. */
+static trl_err make_room(trli_direct *d)
+{
+    trli_solver *s = d->solver;
+    trl_err err = TRL_OK;
+    d->known = trli_new(s->sim->ctx, (size_t)s->sim->model->nscalars + 1, sizeof *d->known);
+    if (!d->known) return trli_no_memory(s->sim->ctx, NULL, "for a direct solver");
+    for (int i = 0; i < s->ask.n; ++i) TRL_TRY(trli_lines_create(s, i, d->part[i].line));
 done:
     return err;
 }
@@ -198,11 +251,7 @@ trl_err trli_direct_prepare(trli_direct *d, const char **why)
 {
     trli_solver *s = d->solver;
     trl_err err = TRL_OK;
-    if (!d->known) {
-        d->known = trli_new(s->sim->ctx, (size_t)s->sim->model->nscalars + 1, sizeof *d->known);
-        err = d->known ? trli_lines_create(s, d->line) : trli_no_memory(s->sim->ctx, NULL, "for a direct solver");
-        TRL_TRY(trl_context_agree(s->sim->ctx, err));
-    }
+    if (!d->known) TRL_TRY(trl_context_agree(s->sim->ctx, make_room(d)));
     const bool changed = trli_solver_scalars_change(s, d->known);
     if (d->found && !changed) goto done;
     d->found = false;
@@ -219,7 +268,7 @@ done:
 
 bool trli_direct_sets_mean(const trli_direct *d)
 {
-    return d->plan.singular && !d->plan.swept;
+    return d->solver->ask.n == 1 && d->part[0].plan.singular && !d->part[0].plan.swept;
 }
 
 /* ---- as a method ---- */
@@ -232,8 +281,14 @@ static trl_err direct_run(trli_solver *s, trli_krylov *method, double target, in
     *norm = 0;
     *iterations = 1;
     const bool add = !s->at_zero;
+    trl_err err = TRL_OK;
     s->at_zero = false;
-    return trli_slabs_solve(s->direct->slabs, &s->direct->plan, s->r.now[0], s->c.now[0], add, s->wanted_mean);
+    for (int i = 0; i < s->ask.n; ++i) {
+        const part *p = &s->direct->part[i];
+        TRL_TRY(trli_slabs_solve(p->slabs, &p->plan, s->r.now[i], s->c.now[i], add, s->wanted_mean));
+    }
+done:
+    return err;
 }
 
 const trli_krylov_type trli_krylov_direct = {.words = "direct", .run = direct_run};

@@ -22,15 +22,16 @@ typedef struct trli_line {
     double *lower, *diagonal, *upper; /* [n]; of two points on a periodic axis lower and upper share one entry */
 } trli_line;
 
-TRL_NODISCARD trl_err trli_lines_create(const trli_solver *s, trli_line line[3]);
+TRL_NODISCARD trl_err trli_lines_create(const trli_solver *s, int unknown, trli_line line[3]);
 void trli_lines_destroy(trli_line line[3]);
 /* Find the rows by products with a few vectors. all: rows may differ inside. Uses the vectors d and q.
  * Collective: yes. */
-TRL_NODISCARD trl_err trli_lines_find(trli_solver *s, bool all, trli_line line[3]);
+TRL_NODISCARD trl_err trli_lines_find(trli_solver *s, int unknown, bool all, trli_line line[3]);
 
 /* Find what the next point along another axis adds in each row of axis `last`, relative to the row at the base: how
  * strong the operator along that axis is there. weight: [3], NULL or [n of last]. Uses d and q. Collective: yes. */
-TRL_NODISCARD trl_err trli_lines_weigh(trli_solver *s, const trli_line line[3], int last, double *const weight[3]);
+TRL_NODISCARD trl_err trli_lines_weigh(trli_solver *s, int unknown, const trli_line line[3], int last,
+                                       double *const weight[3]);
 
 /* ---- direct_plan.c ---- */
 

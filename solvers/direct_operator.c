@@ -19,6 +19,7 @@ typedef struct entry {
 
 typedef struct search {
     trli_solver *s;
+    int unknown; /* the others are zero */
     const trli_line *line;
     bool all; /* rows may differ inside */
     entry *list;
@@ -101,11 +102,17 @@ static trl_err multiply(search *f, const int *chosen, int n)
 {
     trli_solver *s = f->s;
     const trl_simulation *sim = s->sim;
-    const int d = s->d.now[0], q = s->q.now[0];
+    const int d = s->d.now[f->unknown], q = s->q.now[f->unknown];
     trl_err err = TRL_OK;
+    for (int i = 0; i < s->ask.n; ++i) {
+        for (int p = 0; p < sim->layout->nlocal; ++p) {
+            const trl_array a = trli_frame_array(sim->frame, s->d.now[i], p, 0);
+            clear(&a);
+        }
+        trli_frame_written(sim->frame, s->d.now[i]);
+    }
     for (int p = 0; p < sim->layout->nlocal; ++p) {
         const patch_points m = points_of(f, d, p);
-        clear(&m.array);
         for (int i = 0; i < n; ++i) {
             double *at = find_point(&m, f->list[chosen[i]].column);
             if (at) *at = 1;
@@ -197,11 +204,11 @@ static void fill_rows(bool all, trli_line *l)
     }
 }
 
-trl_err trli_lines_find(trli_solver *s, bool all, trli_line line[3])
+trl_err trli_lines_find(trli_solver *s, int unknown, bool all, trli_line line[3])
 {
     trl_context *ctx = s->sim->ctx;
     const size_t most = 3 * ((size_t)line[0].n + (size_t)line[1].n + (size_t)line[2].n);
-    search f = {.s = s, .line = line, .all = all};
+    search f = {.s = s, .unknown = unknown, .line = line, .all = all};
     trl_err err = TRL_OK;
     f.list = trli_new(ctx, most, sizeof *f.list);
     f.values = trli_new(ctx, most, sizeof *f.values);
@@ -218,11 +225,11 @@ done:
     return err;
 }
 
-trl_err trli_lines_weigh(trli_solver *s, const trli_line line[3], int last, double *const weight[3])
+trl_err trli_lines_weigh(trli_solver *s, int unknown, const trli_line line[3], int last, double *const weight[3])
 {
     trl_context *ctx = s->sim->ctx;
     const trli_line *l = &line[last];
-    search f = {.s = s, .line = line};
+    search f = {.s = s, .unknown = unknown, .line = line};
     const size_t points = (size_t)line[0].n + (size_t)line[1].n + (size_t)line[2].n;
     trl_err err = TRL_OK;
     f.list = trli_new(ctx, points, sizeof *f.list);
@@ -248,12 +255,12 @@ done:
     return err;
 }
 
-trl_err trli_lines_create(const trli_solver *s, trli_line line[3])
+trl_err trli_lines_create(const trli_solver *s, int unknown, trli_line line[3])
 {
     const trl_simulation *sim = s->sim;
     const trl_grid *grid = &sim->layout->grid;
-    const int8_t *fixed = sim->model->field[s->ask.field[0]].fixed_planes;
-    const trl_location location = sim->model->variable[s->ask.variable[0]].location;
+    const int8_t *fixed = sim->model->field[s->ask.field[unknown]].fixed_planes;
+    const trl_location location = sim->model->variable[s->ask.variable[unknown]].location;
     for (int a = 0; a < 3; ++a) {
         trli_line *l = &line[a];
         const int points = a < grid->dim ? (int)trl_grid_points(grid, location, a) : 1;

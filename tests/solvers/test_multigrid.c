@@ -195,9 +195,9 @@ START_TEST(implicit_steps_choose_by_their_diffusion_number)
         int taken[2];
         for (int i = 0; i < 2; ++i) {
             const int n = i ? 48 : 24;
-            open_text("grid: {cells: [%d, %d]}\nequations:\n  p: {initial: \"random(1)\", ddt: {explicit: 1, implicit: "
-                      "\"laplacian(p)\"}, " ZERO
-                      "}\n  q: {location: node, initial: \"random(2)\", ddt: {explicit: \"at(p, node)\", "
+            open_text("grid: {cells: [%d, %d]}\nsolvers: {s: {method: cg}}\nequations:\n  p: {initial: \"random(1)\", "
+                      "solver: s, ddt: {explicit: 1, implicit: \"laplacian(p)\"}, " ZERO
+                      "}\n  q: {location: node, solver: s, initial: \"random(2)\", ddt: {explicit: \"at(p, node)\", "
                       "implicit: \"0.5*laplacian(q)\"}, " ZERO "}\ntime: {method: beuler, dt: %.17g, steps: 3}\n",
                       n, n, cases[k].ratio / (4.0 * n * n));
             ck_assert_int_eq(trl_simulation_solvers(sim), 1);
