@@ -55,10 +55,9 @@ typedef struct trli_error {
 
 /* What the next dt follows from. */
 typedef struct trli_control {
-    double dt, error; /* wanted; of the last step */
-    bool rejected;    /* the present step was */
-    bool lenient;     /* a solver that finds no solution says nothing, and sets */
-    bool unsolved;
+    double dt, error;       /* wanted; of the last step */
+    bool rejected;          /* the present step was */
+    bool lenient, unsolved; /* a solver that finds no solution says nothing, and sets the second */
     int64_t nrejected;
     int order; /* by a multistep method, of the last step; 0: there is none */
 } trli_control;
