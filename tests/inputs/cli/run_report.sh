@@ -3,7 +3,8 @@
 . "$(dirname "$0")/lib/common.bash"
 
 write_deck
-expect 0 "$TRELLIS" run deck.yaml --report copy.json
+# Compilers that begin behind a run, as on a busy machine they do, allocate.
+expect 0 "$TRELLIS" run deck.yaml --report copy.json --set run.compile=never
 silent stderr.txt
 says stdout.txt "40 steps to t = 0.04 in "
 says stdout.txt "error of T: l1 "
