@@ -98,7 +98,7 @@ static void check_box(const trli_program *program, const trli_step *s, trl_kerne
     compute_points(program, s, call);
     ++boxes;
     for (int variant = 0; variant < 4 * 4 * 2; ++variant) {
-        if (!test_has(boxes + variant + variant / 4 + variant / 16, 4)) continue;
+        if (!test_has(boxes + variant + variant / 4 + variant / 16, 7)) continue;
         call.output = found;
         call.interleave = variant % 4 + 1;
         call.block = variant / 4 % 4 < 3 ? variant / 4 % 4 + 1 : size[1];

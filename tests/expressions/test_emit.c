@@ -241,7 +241,7 @@ START_TEST(kernels_of_decks_have_the_interpreters_bits)
                  {"filters", NULL},
                  {"heat_variable_k", "grid.cells=[11, 7]"}};
     for (int i = 0; i < (int)(sizeof decks / sizeof *decks); ++i) {
-        if (!test_has(i, TEST_SANITIZED ? 8 : 4)) continue;
+        if (!test_has(i, TEST_SANITIZED ? 16 : 8)) continue;
         char *path = print_text("%s/../inputs/decks/%s.yaml", TRL_TEST_SOURCE_DIR, decks[i].name);
         check_deck(path, decks[i].cells, 2);
         free(path);
@@ -315,7 +315,7 @@ START_TEST(differences_of_fluxes_have_the_interpreters_bits)
                                         "div(grad(e)*0.7*(1 + e))"};
     for (int dim = 1; dim <= 3; ++dim)
         for (int i = 0; i < (int)(sizeof rates / sizeof *rates); ++i) {
-            if (!test_has(i + dim, TEST_SANITIZED ? 10 : 8)) continue;
+            if (!test_has(i + dim, TEST_SANITIZED ? 20 : 12)) continue;
             say_grid(dim);
             say_equation(dim, "cell", rates[i]);
             say("time: {dt: 1e-3, steps: 1}\n");

@@ -437,7 +437,7 @@ START_TEST(every_path_gives_the_same_bits_of_every_operator)
 {
     const bool ranks = trl_context_ranks(test_ctx) > 1;
     for (int s = 0; s < (int)(sizeof settings / sizeof *settings); ++s)
-        if (test_has(s + (ranks ? 1 : 3), TEST_SANITIZED ? 5 : ranks ? 3 : 1)) check_setting(&settings[s]);
+        if (test_has(s + (ranks ? 1 : 3), TEST_SANITIZED ? 9 : ranks ? 3 : 2)) check_setting(&settings[s]);
 }
 END_TEST
 
