@@ -45,12 +45,18 @@ static const trli_step *find_step(const trli_program *program)
     return found;
 }
 
-/* What is in the way; NULL: nothing. */
-static const char *find_obstacle(const trli_program *program, const trli_rotation *rotation, const trli_step *s)
+/* What is in the way on this machine; NULL: nothing. */
+static const char *find_obstacle(const trli_model *model)
 {
-    const trli_model *model = program->model;
     const trl_devices *devices = trl_workers_devices(model->run->workers);
     if (!model->run->gpu_kernels || devices->n != 1) return "devices take part that are not one GPU";
+    return NULL;
+}
+
+/* The same of the program, whose kernels for GPUs have their texts. */
+static const char *find_refusal(const trli_program *program, const trli_rotation *rotation, const trli_step *s)
+{
+    const trli_model *model = program->model;
     if (trl_context_ranks(model->ctx) > 1 || model->layout->nlocal != 1) return "a GPU has several patches";
     if (model->layout->grid.dim != 3) return "the grid has fewer than three axes";
     if (rotation->n != 1) return "a GPU takes several steps of one equation only";
@@ -73,24 +79,43 @@ static bool fits_grid(const trl_layout *layout, const trli_emit_steps *tile)
     return true;
 }
 
-static trl_err add_way(trli_gpu_passes *p, const trli_step_part *part, const trli_emit_steps *tile, const char **why)
+static trl_err write_text(trli_program *program, const trli_step *s, const trli_emit_steps *tile, char **text,
+                          const char **why)
 {
-    trli_model *model = p->program->model;
+    trli_model *model = program->model;
     trli_emit_request request = {0};
     trli_emitted emitted = {0};
     trl_err err;
-    TRL_TRY(trli_gpu_request_of_part(p->program, p->task.step, part, &request));
+    *text = NULL;
+    TRL_TRY(trli_gpu_request_of_part(program, s, &trli_gpu_parts_of(program, s)->part[0], &request));
     request.steps = tile;
     TRL_TRY(trli_emit_kernel(&trli_dialect_cuda, &model->ir, &model->walk, &request, &emitted));
-    if (!emitted.text) {
-        *why = emitted.why;
-        goto done;
-    }
-    TRL_TRY(trli_gpu_kernels_add(model->run->gpu_kernels, emitted.text, 2, tile->steps * p->each, &p->kernel[p->n]));
-    p->tile[p->n++] = tile;
+    *text = emitted.text;
+    if (!emitted.text) *why = emitted.why;
 done:
-    trli_free(emitted.text);
     trli_free((void *)request.layer);
+    return err;
+}
+
+trl_err trli_gpu_passes_text(trli_program *program, const trli_rotation *rotation, int number, char **text,
+                             const char **why)
+{
+    const trli_step *s = find_step(program);
+    *text = NULL;
+    *why = number < WAYS_MOST ? find_refusal(program, rotation, s) : "there are fewer tiles";
+    return *why ? TRL_OK : write_text(program, s, &tiles[number], text, why);
+}
+
+static trl_err add_way(trli_gpu_passes *p, const trli_emit_steps *tile, const char **why)
+{
+    char *text;
+    trl_err err;
+    TRL_TRY(write_text(p->program, p->task.step, tile, &text, why));
+    if (!text) return TRL_OK;
+    err = trli_gpu_kernels_add(p->program->model->run->gpu_kernels, text, 2, tile->steps * p->each, &p->kernel[p->n]);
+    trli_free(text);
+    if (err == TRL_OK) p->tile[p->n++] = tile;
+done:
     return err;
 }
 
@@ -113,12 +138,11 @@ static void compile(trli_gpu_passes *p, const char **why)
 
 static trl_err add_ways(trli_gpu_passes *p, int most, const char **why)
 {
-    const trli_step_part *part = &trli_gpu_parts_of(p->program, p->task.step)->part[0];
     trl_err err = TRL_OK;
     *why = "the grid is smaller than a tile";
     for (int w = 0; w < WAYS_MOST; ++w)
         if (tiles[w].steps <= most && fits_grid(p->program->model->layout, &tiles[w]))
-            TRL_TRY(add_way(p, part, &tiles[w], why));
+            TRL_TRY(add_way(p, &tiles[w], why));
     if (p->n > 0) compile(p, why);
     if (p->n > 0) *why = NULL;
 done:
@@ -133,7 +157,8 @@ trl_err trli_gpu_passes_create(trli_program *program, trli_frame *frame, const t
     trli_gpu_passes *p = NULL;
     trl_err err = TRL_OK;
     *passes = NULL;
-    *why = find_obstacle(program, rotation, s);
+    *why = find_obstacle(program->model);
+    if (!*why) *why = find_refusal(program, rotation, s);
     if (*why) return TRL_OK;
     p = trli_new(ctx, 1, sizeof *p);
     if (!p) return trli_no_memory(ctx, NULL, "to take several steps at once");

@@ -10,6 +10,7 @@
 
 #include "gpu_impl.h"
 #include "gpu_kernel_impl.h"
+#include "gpu_passes_impl.h"
 #include "memory_impl.h"
 #include "model_impl.h"
 #include "model_run_impl.h"
@@ -144,6 +145,34 @@ static void add_deck(const char *path)
     close_problem();
 }
 
+/* Several steps in one launch, by each tile: programs of their own, since each has a point. Sides that are computed in
+ * a tile, and an axis that goes round. */
+static void compile_passes(void)
+{
+    char refused[TRLI_RTC_WHY_ROOM], *text;
+    const char *why;
+    FILE *out = fopen("passes.yaml", "w");
+    int n = 0;
+    ck_assert_ptr_nonnull(out);
+    fputs(
+        "trellis: 1\ngrid: {cells: [20, 18, 17], periodic: [false, true, false]}\nequations:\n  T:\n"
+        "    initial: x\n    ddt: \"laplacian(T) + sin(t)*z - T*y\"\n    boundary: {x-: {dirichlet: y}, x+: {neumann: "
+        "1}, z-: {neumann: 0}, z+: {robin: {a: 1, b: 2, c: t}}}\ntime: {dt: 1e-3, steps: 2, method: euler}\n",
+        out);
+    ck_assert_int_eq(fclose(out), 0);
+    open_deck("passes.yaml");
+    ck_ok(trli_gpu_write_texts(sim->model));
+    for (;; ++n) {
+        ck_ok(trli_gpu_passes_text(sim->step, &sim->rotation, n, &text, &why));
+        if (!text) break;
+        found[nfound] = (found_text){.text = text};
+        ck_assert_msg(compile(nfound, nfound + 1, refused), "tile %d: %s\n%.3000s", n, refused, text);
+        trli_free(text);
+    }
+    ck_assert_msg(n == 3, "%d tiles: %s", n, why);
+    close_problem();
+}
+
 /* A deck of CUDA forms. */
 static const char *write_plugins(void)
 {
@@ -176,6 +205,7 @@ START_TEST(all_of_every_deck_is_compiled)
     add_text(trli_transfer_restrict_text, "restriction");
     add_text(trli_transfer_prolong_text, "interpolation");
     add_deck(write_plugins());
+    compile_passes();
     const int needed = nfound;
     DIR *folder = opendir(TRL_TEST_SOURCE_DIR "/../inputs/decks");
     ck_assert_ptr_nonnull(folder);
