@@ -12,8 +12,8 @@
 #include "memory_impl.h"
 #include "pipeline_impl.h"
 
-/* Tiles that are fast on an H100 (docs/gpu.md): as many registers a thread as a multiprocessor has room for, none of
- * which is spilled. */
+/* Tiles that are fast on an H100 (docs/gpu.md): a thread has about as many registers as a multiprocessor has room for;
+ * larger tiles spill many, that of four steps a few. */
 static const trli_emit_steps tiles[] = {{4, 72, 40, 8, 1}, {3, 70, 40, 8, 1}, {2, 36, 36, 6, 2}};
 
 enum { WAYS_MOST = sizeof tiles / sizeof *tiles, CELLS_LEAST = 16 };
@@ -246,7 +246,7 @@ trl_err trli_gpu_passes_run(trli_gpu_passes *p, int way, bool *alarmed)
     p->way = way;
     trli_frame_forget_nonfinite(p->frame);
     TRL_TRY(trli_device_call_now(p->device, launch, p, &args));
-    for (int i = 0; i < TRLI_POINTS; ++i) valid[i] = valid_of(p, p->field)[i] & 1u << p->device->space;
+    for (int i = TRLI_INNER; i <= TRLI_RIM; ++i) valid[i] = valid_of(p, p->field)[i] & 1u << p->device->space;
     *alarmed = trli_frame_alarmed(p->frame, false);
 done:
     return err;
