@@ -204,39 +204,46 @@ static void fill_rows(bool all, trli_line *l)
     }
 }
 
+/* Room for so many entries; freed by end_search, also after a failure. */
+static trl_err begin_search(search *f, size_t most)
+{
+    trl_context *ctx = f->s->sim->ctx;
+    f->list = trli_new(ctx, most, sizeof *f->list);
+    f->values = trli_new(ctx, most, sizeof *f->values);
+    f->taken[0] = trli_new(ctx, most, sizeof *f->taken[0]);
+    if (!f->list || !f->values || !f->taken[0]) return trli_no_memory(ctx, NULL, "to look at an operator");
+    for (int a = 1; a < 3; ++a) f->taken[a] = f->taken[a - 1] + f->line[a - 1].n;
+    return TRL_OK;
+}
+
+static void end_search(const search *f)
+{
+    trli_free(f->list);
+    trli_free(f->values);
+    trli_free(f->taken[0]);
+}
+
 trl_err trli_lines_find(trli_solver *s, int unknown, bool all, trli_line line[3])
 {
-    trl_context *ctx = s->sim->ctx;
     const size_t most = 3 * ((size_t)line[0].n + (size_t)line[1].n + (size_t)line[2].n);
     search f = {.s = s, .unknown = unknown, .line = line, .all = all};
     trl_err err = TRL_OK;
-    f.list = trli_new(ctx, most, sizeof *f.list);
-    f.values = trli_new(ctx, most, sizeof *f.values);
-    f.taken[0] = trli_new(ctx, most, sizeof *f.taken[0]);
-    if (!f.list || !f.values || !f.taken[0]) TRL_TRY(trli_no_memory(ctx, NULL, "to look at an operator"));
-    for (int a = 1; a < 3; ++a) f.taken[a] = f.taken[a - 1] + line[a - 1].n;
+    TRL_TRY(begin_search(&f, most));
     for (int a = 0; a < 3; ++a) want_rows(&f, a);
     TRL_TRY(find_entries(&f));
     for (int a = 0; a < 3; ++a) fill_rows(all, &line[a]);
 done:
-    trli_free(f.list);
-    trli_free(f.values);
-    trli_free(f.taken[0]);
+    end_search(&f);
     return err;
 }
 
 trl_err trli_lines_weigh(trli_solver *s, int unknown, const trli_line line[3], int last, double *const weight[3])
 {
-    trl_context *ctx = s->sim->ctx;
     const trli_line *l = &line[last];
     search f = {.s = s, .unknown = unknown, .line = line};
     const size_t points = (size_t)line[0].n + (size_t)line[1].n + (size_t)line[2].n;
     trl_err err = TRL_OK;
-    f.list = trli_new(ctx, points, sizeof *f.list);
-    f.values = trli_new(ctx, points, sizeof *f.values);
-    f.taken[0] = trli_new(ctx, points, sizeof *f.taken[0]);
-    if (!f.list || !f.values || !f.taken[0]) TRL_TRY(trli_no_memory(ctx, NULL, "to look at an operator"));
-    for (int a = 1; a < 3; ++a) f.taken[a] = f.taken[a - 1] + line[a - 1].n;
+    TRL_TRY(begin_search(&f, points));
     for (int a = 0; a < 3; ++a) {
         if (!weight[a]) continue;
         f.n = 0;
@@ -249,9 +256,7 @@ trl_err trli_lines_weigh(trli_solver *s, int unknown, const trli_line line[3], i
         for (int i = 0; i < l->n; ++i) weight[a][i] = base != 0 ? weight[a][i] / base : 1;
     }
 done:
-    trli_free(f.list);
-    trli_free(f.values);
-    trli_free(f.taken[0]);
+    end_search(&f);
     return err;
 }
 

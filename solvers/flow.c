@@ -219,7 +219,7 @@ trl_err trli_flow_request(const struct trli_solving *so, int n, trli_solve_reque
 
 /* ---- what follows it ---- */
 
-static trl_err add_field(trl_simulation *sim, int v, const char *what, int *field)
+trl_err trli_flow_add_field(trl_simulation *sim, int v, const char *what, int *field)
 {
     const char *name = trli_model_name(sim->model, "%s:%s", sim->equation[v].deck->name, what);
     *field = trli_model_add_field(sim->model, name, sim->model->variable[v].location);
@@ -227,7 +227,7 @@ static trl_err add_field(trl_simulation *sim, int v, const char *what, int *fiel
     return sim->model->ir.err;
 }
 
-static trl_err store(trl_simulation *sim, trli_program *program, int v, int field, trli_ir_value value)
+trl_err trli_flow_store(trl_simulation *sim, trli_program *program, int v, int field, trli_ir_value value)
 {
     trl_err err = TRL_OK;
     TRL_TRY(trli_program_add_kernel(program, sim->equation[v].deck->name, 1, &field, &value, NULL));
@@ -256,11 +256,11 @@ static trl_err move_component(trl_simulation *sim, trli_instance *in, int a, trl
     TRL_TRY(
         trli_lower_at(in, flow->gradient[a], sim->problem->parameters, sim->model->variable[v].location, &gradient));
     const trli_ir_value change = trli_ir_binary(ir, TRLI_OP_MUL, trli_ir_scalar(ir, flow->weight), gradient);
-    TRL_TRY(store(sim, in->program, v, flow->moved[a],
-                  trli_ir_binary(ir, TRLI_OP_SUB, trli_ir_field(ir, in->variable[v]), change)));
+    TRL_TRY(trli_flow_store(sim, in->program, v, flow->moved[a],
+                            trli_ir_binary(ir, TRLI_OP_SUB, trli_ir_field(ir, in->variable[v]), change)));
     if (!slope || !is_kept(sim->model, slope[v])) goto done;
-    TRL_TRY(add_field(sim, v, trli_model_name(sim->model, "slope%d", in->stage + 1), &corrected));
-    TRL_TRY(store(sim, in->program, v, corrected, trli_ir_binary(ir, TRLI_OP_SUB, slope[v], gradient)));
+    TRL_TRY(trli_flow_add_field(sim, v, trli_model_name(sim->model, "slope%d", in->stage + 1), &corrected));
+    TRL_TRY(trli_flow_store(sim, in->program, v, corrected, trli_ir_binary(ir, TRLI_OP_SUB, slope[v], gradient)));
     slope[v] = trli_ir_field(ir, corrected);
 done:
     return err;
@@ -274,13 +274,13 @@ static trl_err keep_pressure(trl_simulation *sim, trli_instance *in, int stage)
     const trli_ir_value p = trli_ir_field(ir, in->variable[flow->pressure]);
     trl_err err = TRL_OK;
     if (flow->held < 0) return TRL_OK;
-    if (stage == flow->held) TRL_TRY(store(sim, in->program, flow->pressure, flow->held_field, p));
+    if (stage == flow->held) TRL_TRY(trli_flow_store(sim, in->program, flow->pressure, flow->held_field, p));
     if (stage + 1 < sim->integrator->stages) goto done;
     const trli_ir_value held = trli_ir_field(ir, flow->held_field);
     const trli_ir_value sum =
         trli_ir_binary(ir, TRLI_OP_ADD, trli_ir_binary(ir, TRLI_OP_MUL, trli_ir_constant(ir, flow->of_held), held),
                        trli_ir_binary(ir, TRLI_OP_MUL, trli_ir_constant(ir, flow->of_last), p));
-    TRL_TRY(store(sim, in->program, flow->pressure, flow->pressure_field, sum));
+    TRL_TRY(trli_flow_store(sim, in->program, flow->pressure, flow->pressure_field, sum));
 done:
     return err;
 }
@@ -341,12 +341,12 @@ static trl_err compile_before(trl_simulation *sim)
     for (int a = 0; a < flow->n; ++a) {
         const int v = flow->velocity[a];
         trli_ir_value gradient;
-        TRL_TRY(add_field(sim, v, "before", &flow->before[a]));
+        TRL_TRY(trli_flow_add_field(sim, v, "before", &flow->before[a]));
         TRL_TRY(trli_lower_at(in, flow->gradient[a], sim->problem->parameters, sim->model->variable[v].location,
                               &gradient));
-        TRL_TRY(store(sim, flow->hold, v, flow->before[a],
-                      trli_ir_binary(ir, TRLI_OP_MUL, trli_ir_scalar(ir, flow->weight), gradient)));
-        TRL_TRY(store(
+        TRL_TRY(trli_flow_store(sim, flow->hold, v, flow->before[a],
+                                trli_ir_binary(ir, TRLI_OP_MUL, trli_ir_scalar(ir, flow->weight), gradient)));
+        TRL_TRY(trli_flow_store(
             sim, flow->leave_out, v, flow->moved[a],
             trli_ir_binary(ir, TRLI_OP_ADD, trli_ir_field(ir, in->variable[v]), trli_ir_field(ir, flow->before[a]))));
     }
@@ -386,7 +386,7 @@ static trl_err try_components(trl_simulation *sim, trli_instance *in, trli_insta
             TRL_TRY(trli_lower_at(in, eq->mask, eq->deck->names, sim->model->variable[v].location, &mask));
             value = trli_ir_select(ir, mask, value, u);
         }
-        TRL_TRY(store(sim, in->program, v, field[a], value));
+        TRL_TRY(trli_flow_store(sim, in->program, v, field[a], value));
         then->variable[v] = field[a];
     }
     TRL_TRY(trli_instance_planes(then, false));
@@ -417,8 +417,8 @@ static trl_err compile_tried(trl_simulation *sim)
     trl_err err = TRL_OK;
     for (int a = 0; a < flow->n; ++a) {
         const int v = flow->velocity[a];
-        TRL_TRY(add_field(sim, v, "ahead", &flow->ahead[a]));
-        TRL_TRY(add_field(sim, v, "behind", &flow->behind[a]));
+        TRL_TRY(trli_flow_add_field(sim, v, "ahead", &flow->ahead[a]));
+        TRL_TRY(trli_flow_add_field(sim, v, "behind", &flow->behind[a]));
         trli_set_conditions(sim, v, flow->ahead[a], flow->ahead[a]);
         trli_set_conditions(sim, v, flow->behind[a], flow->behind[a]);
     }
@@ -436,8 +436,8 @@ static trl_err compile_tried(trl_simulation *sim)
         const trli_ir_value twice =
             trli_ir_binary(ir, TRLI_OP_SUB, trli_ir_field(ir, flow->ahead[a]), trli_ir_field(ir, flow->behind[a]));
         const trli_ir_value change = trli_ir_binary(ir, TRLI_OP_MUL, trli_ir_constant(ir, 0.5), twice);
-        TRL_TRY(store(sim, flow->tried, v, flow->moved[a],
-                      trli_ir_binary(ir, TRLI_OP_ADD, trli_ir_field(ir, in->variable[v]), change)));
+        TRL_TRY(trli_flow_store(sim, flow->tried, v, flow->moved[a],
+                                trli_ir_binary(ir, TRLI_OP_ADD, trli_ir_field(ir, in->variable[v]), change)));
     }
 done:
     trli_instance_destroy(&in);
@@ -474,10 +474,10 @@ trl_err trli_flow_compile(trl_simulation *sim)
     struct trli_flow *flow = sim->flow;
     trl_err err = TRL_OK;
     if (!flow) return TRL_OK;
-    for (int a = 0; a < flow->n; ++a) TRL_TRY(add_field(sim, flow->velocity[a], "moved", &flow->moved[a]));
+    for (int a = 0; a < flow->n; ++a) TRL_TRY(trli_flow_add_field(sim, flow->velocity[a], "moved", &flow->moved[a]));
     if (flow->held >= 0) {
-        TRL_TRY(add_field(sim, flow->pressure, "held", &flow->held_field));
-        TRL_TRY(add_field(sim, flow->pressure, "sum", &flow->pressure_field));
+        TRL_TRY(trli_flow_add_field(sim, flow->pressure, "held", &flow->held_field));
+        TRL_TRY(trli_flow_add_field(sim, flow->pressure, "sum", &flow->pressure_field));
     }
     TRL_TRY(compile_move(sim, "initial velocity", -1, NULL, &flow->start));
     if (flow->again) TRL_TRY(compile_tried(sim));

@@ -60,4 +60,10 @@ TRL_NODISCARD trl_err trli_flow_subtract(trli_instance *in, int v, trli_ir_value
 bool trli_flow_solves_again(const trl_simulation *sim);
 TRL_NODISCARD trl_err trli_flow_find_pressure(const struct trli_solving *so, double dt, trl_gidx step, double time);
 
+/* A field beside a variable's, at its points, that outlives its program; and store a value at the variable's points in
+ * a field. */
+TRL_NODISCARD trl_err trli_flow_add_field(trl_simulation *sim, int v, const char *what, int *field);
+TRL_NODISCARD trl_err trli_flow_store(trl_simulation *sim, trli_program *program, int v, int field,
+                                      trli_ir_value value);
+
 #endif

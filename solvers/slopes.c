@@ -33,23 +33,6 @@ static bool are_needed(const trl_simulation *sim)
     return sim->flow && m->imex && m->order > 2 && !is_number(density->chars);
 }
 
-static int add_field(trl_simulation *sim, int v, const char *what)
-{
-    const char *name = trli_model_name(sim->model, "%s:%s", sim->equation[v].deck->name, what);
-    const int field = trli_model_add_field(sim->model, name, sim->model->variable[v].location);
-    if (field >= 0) sim->model->field[field].persistent = true;
-    return field;
-}
-
-static trl_err store(trl_simulation *sim, trli_program *program, int v, int field, trli_ir_value value)
-{
-    trl_err err = TRL_OK;
-    TRL_TRY(trli_program_add_kernel(program, sim->equation[v].deck->name, 1, &field, &value, NULL));
-    TRL_TRY(trli_program_add_root(program, field));
-done:
-    return err;
-}
-
 static trl_err add_fields(trl_simulation *sim, struct trli_slopes *s)
 {
     const int n = sim->nequations;
@@ -61,15 +44,13 @@ static trl_err add_fields(trl_simulation *sim, struct trli_slopes *s)
     for (int v = 0; v < n; ++v) {
         s->slope[v] = s->lost[v] = s->ahead[v] = -1;
         if (!trli_flow_has(sim, v)) continue;
-        s->slope[v] = add_field(sim, v, "slope");
-        s->lost[v] = add_field(sim, v, "lost");
-        s->ahead[v] = add_field(sim, v, "explicit");
-        TRL_TRY(sim->model->ir.err);
+        TRL_TRY(trli_flow_add_field(sim, v, "slope", &s->slope[v]));
+        TRL_TRY(trli_flow_add_field(sim, v, "lost", &s->lost[v]));
+        TRL_TRY(trli_flow_add_field(sim, v, "explicit", &s->ahead[v]));
         trli_set_conditions(sim, v, s->ahead[v], s->ahead[v]);
     }
-    s->kept = add_field(sim, trli_flow_pressure(sim), "kept");
-    s->lost[trli_flow_pressure(sim)] = add_field(sim, trli_flow_pressure(sim), "of_slope");
-    err = sim->model->ir.err;
+    TRL_TRY(trli_flow_add_field(sim, trli_flow_pressure(sim), "kept", &s->kept));
+    err = trli_flow_add_field(sim, trli_flow_pressure(sim), "of_slope", &s->lost[trli_flow_pressure(sim)]);
 done:
     return err;
 }
@@ -101,13 +82,14 @@ static trl_err compile_try(trl_simulation *sim, struct trli_slopes *s)
             TRL_TRY(trli_lower_at(in, eq->mask, eq->deck->names, location, &mask));
             value = trli_ir_select(ir, mask, value, u);
         }
-        TRL_TRY(store(sim, s->try, v, s->ahead[v], value));
+        TRL_TRY(trli_flow_store(sim, s->try, v, s->ahead[v], value));
         then->variable[v] = s->ahead[v];
     }
     TRL_TRY(trli_instance_planes(then, false));
     for (int v = 0; v < sim->nequations; ++v)
-        if (s->ahead[v] >= 0) TRL_TRY(store(sim, s->try, v, trli_flow_moved(sim, v), trli_ir_field(ir, s->ahead[v])));
-    TRL_TRY(store(sim, s->try, p, s->kept, trli_ir_field(ir, in->variable[p])));
+        if (s->ahead[v] >= 0)
+            TRL_TRY(trli_flow_store(sim, s->try, v, trli_flow_moved(sim, v), trli_ir_field(ir, s->ahead[v])));
+    TRL_TRY(trli_flow_store(sim, s->try, p, s->kept, trli_ir_field(ir, in->variable[p])));
 done:
     trli_instance_destroy(&then);
     trli_instance_destroy(&in);
@@ -135,10 +117,10 @@ static trl_err compile_leave(trl_simulation *sim, struct trli_slopes *s)
         const trli_ir_value change =
             trli_ir_binary(ir, TRLI_OP_SUB, trli_ir_field(ir, s->ahead[v]), trli_ir_field(ir, in->variable[v]));
         const trli_ir_value slope = trli_ir_binary(ir, TRLI_OP_DIV, change, trli_ir_scalar(ir, trli_flow_weight(sim)));
-        TRL_TRY(store(sim, s->leave, v, s->slope[v], trli_ir_binary(ir, TRLI_OP_SUB, slope, lost)));
-        TRL_TRY(store(sim, s->leave, v, s->lost[v], lost));
+        TRL_TRY(trli_flow_store(sim, s->leave, v, s->slope[v], trli_ir_binary(ir, TRLI_OP_SUB, slope, lost)));
+        TRL_TRY(trli_flow_store(sim, s->leave, v, s->lost[v], lost));
     }
-    TRL_TRY(store(sim, s->leave, p, s->lost[p], trli_ir_field(ir, in->variable[p])));
+    TRL_TRY(trli_flow_store(sim, s->leave, p, s->lost[p], trli_ir_field(ir, in->variable[p])));
 done:
     trli_instance_destroy(&in);
     trli_instance_destroy(&old);
