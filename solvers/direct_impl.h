@@ -53,8 +53,8 @@ typedef struct trli_direct_plan {
     double scale;                   /* what transforms there and back leave to be done */
 } trli_direct_plan;
 
-/* Whether lines that lie beside one another along x always come in pairs, on any ranks. */
-bool trli_direct_pairs(const trli_line line[3], int last);
+/* Whether lines that lie beside one another along x always come in pairs, on any ranks: NONE or REAL. */
+trli_line_pairs trli_direct_pairs(const trli_line line[3], int last);
 /* *why: it cannot be solved so; else NULL. wanted: the axis to be swept, or -1. */
 TRL_NODISCARD trl_err trli_direct_plan_create(trl_context *ctx, const trli_line line[3], int wanted, bool singular,
                                               trli_direct_plan *plan, const char **why);

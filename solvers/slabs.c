@@ -8,6 +8,7 @@
 #include "direct_impl.h"
 #include "memory_impl.h"
 #include "spatialops_impl.h"
+#include "vector_impl.h"
 
 /* A box of values of this rank; rows begin at cache lines and are filled up to whole ones. */
 typedef struct slab {
@@ -182,24 +183,24 @@ void trli_slabs_destroy(trli_slabs **slabs)
 /* ---- lines beside one another ---- */
 
 /* TRLI_LANES lines along an axis other than x, whose points lie in a cache line each. */
-static void gather(const double *from, ptrdiff_t stride, int n, double *to)
+TRLI_CLONES static void gather(const double *from, ptrdiff_t stride, int n, double *to)
 {
     for (int i = 0; i < n; ++i) memcpy(to + (ptrdiff_t)i * TRLI_LANES, from + i * stride, TRLI_LANES * sizeof *to);
 }
 
-static void scatter(const double *from, ptrdiff_t stride, int n, double *to)
+TRLI_CLONES static void scatter(const double *from, ptrdiff_t stride, int n, double *to)
 {
     for (int i = 0; i < n; ++i) memcpy(to + i * stride, from + (ptrdiff_t)i * TRLI_LANES, TRLI_LANES * sizeof *to);
 }
 
 /* Lines along x, fewer at an end: the others are zero. */
-static void gather_rows(double *const *row, int lanes, int n, double *to)
+TRLI_CLONES static void gather_rows(double *const *row, int lanes, int n, double *to)
 {
     for (int i = 0; i < n; ++i)
         for (int l = 0; l < TRLI_LANES; ++l) to[(ptrdiff_t)i * TRLI_LANES + l] = l < lanes ? row[l][i] : 0;
 }
 
-static void scatter_rows(const double *from, int lanes, int n, double *const *row)
+TRLI_CLONES static void scatter_rows(const double *from, int lanes, int n, double *const *row)
 {
     for (int i = 0; i < n; ++i)
         for (int l = 0; l < lanes; ++l) row[l][i] = from[(ptrdiff_t)i * TRLI_LANES + l];
@@ -229,9 +230,14 @@ static void transform_box(const trli_slabs *w, const int lo[3], const int hi[3],
         for (int i = lo[0]; i < hi[0]; i += TRLI_LANES) {
             double *at = v->at + i + o * v->stride[other];
             gather(at, v->stride[axis], n, scratch);
-            trli_transform_lines(t, back, scratch);
+            trli_transform_lines(t, back, i == 0, scratch);
             scatter(scratch, v->stride[axis], n, at);
         }
+}
+
+TRLI_CLONES static void take_row(double *restrict to, const double *restrict from, int n, bool add)
+{
+    for (int i = 0; i < n; ++i) to[i] = add ? to[i] + from[i] : from[i];
 }
 
 static void move_rows(const trli_slabs *w, const int lo[3], const int hi[3], bool back)
@@ -246,7 +252,7 @@ static void move_rows(const trli_slabs *w, const int lo[3], const int hi[3], boo
                 continue;
             }
             double *restrict to = c->at + lo[0] + j * c->stride[1] + k * c->stride[2];
-            for (int i = 0; i < n; ++i) to[i] = w->add ? to[i] + row[i] : row[i];
+            take_row(to, row, n, w->add);
         }
 }
 
@@ -288,7 +294,8 @@ static void shift_row(const shift *s, int i, double *at)
 }
 
 /* Gaussian elimination (Thomas 1949). null: the shift of the first line makes the rows dependent. */
-static void eliminate(const trli_direct_plan *p, const shift *s, bool null, double *restrict f, double *restrict above)
+TRLI_CLONES static void eliminate(const trli_direct_plan *p, const shift *s, bool null, double *restrict f,
+                                  double *restrict above)
 {
     const int n = p->axis[p->last].n;
     double weighted[TRLI_LANES];
@@ -311,20 +318,29 @@ static void eliminate(const trli_direct_plan *p, const shift *s, bool null, doub
     }
 }
 
-/* Divide by eigenvalues, between transforms. */
-static void divide(const trli_direct_plan *p, const double *lambda, bool null, double mean, double *f)
+/* Divide by eigenvalues, from row `begin` on. */
+TRLI_CLONES static void divide_rows(const trli_direct_plan *p, const double *restrict lambda, int begin,
+                                    double *restrict f)
+{
+    const double *restrict value = p->axis[p->last].value;
+    const double scale = p->scale, centre = p->centre;
+    for (int i = begin; i < p->axis[p->last].n; ++i) {
+        const double of_row = centre + (value ? value[i] : 0);
+        double *restrict at = f + (ptrdiff_t)i * TRLI_LANES;
+        for (int l = 0; l < TRLI_LANES; ++l) at[l] = at[l] * scale / (of_row + lambda[l]);
+    }
+}
+
+/* Divide by eigenvalues, between transforms. first: the group begins with the first of all lines. */
+static void divide(const trli_direct_plan *p, const double *lambda, bool null, double mean, bool first, double *f)
 {
     const double *value = p->axis[p->last].value;
     const trli_transform *t = p->axis[p->last].transform;
-    if (t) trli_transform_lines(t, false, f);
-    for (int i = 0; i < p->axis[p->last].n; ++i)
-        for (int l = 0; l < TRLI_LANES; ++l) {
-            double *at = &f[(ptrdiff_t)i * TRLI_LANES + l];
-            *at = null && i == 0 && lambda[l] == lambda[0]
-                      ? mean
-                      : *at * p->scale / (p->centre + (value ? value[i] : 0) + lambda[l]);
-        }
-    if (t) trli_transform_lines(t, true, f);
+    if (t) trli_transform_lines(t, false, first, f);
+    for (int l = 0; l < TRLI_LANES && null; ++l)
+        f[l] = lambda[l] == lambda[0] ? mean : f[l] * p->scale / (p->centre + (value ? value[0] : 0) + lambda[l]);
+    divide_rows(p, lambda, null, f);
+    if (t) trli_transform_lines(t, true, first, f);
 }
 
 static double eigenvalue_of(const trli_direct_plan *p, int axis, int i)
@@ -371,7 +387,7 @@ static void visit_group(const trli_slabs *w, const slab *s, const int at[3], int
         .last = w->last, .across = across, .n = lanes, .points = w->plan->axis[w->last].n, .value = scratch};
     for (int a = 0; a < 3; ++a) lines.at[a] = at[a] + s->lo[a];
     (void)take_group(w, s, at, across, lanes, row, scratch);
-    if (t) trli_transform_lines(t, false, scratch);
+    if (t) trli_transform_lines(t, false, lines.at[across] == 0, scratch);
     w->visit(w->visitor, worker, &lines);
 }
 
@@ -389,7 +405,7 @@ static void solve_group(const trli_slabs *w, const slab *s, const int at[3], int
     if (p->swept)
         eliminate(p, &beside, null, scratch, scratch + (ptrdiff_t)n * TRLI_LANES);
     else
-        divide(p, beside.lambda, null, w->mean, scratch);
+        divide(p, beside.lambda, null, w->mean, line[across] == 0, scratch);
     if (last == 0)
         scatter_rows(scratch, lanes, n, row);
     else

@@ -191,11 +191,11 @@ static trl_err plan_transforms(const trl_simulation *sim, const spectrum *s, con
         plan->axis[a].n = line[a].n;
         if (line[a].n > 1) plan->last = a;
     }
-    const bool paired = trli_direct_pairs(line, plan->last);
+    const trli_line_pairs pairs = trli_direct_pairs(line, plan->last);
     for (int a = 0; a < 3; ++a)
         if (line[a].n > 1 && is_along(s->entry, &sim->layout->grid, a))
             TRL_TRY(
-                trli_transform_create(sim->ctx, TRLI_TRANSFORM_PERIODIC, line[a].n, paired, &plan->axis[a].transform));
+                trli_transform_create(sim->ctx, TRLI_TRANSFORM_PERIODIC, line[a].n, pairs, &plan->axis[a].transform));
 done:
     return err;
 }

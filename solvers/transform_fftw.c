@@ -8,12 +8,15 @@
 
 #include "memory_impl.h"
 #include "transform_impl.h"
+#include "vector_impl.h"
 
 /* Periodic lines are transformed as complex numbers, for which FFTW has vector code: a line by itself to half of its
  * spectrum, and paired lines as real and imaginary parts. */
 struct trli_transform {
     int n;
-    bool periodic, paired;
+    trli_transform_kind kind;
+    bool periodic;
+    trli_line_pairs pairs;       /* NONE: lines are not periodic, or single */
     fftw_plan line[2], lines[2]; /* there, back */
     double norm;
 };
@@ -25,6 +28,7 @@ typedef struct kinds {
 
 static const kinds table[TRLI_TRANSFORMS] = {
     [TRLI_TRANSFORM_PERIODIC] = {FFTW_R2HC, FFTW_HC2R, 1, 0},
+    [TRLI_TRANSFORM_COMPLEX] = {FFTW_R2HC, FFTW_HC2R, 1, 0},
     [TRLI_TRANSFORM_EVEN] = {FFTW_REDFT10, FFTW_REDFT01, 2, 0},
     [TRLI_TRANSFORM_ODD] = {FFTW_RODFT10, FFTW_RODFT01, 2, 0},
     [TRLI_TRANSFORM_EVEN_ODD] = {FFTW_REDFT11, FFTW_REDFT11, 2, 0},
@@ -60,7 +64,7 @@ static fftw_plan make_paired(double *memory, int n, bool back)
                               FFTW_ESTIMATE);
 }
 
-trl_err trli_transform_create(trl_context *ctx, trli_transform_kind kind, int n, bool paired,
+trl_err trli_transform_create(trl_context *ctx, trli_transform_kind kind, int n, trli_line_pairs pairs,
                               trli_transform **transform)
 {
     const kinds *k = &table[kind];
@@ -70,15 +74,16 @@ trl_err trli_transform_create(trl_context *ctx, trli_transform_kind kind, int n,
     trli_transform *t = *transform = trli_new(ctx, 1, sizeof *t);
     if (!t) return trli_no_memory(ctx, NULL, "for transforms of lines of %d points", n);
     t->n = n;
-    t->periodic = kind == TRLI_TRANSFORM_PERIODIC;
-    t->paired = t->periodic && paired;
+    t->kind = kind;
+    t->periodic = kind == TRLI_TRANSFORM_PERIODIC || kind == TRLI_TRANSFORM_COMPLEX;
+    t->pairs = t->periodic ? pairs : TRLI_PAIRS_NONE;
     t->norm = (double)k->norm * (n + k->more);
     TRL_TRY(trl_memory_alloc(ctx, 2 * sizeof(double) * TRLI_LANES * points, "lines to be transformed", &memory));
     double *scratch = (double *)memory + TRLI_LANES * points;
     for (int back = 0; back < 2; ++back) {
         const fftw_r2r_kind r2r = back ? k->back : k->there;
         t->line[back] = t->periodic ? make_periodic(memory, scratch, n, back) : make_plan(memory, n, 1, r2r);
-        t->lines[back] = t->paired ? make_paired(memory, n, back) : make_plan(memory, n, TRLI_LANES, r2r);
+        t->lines[back] = t->pairs ? make_paired(memory, n, back) : make_plan(memory, n, TRLI_LANES, r2r);
         if (!t->line[back] || !t->lines[back])
             TRL_TRY(trli_no_memory(ctx, NULL, "for FFTW's transforms of lines of %d points", n));
     }
@@ -98,7 +103,7 @@ void trli_transform_destroy(trli_transform **transform)
     trli_free(t);
 }
 
-/* ---- one line: in the order of FFTW's half-complex transforms: the real part of k at k, the other at n - k ---- */
+/* ---- one line ---- */
 
 static void split(const double *half, int n, double *line)
 {
@@ -115,10 +120,28 @@ static void join(const double *line, int n, double *half)
     for (int k = 1; 2 * k < n; ++k) half[2 * k + 1] = line[n - k];
 }
 
+/* As FFTW has half a spectrum, with the last wave in place of what is zero. */
+static void transform_complex(const trli_transform *t, bool back, double *line, double *half)
+{
+    const size_t bytes = (size_t)t->n * sizeof *line;
+    if (back) {
+        memcpy(half, line, bytes);
+        half[t->n] = half[1];
+        half[1] = half[t->n + 1] = 0;
+        fftw_execute_dft_c2r(t->line[1], (fftw_complex *)half, line);
+    } else {
+        fftw_execute_dft_r2c(t->line[0], line, (fftw_complex *)half);
+        half[1] = half[t->n];
+        memcpy(line, half, bytes);
+    }
+}
+
 void trli_transform_line(const trli_transform *transform, bool back, double *line, double *scratch)
 {
     fftw_complex *half = (fftw_complex *)scratch;
-    if (!transform->periodic) {
+    if (transform->kind == TRLI_TRANSFORM_COMPLEX) {
+        transform_complex(transform, back, line, scratch);
+    } else if (!transform->periodic) {
         fftw_execute_r2r(transform->line[back], line, line);
     } else if (back) {
         join(line, transform->n, scratch);
@@ -131,12 +154,13 @@ void trli_transform_line(const trli_transform *transform, bool back, double *lin
 
 /* ---- several lines ---- */
 
-/* The spectra of two real lines from that of the first plus i times the second, and back. */
-static void separate(double *lines, int n)
+/* The spectra of two real lines from that of the first plus i times the second, and back. lanes: of all lines, or of
+ * the first two. */
+static inline void separate_lanes(double *lines, int n, int lanes)
 {
     for (int k = 1; 2 * k < n; ++k) {
         double *restrict p = lines + (ptrdiff_t)k * TRLI_LANES, *restrict q = lines + (ptrdiff_t)(n - k) * TRLI_LANES;
-        for (int l = 0; l < TRLI_LANES; l += 2) {
+        for (int l = 0; l < lanes; l += 2) {
             const double re = p[l], im = p[l + 1], other_re = q[l], other_im = q[l + 1];
             p[l] = 0.5 * (re + other_re);
             p[l + 1] = 0.5 * (im + other_im);
@@ -146,11 +170,11 @@ static void separate(double *lines, int n)
     }
 }
 
-static void unite(double *lines, int n)
+static inline void unite_lanes(double *lines, int n, int lanes)
 {
     for (int k = 1; 2 * k < n; ++k) {
         double *restrict p = lines + (ptrdiff_t)k * TRLI_LANES, *restrict q = lines + (ptrdiff_t)(n - k) * TRLI_LANES;
-        for (int l = 0; l < TRLI_LANES; l += 2) {
+        for (int l = 0; l < lanes; l += 2) {
             const double first_re = p[l], second_re = p[l + 1], first_im = q[l], second_im = q[l + 1];
             p[l] = first_re - second_im;
             p[l + 1] = first_im + second_re;
@@ -160,15 +184,29 @@ static void unite(double *lines, int n)
     }
 }
 
-void trli_transform_lines(const trli_transform *transform, bool back, double *lines)
+TRLI_CLONES static void separate(double *lines, int n)
 {
-    if (!transform->paired) {
-        fftw_execute_r2r(transform->lines[back], lines, lines);
+    separate_lanes(lines, n, TRLI_LANES);
+}
+
+TRLI_CLONES static void unite(double *lines, int n)
+{
+    unite_lanes(lines, n, TRLI_LANES);
+}
+
+void trli_transform_lines(const trli_transform *transform, bool back, bool first, double *lines)
+{
+    const trli_transform *t = transform;
+    const bool all = t->pairs == TRLI_PAIRS_REAL;
+    if (t->pairs == TRLI_PAIRS_NONE) {
+        fftw_execute_r2r(t->lines[back], lines, lines);
         return;
     }
-    if (back) unite(lines, transform->n);
-    fftw_execute_dft(transform->lines[back], (fftw_complex *)lines, (fftw_complex *)lines);
-    if (!back) separate(lines, transform->n);
+    if (back && all) unite(lines, t->n);
+    if (back && !all && first) unite_lanes(lines, t->n, 2);
+    fftw_execute_dft(t->lines[back], (fftw_complex *)lines, (fftw_complex *)lines);
+    if (!back && all) separate(lines, t->n);
+    if (!back && !all && first) separate_lanes(lines, t->n, 2);
 }
 
 double trli_transform_norm(const trli_transform *transform)
@@ -183,6 +221,6 @@ double trli_transform_operations(const trli_transform *transform)
         fftw_flops(transform->lines[back], &add, &multiply, &fused);
         sum += (add + multiply + 2 * fused) / TRLI_LANES;
     }
-    if (transform->paired) sum += 3 * transform->n; /* to separate lines, and unite them */
+    if (transform->pairs == TRLI_PAIRS_REAL) sum += 3 * transform->n; /* to separate lines, and unite them */
     return sum;
 }

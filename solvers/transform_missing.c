@@ -8,10 +8,10 @@ const char *trli_transform_library(void)
     return NULL;
 }
 
-trl_err trli_transform_create(trl_context *ctx, trli_transform_kind kind, int n, bool paired,
+trl_err trli_transform_create(trl_context *ctx, trli_transform_kind kind, int n, trli_line_pairs pairs,
                               trli_transform **transform)
 {
-    (void)kind, (void)n, (void)paired, (void)transform;
+    (void)kind, (void)n, (void)pairs, (void)transform;
     return trl_fail(ctx, TRL_ERR_BUG, NULL, "this build has no FFTW");
 }
 
@@ -25,9 +25,9 @@ void trli_transform_line(const trli_transform *transform, bool back, double *lin
     (void)transform, (void)back, (void)line, (void)scratch;
 }
 
-void trli_transform_lines(const trli_transform *transform, bool back, double *lines)
+void trli_transform_lines(const trli_transform *transform, bool back, bool first, double *lines)
 {
-    (void)transform, (void)back, (void)lines;
+    (void)transform, (void)back, (void)first, (void)lines;
 }
 
 double trli_transform_norm(const trli_transform *transform)
