@@ -24,6 +24,7 @@ LAYERS = ("scheduler", "spatialops", "expressions", "solvers", "inputs")
 FILE_LINES = 600
 HEADER_LINES = 250
 COLUMNS = 120
+AT_ROOT = {"CMakeLists.txt", "CMakePresets.json", "CONTRIBUTING.md", "LICENSE", "README.md", "dev"}
 FUNCTION_LINES = 80
 # A trl_x and a trli_x that are outside and inside of one object.
 TWINS = {
@@ -283,6 +284,14 @@ def rule_files():
     for path in files("*.c", "*.cu"):
         if (times := named.count(path)) != 1:
             yield f"{name(page)}: names {name(path)} {times} times; say once, in a line, what it does"
+
+
+def rule_root():
+    """Of the root's files, git keeps those that belong there: none that a run left behind."""
+    kept = subprocess.run(["git", "ls-files", "--cached"], cwd=ROOT, capture_output=True, text=True, check=False)
+    for file in kept.stdout.splitlines():
+        if "/" not in file and not file.startswith(".") and file not in AT_ROOT:
+            yield f"{file}: does not belong to the root"
 
 
 def rule_collectives():
