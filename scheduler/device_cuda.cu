@@ -279,7 +279,8 @@ static size_t unit_of(const trli_box_copy *c)
 
 static int copy_boxes(int n, const trli_box_copy *c, void *on)
 {
-    constexpr size_t THREADS = 256, BLOCKS_MOST = 256, UNITS_MOST = 1 << 30;
+    constexpr size_t THREADS = 256, UNITS_MOST = 1 << 30;
+    constexpr size_t BLOCKS = 64; /* of all boxes: as fast as more, and they leave most of the GPU to other kernels */
     const cudaStream_t stream = static_cast<cudaStream_t>(on);
     size_t unit = 16, most = 0;
     unit_boxes boxes = {};
@@ -307,7 +308,8 @@ static int copy_boxes(int n, const trli_box_copy *c, void *on)
     }
     if (some == 0) return cudaSuccess;
     const size_t wanted = (most + 4 * THREADS - 1) / (4 * THREADS);
-    const dim3 grid(static_cast<unsigned>(wanted < BLOCKS_MOST ? wanted : BLOCKS_MOST), some);
+    const size_t each = some < BLOCKS ? BLOCKS / some : 1;
+    const dim3 grid(static_cast<unsigned>(wanted < each ? wanted : each), some);
     if (unit == 16)
         copy_kernel<uint4><<<grid, THREADS, 0, stream>>>(boxes);
     else if (unit == 8)

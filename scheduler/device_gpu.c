@@ -11,7 +11,7 @@
 #include "executor_impl.h"
 #include "memory_impl.h"
 
-enum { KERNEL_FROM = 4, KERNEL_BYTES = 1 << 18 };
+enum { KERNEL_FROM = 4 };
 
 typedef struct block {
     void *at;
@@ -191,17 +191,13 @@ static trl_err copy(trl_device *device, trli_stream stream, const trli_box_copy 
                 : TRL_OK;
 }
 
-/* A copy by the driver costs the host more than the launch of a kernel, which makes many; but it takes no part of the
- * GPU from other kernels, and large ones last longer than they cost the host. */
+/* A copy by the driver costs the host more than the launch of a kernel, which makes many. */
 static bool takes_kernel(const gpu *g, int n, const trli_box_copy *copy)
 {
-    size_t bytes = 0;
     if (g->kernel_from == 0 || n < g->kernel_from) return false;
-    for (int i = 0; i < n; ++i) {
+    for (int i = 0; i < n; ++i)
         if (!(g->reach >> copy[i].from_space & 1) || !(g->reach >> copy[i].to_space & 1)) return false;
-        bytes += copy[i].row * (size_t)(copy[i].rows * copy[i].planes);
-    }
-    return bytes / (size_t)n < KERNEL_BYTES;
+    return true;
 }
 
 static trl_err copies(trl_device *device, trli_stream stream, int n, const trli_box_copy *what, trli_ticket ticket)
