@@ -285,7 +285,7 @@ static trl_err direct_run(trli_solver *s, trli_krylov *method, double target, in
     s->at_zero = false;
     for (int i = 0; i < s->ask.n; ++i) {
         const part *p = &s->direct->part[i];
-        TRL_TRY(trli_slabs_solve(p->slabs, &p->plan, s->r.now[i], s->c.now[i], add, s->wanted_mean));
+        TRL_TRY(trli_slabs_solve(p->slabs, &p->plan, s->r.now[i], s->c.now[i], add, add ? 0 : s->wanted_mean));
     }
 done:
     return err;

@@ -10,28 +10,6 @@
 #include "sides_impl.h"
 #include "solving_impl.h"
 
-struct trli_flow {
-    int n, velocity[3], pressure; /* equations */
-    trl_formula *gradient[3];     /* of the pressure, over the density */
-    trl_formula *density;
-    int weight, inverse; /* scalars: w, 1/w */
-    int moved[3];        /* fields that velocities move to */
-    /* The pressure after a step is that of the stage at its end, or where there is none what the first and the last
-     * stage's ones extrapolate to: of_held times the one of stage `held`, plus of_last times that of the last. */
-    int held; /* -1: that of the last stage alone */
-    double of_held, of_last;
-    int held_field, pressure_field; /* what is kept of it, and the field of the sum; or -1 */
-    trli_program *start, *move[TRL_STAGES_MAX];
-    /* Instead, the pressure after a step is solved for once more, with what the new velocities change by. */
-    bool again;
-    int ahead[3], behind[3];     /* fields: velocities a time w later and earlier without the pressure */
-    int ahead_time, behind_time; /* scalars */
-    trli_program *tried;
-    /* Implicit stages are solved for with the pressure before them, which is then left out again. */
-    int before[3]; /* fields: what the velocity is less by for it; or -1 */
-    trli_program *hold, *leave_out;
-};
-
 /* ---- what is asked for ---- */
 
 static int find_equation(const trl_simulation *sim, const char *name)
@@ -158,63 +136,6 @@ int trli_flow_moved(const trl_simulation *sim, int v)
     for (int a = 0; flow && a < flow->n; ++a)
         if (flow->velocity[a] == v) return flow->moved[a];
     return flow && flow->pressure == v ? flow->pressure_field : -1;
-}
-
-/* ---- the pressure's equation ---- */
-
-trli_ir_value trli_flow_scaled(trli_instance *in, const trl_simulation *sim, trli_ir_value divergence)
-{
-    trli_ir *ir = &in->model->ir;
-    if (in->model != sim->model) return divergence; /* of a coarser grid only derivatives by the pressure matter */
-    return trli_ir_binary(ir, TRLI_OP_MUL, trli_ir_scalar(ir, sim->flow->inverse), divergence);
-}
-
-static trli_ir_value scaled_size(trli_ir *ir, double factor, trli_ir_value value)
-{
-    return trli_ir_binary(ir, TRLI_OP_MUL, trli_ir_constant(ir, factor), trli_ir_unary(ir, TRLI_OP_ABS, value));
-}
-
-/* How large the numbers are whose differences are both sides of that equation. */
-static trl_err find_size(void *data, trli_instance *in, trli_ir_value *size)
-{
-    const trl_simulation *sim = ((const trli_system *)data)->solving->sim;
-    const struct trli_flow *flow = sim->flow;
-    const double *spacing = sim->layout->grid.spacing;
-    trli_ir *ir = &in->model->ir;
-    trli_ir_value sum = trli_ir_constant(ir, 0), density;
-    double diagonal = 0;
-    trl_err err = TRL_OK;
-    for (int a = 0; a < flow->n; ++a) {
-        const trli_ir_value u = trli_ir_field(ir, in->variable[flow->velocity[a]]);
-        sum = trli_ir_binary(ir, TRLI_OP_ADD, sum, scaled_size(ir, 2 / spacing[a], u));
-        diagonal += 4 / (spacing[a] * spacing[a]);
-    }
-    TRL_TRY(trli_lower_at(in, flow->density, sim->problem->parameters, TRL_CELL, &density));
-    sum = trli_ir_binary(ir, TRLI_OP_MUL, trli_ir_scalar(ir, flow->inverse), sum);
-    const trli_ir_value p = trli_ir_field(ir, in->variable[flow->pressure]);
-    const trli_ir_value of_p = trli_ir_binary(ir, TRLI_OP_DIV, scaled_size(ir, diagonal, p), density);
-    *size = trli_ir_binary(ir, TRLI_OP_ADD, sum, of_p);
-    err = ir->err;
-done:
-    return err;
-}
-
-trl_err trli_flow_request(const struct trli_solving *so, int n, trli_solve_request *request)
-{
-    const trl_simulation *sim = so->sim;
-    const trl_incompressible_entry *deck = &sim->problem->incompressible;
-    if (n > 1)
-        return trl_fail(sim->ctx, TRL_ERR_INPUT, &deck->place,
-                        "the pressure '%s' would have to be solved for together with others (%s), because its density "
-                        "or its conditions need them, and they need the velocity",
-                        deck->pressure, request->names);
-    request->place = deck->place;
-    request->size = find_size;
-    request->varying = true;
-    request->keeps_points = true;
-    request->unbalanced = "more flows in through sides and solids than out of them, or less, where all sides give "
-                          "the velocity. Balance these velocities, or let a side be outflow";
-    return TRL_OK;
 }
 
 /* ---- what follows it ---- */

@@ -12,6 +12,28 @@
 struct trli_solving;
 struct trli_solve_request;
 
+struct trli_flow {
+    int n, velocity[3], pressure; /* equations */
+    trl_formula *gradient[3];     /* of the pressure, over the density */
+    trl_formula *density;
+    int weight, inverse; /* scalars: w, 1/w */
+    int moved[3];        /* fields that velocities move to */
+    /* The pressure after a step is that of the stage at its end, or where there is none what the first and the last
+     * stage's ones extrapolate to: of_held times the one of stage `held`, plus of_last times that of the last. */
+    int held; /* -1: that of the last stage alone */
+    double of_held, of_last;
+    int held_field, pressure_field; /* what is kept of it, and the field of the sum; or -1 */
+    trli_program *start, *move[TRL_STAGES_MAX];
+    /* Instead, the pressure after a step is solved for once more, with what the new velocities change by. */
+    bool again;
+    int ahead[3], behind[3];     /* fields: velocities a time w later and earlier without the pressure */
+    int ahead_time, behind_time; /* scalars */
+    trli_program *tried;
+    /* Implicit stages are solved for with the pressure before them, which is then left out again. */
+    int before[3]; /* fields: what the velocity is less by for it; or -1 */
+    trli_program *hold, *leave_out;
+};
+
 /* Instead of the number of a stage: initial velocities; velocities that have no divergence. */
 enum { TRLI_FLOW_START = -1, TRLI_FLOW_DONE = -2 };
 

@@ -11,6 +11,12 @@ typedef struct trli_vector {
     int *now, *next; /* [n] fields; next NULL: written as a whole, from other vectors */
 } trli_vector;
 
+/* A program that computes the residual, and scalars: r.r, the square of the size or -1, [n] sums of r. */
+typedef struct trli_residual {
+    trli_program *program;
+    int rr, size, *sum;
+} trli_residual;
+
 typedef struct trli_direct trli_direct;
 typedef struct trli_krylov trli_krylov; /* a method's own programs and scalars */
 
@@ -44,21 +50,23 @@ struct trli_solver {
     bool bounded;                     /* of each row the sum of magnitudes over the diagonal is known: */
     double *bound_number;             /* [n] the largest, or */
     int *bound_scalar;                /* [n] -1, or the scalar that has it once the diagonal is found */
-    trli_program *residual, *apply, *diagonal, *zero, *probe, *compare, *move, *means, *shift, *centre;
-    int rr;                       /* scalar: r.r */
-    int size;                     /* scalar: square of what the request's size is; -1: it has none */
-    trli_program *residual_alone; /* NULL, or the residual without that size; */
-    int rr_alone;                 /* scalar of it */
-    bool trusted;                 /* direct solutions of the step `trusted_step` need not be looked at any more */
+    trli_program *apply, *diagonal, *zero, *probe, *compare, *move, *means, *shift, *centre;
+    trli_residual residual;               /* of x, with the size */
+    trli_residual residual_alone;         /* without; program NULL: there is no size */
+    trli_residual of_zero, of_zero_alone; /* likewise where x is zero; program NULL: not known without x */
+    double size;                          /* what the request's size is, as last found; -1: it has none */
+    bool trusted; /* direct solutions of the step `trusted_step` need not be looked at any more */
     trl_gidx trusted_step;
-    bool at_zero;                /* x is zero */
-    bool mean_set;               /* a direct solution makes it what it should be */
+    bool at_zero;    /* x is zero */
+    bool mean_set;   /* a direct solution makes it what it should be */
+    bool mean_known; /* the solution of the step `mean_step` has it */
+    trl_gidx mean_step;
     double wanted_mean;          /* of a direct solution, where it is free */
     int qq, dd, compared;        /* scalars: q.q, d.d, and the product of q with what `with` says */
     int *one, *with_one;         /* [n] scalars: factor of 1 in d, and in what q is compared with, for each unknown */
     int noise[2], with_noise[2]; /* scalars: factors of two random vectors in these */
-    int *r_sum, *x_sum;          /* [n] scalars: sums of r and x */
-    int *r_sum_alone;            /* [n] scalars of residual_alone */
+    int *x_sum;                  /* [n] scalars: sums of x */
+    double *r_sum;               /* [n] sums of r, as last computed */
     int *r_offset, *x_offset;    /* [n] scalars: what is added to them */
     int length;                  /* scalar: of the step along c */
     trl_solve_method method;     /* that is used, once the system was looked at, and */

@@ -84,40 +84,48 @@ done:
     return err;
 }
 
-/* r = -F(x), sums of it, and what the request calls its size; scalars that it leaves in those of the solver. */
-static trl_err compile_residual(trli_solver *s, const char *name, bool sized, trli_program **program, int *rr, int *sum)
+static trl_err value_of_residual(const trli_solver *s, trli_instance *in, int i, bool of_zero, trli_ir_value *value)
 {
-    trli_ir *ir = &s->sim->model->ir;
+    trl_err err = TRL_OK;
+    if (of_zero) return s->ask.at_zero(s->ask.data, in, value);
+    TRL_TRY(s->ask.residual(s->ask.data, in, i, value));
+    *value = trli_ir_unary(&s->sim->model->ir, TRLI_OP_NEG, *value);
+    err = trli_solver_masked(s, in, i, value);
+done:
+    return err;
+}
+
+/* r = -F(x), sums of it, and what the request calls its size. */
+static trl_err compile_residual(trli_solver *s, const char *name, bool sized, bool of_zero, trli_residual *r)
+{
     trli_instance *in = NULL, *old = NULL;
     trli_ir_value *value = NULL;
     trl_err err = TRL_OK;
+    r->sum = trli_model_keep(s->sim->model, ((size_t)s->ask.n + 1) * sizeof *r->sum);
     TRL_TRY(list_of_values(s, &value));
-    TRL_TRY(trli_solver_begin(s, name, program));
-    TRL_TRY(s->ask.instance(s->ask.data, *program, &in, &old));
+    TRL_TRY(trli_solver_begin(s, name, &r->program));
+    TRL_TRY(s->ask.instance(s->ask.data, r->program, &in, &old));
     if (!s->ask.keeps_points) TRL_TRY(trli_instance_planes(in, false));
     TRL_TRY(trli_instance_fill(in));
     TRL_TRY(trli_instance_prepare(in));
-    for (int i = 0; i < s->ask.n; ++i) {
-        TRL_TRY(s->ask.residual(s->ask.data, in, i, &value[i]));
-        value[i] = trli_ir_unary(ir, TRLI_OP_NEG, value[i]);
-        TRL_TRY(trli_solver_masked(s, in, i, &value[i]));
-    }
-    TRL_TRY(trli_solver_store(s, *program, s->r.now, value));
+    for (int i = 0; i < s->ask.n; ++i) TRL_TRY(value_of_residual(s, in, i, of_zero, &value[i]));
+    TRL_TRY(trli_solver_store(s, r->program, s->r.now, value));
     trli_solver_read(s, s->r.now, value);
-    TRL_TRY(trli_solver_dot(s, *program, "r.r", value, value, rr));
+    TRL_TRY(trli_solver_dot(s, r->program, "r.r", value, value, &r->rr));
+    r->size = -1;
     if (sized) {
         trli_ir_value size;
-        TRL_TRY(s->ask.size(s->ask.data, in, &size));
+        TRL_TRY(s->ask.size(s->ask.data, in, of_zero, &size));
         TRL_TRY(trli_solver_masked(s, in, 0, &size));
-        TRL_TRY(trli_solver_dot(s, *program, "size", &size, &size, &s->size));
+        TRL_TRY(trli_solver_dot(s, r->program, "size", &size, &size, &r->size));
     }
     for (int i = 0; i < s->ask.n; ++i) {
-        TRL_TRY(trli_program_reduce(*program, "sum of r", value[i],
+        TRL_TRY(trli_program_reduce(r->program, "sum of r", value[i],
                                     s->sim->model->variable[s->ask.variable[i]].location, TRLI_REDUCE_SUM, true, NULL,
-                                    &sum[i]));
-        TRL_TRY(trli_program_add_scalar_root(*program, sum[i]));
+                                    &r->sum[i]));
+        TRL_TRY(trli_program_add_scalar_root(r->program, r->sum[i]));
     }
-    for (int i = 0; i < s->ask.n; ++i) TRL_TRY(trli_program_add_root(*program, s->x.now[i]));
+    for (int i = 0; i < s->ask.n && !of_zero; ++i) TRL_TRY(trli_program_add_root(r->program, s->x.now[i]));
 done:
     trli_instance_destroy(&in);
     trli_instance_destroy(&old);
@@ -130,8 +138,11 @@ static trl_err compile_residuals(trli_solver *s)
     const bool sized = s->ask.size != NULL;
     trl_err err = TRL_OK;
     s->size = -1;
-    TRL_TRY(compile_residual(s, "residual", sized, &s->residual, &s->rr, s->r_sum));
-    if (sized) err = compile_residual(s, "residual alone", false, &s->residual_alone, &s->rr_alone, s->r_sum_alone);
+    TRL_TRY(compile_residual(s, "residual", sized, false, &s->residual));
+    if (sized) TRL_TRY(compile_residual(s, "residual alone", false, false, &s->residual_alone));
+    if (!s->ask.at_zero) goto done;
+    TRL_TRY(compile_residual(s, "residual of zero", sized, true, &s->of_zero));
+    if (sized) err = compile_residual(s, "residual of zero alone", false, true, &s->of_zero_alone);
 done:
     return err;
 }
@@ -382,8 +393,7 @@ static trl_err copy_request(trli_solver *s, const trli_solve_request *request)
     s->reads = trli_model_keep(model, equations + 1);
     s->reads_old = trli_model_keep(model, equations + 1);
     s->mean = trli_model_keep(model, 2 * (n + 1) * sizeof *s->mean);
-    s->r_sum = trli_model_keep(model, bytes);
-    s->r_sum_alone = trli_model_keep(model, bytes);
+    s->r_sum = trli_model_keep(model, (n + 1) * sizeof *s->r_sum);
     s->x_sum = trli_model_keep(model, bytes);
     TRL_TRY(model->ir.err);
     int **const lists[] = {&s->one, &s->with_one, &s->r_offset, &s->x_offset};

@@ -453,6 +453,7 @@ static trl_err solve_present(trl_simulation *sim, double dt, int stage)
     if (!so) return TRL_OK;
     sim->frame->scalar[so->time_scalar] = sim->time;
     if (so->load) TRL_TRY(trli_run_checked(sim, so->load, sim->step_number, sim->time, false));
+    if (sim->flow) trli_solver_forget(so->solver[so->flow_solver]);
     trli_flow_weigh(sim, stage, dt);
     TRL_TRY(solve_all(so, stage, sim->step_number, sim->time));
     if (stage == TRLI_FLOW_DONE) TRL_TRY(trli_flow_find_pressure(so, dt, sim->step_number, sim->time));

@@ -27,7 +27,9 @@ typedef struct trli_solve_request {
     trl_err (*residual)(void *data, trli_instance *in, int i, trli_ir_value *value);
     /* OPTIONAL, of one unknown: how large the numbers are whose differences both sides of the equation are. What is
      * lost of them by rounding counts as no residual. */
-    trl_err (*size)(void *data, trli_instance *in, trli_ir_value *value);
+    trl_err (*size)(void *data, trli_instance *in, bool at_zero, trli_ir_value *value);
+    /* OPTIONAL, of one unknown: -F where that is zero, if conditions on sides leave nothing of it then. */
+    trl_err (*at_zero)(void *data, trli_instance *in, trli_ir_value *value);
     bool varying;           /* auto may take multigrid although coefficients are fields */
     bool keeps_points;      /* points on sides are what the caller set them to, not what conditions say now */
     const char *unbalanced; /* OPTIONAL: what is wrong if both sides do not have the same mean, and the remedy */
@@ -51,6 +53,8 @@ bool trli_solver_reads(const trli_solver *solver, int equation);
 /* Solve from what the fields hold; the host has set the instance's time. step and time: for messages. Fails with
  * NUMERICS: no convergence, an inconsistent or singular system, values that are not finite. Collective: yes. */
 TRL_NODISCARD trl_err trli_solver_run(trli_solver *solver, trl_gidx step, double time);
+/* The next solve takes nothing from those of its step before it, as after a restart. */
+void trli_solver_forget(trli_solver *solver);
 /* Before the first solve, of a linear system whose coefficients are known: see which preconditioner it will have where
  * the operator is symmetric. Collective: yes. */
 TRL_NODISCARD trl_err trli_solver_foresee(trli_solver *solver, trl_gidx step, double time);

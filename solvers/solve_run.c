@@ -53,7 +53,7 @@ static trl_err balance(trli_solver *s, double tolerance, double reference)
     bool any = false;
     trl_err err = TRL_OK;
     for (int i = 0; i < s->ask.n; ++i) {
-        const double mean = trli_solver_scalar(s, s->r_sum[i]) / s->points[i];
+        const double mean = s->r_sum[i] / s->points[i];
         const bool free_mean = s->singular[i] && s->balanced[i];
         if (free_mean && fabs(mean) > fmax(tolerance * reference, s->lost)) return inconsistent(s, i, mean, reference);
         trli_solver_set(s, s->r_offset[i], free_mean ? -mean : 0);
@@ -68,29 +68,24 @@ done:
 
 /* ---- Newton's method ---- */
 
-/* The size, too, once in a solve. */
-static trl_err find_size(trli_solver *s, double *norm)
+static trl_err find_residual(trli_solver *s, const trli_residual *r, double *norm)
 {
-    const trl_err err = trli_solver_program(s, s->residual);
-    *norm = trli_solver_norm(s, trli_solver_scalar(s, s->rr));
+    const trl_err err = trli_solver_program(s, r->program);
+    *norm = trli_solver_norm(s, trli_solver_scalar(s, r->rr));
+    if (r->size >= 0) s->size = trli_solver_norm(s, trli_solver_scalar(s, r->size));
+    for (int i = 0; i < s->ask.n; ++i) s->r_sum[i] = trli_solver_scalar(s, r->sum[i]);
     return err;
 }
 
 trl_err trli_solver_residual(trli_solver *s, double *norm)
 {
-    trl_err err = TRL_OK;
-    if (!s->residual_alone) return find_size(s, norm);
-    TRL_TRY(trli_solver_program(s, s->residual_alone));
-    *norm = trli_solver_norm(s, trli_solver_scalar(s, s->rr_alone));
-    for (int i = 0; i < s->ask.n; ++i) trli_solver_set(s, s->r_sum[i], trli_solver_scalar(s, s->r_sum_alone[i]));
-done:
-    return err;
+    return find_residual(s, s->residual_alone.program ? &s->residual_alone : &s->residual, norm);
 }
 
 /* The residual that is left where nothing but rounding errors is. */
 static double lost_to_rounding(const trli_solver *s)
 {
-    return s->size < 0 ? 0 : 2 * DBL_EPSILON * trli_solver_norm(s, trli_solver_scalar(s, s->size));
+    return s->size < 0 ? 0 : 2 * DBL_EPSILON * s->size;
 }
 
 /* Whether a direct solution need not be looked at: that of the same operator came far below what was wanted, at the
@@ -104,24 +99,34 @@ static bool trusts(const trli_solver *s)
 static void judge_trust(trli_solver *s, double norm, double target)
 {
     const double enough = 0.1;
-    s->trusted = s->residual_alone && s->method == TRL_SOLVE_DIRECT && norm <= enough * target;
+    s->trusted = s->residual_alone.program && s->method == TRL_SOLVE_DIRECT && norm <= enough * target;
     s->trusted_step = s->step;
 }
 
+static trl_err clear(trli_solver *s)
+{
+    const trl_err err = trli_solver_program(s, s->zero);
+    trli_vector_swap(s, &s->x);
+    return err;
+}
+
 /* norm(F(0)), or where that says nothing of the guess; and the residual of the guess, or of zero if that is as good to
- * begin with. */
+ * begin with. at_zero: x is zero, or to be made so. */
 static trl_err find_reference(trli_solver *s, bool from_zero, double *reference, double *norm)
 {
+    const bool without_x = s->of_zero.program != NULL, sized = from_zero && !trusts(s);
     trl_err err = TRL_OK;
-    TRL_TRY(trli_solver_program(s, s->zero));
-    trli_vector_swap(s, &s->x);
-    TRL_TRY(from_zero && !trusts(s) ? find_size(s, reference) : trli_solver_residual(s, reference));
+    if (!without_x) TRL_TRY(clear(s));
+    if (without_x)
+        TRL_TRY(find_residual(s, sized || !s->of_zero_alone.program ? &s->of_zero : &s->of_zero_alone, reference));
+    else
+        TRL_TRY(sized ? find_residual(s, &s->residual, reference) : trli_solver_residual(s, reference));
     const bool known = isfinite(*reference) && *reference != 0;
     *norm = *reference;
     s->at_zero = known && from_zero;
     if (s->at_zero) goto done;
-    trli_vector_swap(s, &s->x);
-    TRL_TRY(find_size(s, norm)); /* sets points on sides, which products may read */
+    if (!without_x) trli_vector_swap(s, &s->x);
+    TRL_TRY(find_residual(s, &s->residual, norm)); /* sets points on sides, which products may read */
     if (!known) *reference = *norm;
 done:
     return err;
@@ -393,12 +398,19 @@ static trl_err linear(trli_solver *s, double target, double *norm, double refere
         if (k < LINEAR_ROUNDS && *norm < 0.5 * before) continue;
         if (s->method != TRL_SOLVE_DIRECT || s->settings.method != TRL_SOLVE_AUTO) return no_progress(s, *norm, target);
         s->direct_failed = true; /* from where it came to, others go on */
+        s->mean_set = false;
         s->stats.no_direct = "rounding errors are too large for it";
         TRL_TRY(prepare(s));
         k = 0;
     }
 done:
     return err;
+}
+
+/* Nothing but solutions with the same means comes between those of a step where there are many. */
+static bool knows_means(const trli_solver *s)
+{
+    return s->ask.size && s->mean_known && s->mean_step == s->step;
 }
 
 static trl_err solve(trli_solver *s, double *mean, double *scratch)
@@ -413,18 +425,21 @@ static trl_err solve(trli_solver *s, double *mean, double *scratch)
         TRL_TRY(trli_solver_look(s));
     }
     if (s->settings.method == TRL_SOLVE_AUTO) s->method = s->krylov; /* likewise */
-    if (s->stats.singular) TRL_TRY(measure_means(s, mean));
+    if (s->stats.singular && !knows_means(s)) TRL_TRY(measure_means(s, mean));
     TRL_TRY(choose_start(s, &directly));
     TRL_TRY(find_reference(s, directly, &reference, &norm));
     if (!isfinite(norm)) return not_finite(s, "at the first guess");
     const double tolerance = s->linear ? s->settings.tolerance : s->settings.newton_tolerance;
     if (!directly || !trusts(s)) s->lost = lost_to_rounding(s);
     const double target = fmax(fmax(tolerance * reference, s->settings.absolute), s->lost);
-    s->mean_set = trusts(s) && s->at_zero && s->stats.singular && trli_direct_sets_mean(s->direct);
+    s->mean_set = s->at_zero && s->stats.singular && trli_direct_sets_mean(s->direct);
     s->wanted_mean = s->mean_set ? mean[0] : 0;
     TRL_TRY(s->linear ? linear(s, target, &norm, reference) : newton(s, target, &norm, reference));
+    if (s->at_zero && s->of_zero.program) TRL_TRY(clear(s)); /* that was good enough */
     s->mean_set &= !s->at_zero;
     if (s->stats.singular && !s->mean_set) TRL_TRY(restore_means(s, mean, scratch));
+    s->mean_known = s->stats.singular;
+    s->mean_step = s->step;
     ++s->stats.solves;
     s->stats.last_residual = norm;
     s->stats.last_reference = reference;
@@ -437,6 +452,11 @@ trl_err trli_solver_run(trli_solver *solver, trl_gidx step, double time)
     solver->step = step;
     solver->time = time;
     return solve(solver, solver->mean, solver->mean + solver->ask.n);
+}
+
+void trli_solver_forget(trli_solver *solver)
+{
+    solver->trusted = solver->mean_known = false;
 }
 
 trl_err trli_solver_foresee(trli_solver *solver, trl_gidx step, double time)

@@ -180,7 +180,7 @@ static void clear_array(const trl_array *a)
 
 bool trli_solver_reads_steps(const trli_solver *solver)
 {
-    const trli_program *const programs[] = {solver->residual, solver->apply};
+    const trli_program *const programs[] = {solver->residual.program, solver->apply};
     for (size_t i = 0; i < sizeof programs / sizeof *programs; ++i)
         for (int k = 0; k < programs[i]->nsteps; ++k) {
             const trli_reads *reads = &programs[i]->plan->step[k].reads;

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* The equation of a flow's pressure, and what its solver is asked besides. */
+#include <string.h>
+
+#include "lower_impl.h"
+#include "solving_impl.h"
+
+trli_ir_value trli_flow_scaled(trli_instance *in, const trl_simulation *sim, trli_ir_value divergence)
+{
+    trli_ir *ir = &in->model->ir;
+    if (in->model != sim->model) return divergence; /* of a coarser grid only derivatives by the pressure matter */
+    return trli_ir_binary(ir, TRLI_OP_MUL, trli_ir_scalar(ir, sim->flow->inverse), divergence);
+}
+
+static trli_ir_value scaled_size(trli_ir *ir, double factor, trli_ir_value value)
+{
+    return trli_ir_binary(ir, TRLI_OP_MUL, trli_ir_constant(ir, factor), trli_ir_unary(ir, TRLI_OP_ABS, value));
+}
+
+/* How large the numbers are whose differences are both sides of that equation. */
+static trl_err find_size(void *data, trli_instance *in, bool at_zero, trli_ir_value *size)
+{
+    const trl_simulation *sim = ((const trli_system *)data)->solving->sim;
+    const struct trli_flow *flow = sim->flow;
+    const double *spacing = sim->layout->grid.spacing;
+    trli_ir *ir = &in->model->ir;
+    trli_ir_value sum = trli_ir_constant(ir, 0), density;
+    double diagonal = 0;
+    trl_err err = TRL_OK;
+    for (int a = 0; a < flow->n; ++a) {
+        const trli_ir_value u = trli_ir_field(ir, in->variable[flow->velocity[a]]);
+        sum = trli_ir_binary(ir, TRLI_OP_ADD, sum, scaled_size(ir, 2 / spacing[a], u));
+        diagonal += 4 / (spacing[a] * spacing[a]);
+    }
+    TRL_TRY(trli_lower_at(in, flow->density, sim->problem->parameters, TRL_CELL, &density));
+    sum = trli_ir_binary(ir, TRLI_OP_MUL, trli_ir_scalar(ir, flow->inverse), sum);
+    if (!at_zero) {
+        const trli_ir_value p = trli_ir_field(ir, in->variable[flow->pressure]);
+        const trli_ir_value of_p = trli_ir_binary(ir, TRLI_OP_DIV, scaled_size(ir, diagonal, p), density);
+        sum = trli_ir_binary(ir, TRLI_OP_ADD, sum, of_p);
+    }
+    *size = sum;
+    err = ir->err;
+done:
+    return err;
+}
+
+/* The divergence is all that is left without a pressure, */
+static trl_err find_at_zero(void *data, trli_instance *in, trli_ir_value *value)
+{
+    const trl_simulation *sim = ((const trli_system *)data)->solving->sim;
+    const trli_equation *eq = &sim->equation[sim->flow->pressure];
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_lower_at(in, eq->equals, eq->deck->names, TRL_CELL, value));
+    *value = trli_flow_scaled(in, sim, *value);
+done:
+    return err;
+}
+
+/* where nothing comes in through its conditions, and all cells have one. */
+static bool known_at_zero(const trl_simulation *sim)
+{
+    const trl_equation_entry *pressure = sim->equation[sim->flow->pressure].deck;
+    if (pressure->mask.chars) return false;
+    for (int s = 0; s < 2 * sim->flow->n; ++s)
+        for (int i = 0; i < pressure->boundary[s].npieces; ++i) {
+            const trl_bc_piece *piece = &pressure->boundary[s].piece[i];
+            const bool plain = piece->kind == TRL_BC_DIRICHLET || piece->kind == TRL_BC_NEUMANN;
+            if (!plain || strcmp(piece->value.text->chars, "0") != 0) return false;
+        }
+    return true;
+}
+
+trl_err trli_flow_request(const struct trli_solving *so, int n, trli_solve_request *request)
+{
+    const trl_simulation *sim = so->sim;
+    const trl_incompressible_entry *deck = &sim->problem->incompressible;
+    if (n > 1)
+        return trl_fail(sim->ctx, TRL_ERR_INPUT, &deck->place,
+                        "the pressure '%s' would have to be solved for together with others (%s), because its density "
+                        "or its conditions need them, and they need the velocity",
+                        deck->pressure, request->names);
+    request->place = deck->place;
+    request->size = find_size;
+    if (known_at_zero(sim)) request->at_zero = find_at_zero;
+    request->varying = true;
+    request->keeps_points = true;
+    request->unbalanced = "more flows in through sides and solids than out of them, or less, where all sides give "
+                          "the velocity. Balance these velocities, or let a side be outflow";
+    return TRL_OK;
+}
