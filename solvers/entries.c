@@ -54,29 +54,22 @@ static void set_direction(const probe *f, int axis, int colour)
     trli_frame_written(sim->frame, d);
 }
 
-/* All ranks get all values of q. */
-static trl_err collect(const probe *f)
+trl_err trli_entries_collect(const trl_simulation *sim, trl_err err, int field, const int n[3], double *values)
 {
-    const trl_simulation *sim = f->s->sim;
-    const trli_entries *a = f->a;
-    const int64_t n = trli_entries_points(a);
-    trl_err err = TRL_OK;
-    TRL_TRY(trl_context_agree(sim->ctx, trli_frame_fetch(sim->frame, f->s->q.now[0])));
-    for (int64_t i = 0; i < n; ++i) f->product[i] = 0;
+    const int64_t points = (int64_t)n[0] * n[1] * n[2];
+    for (int64_t i = 0; i < points; ++i) values[i] = 0;
     for (int p = 0; p < sim->layout->nlocal; ++p) {
-        const trl_array array = trli_frame_array(sim->frame, f->s->q.now[0], p, 0);
+        const trl_array array = trli_frame_array(sim->frame, field, p, 0);
         const trl_box *b = &array.owned;
         const trl_gidx *first = sim->layout->patch[p].first;
         for (trl_lidx k = b->lo[2]; k < b->hi[2]; ++k)
             for (trl_lidx j = b->lo[1]; j < b->hi[1]; ++j) {
-                double *to = f->product + first[0] + a->n[0] * (first[1] + j + a->n[1] * (first[2] + k));
+                double *to = values + first[0] + n[0] * (first[1] + j + n[1] * (first[2] + k));
                 const double *from = (const double *)array.at + trl_array_offset(&array, 0, j, k);
                 for (trl_lidx i = b->lo[0]; i < b->hi[0]; ++i) to[i] = from[i] + 0.0; /* no negative zero */
             }
     }
-    err = trli_allreduce(sim->ctx, f->product, (int)n, MPI_DOUBLE, MPI_SUM);
-done:
-    return err;
+    return trli_allreduce_after(sim->ctx, err, values, (int)points, MPI_DOUBLE, MPI_SUM);
 }
 
 static trl_err multiply(const probe *f, int axis, int colour)
@@ -84,7 +77,9 @@ static trl_err multiply(const probe *f, int axis, int colour)
     trl_err err = TRL_OK;
     set_direction(f, axis, colour);
     TRL_TRY(trli_solver_program(f->s, f->s->apply));
-    err = collect(f);
+    const trl_simulation *sim = f->s->sim;
+    const int q = f->s->q.now[0];
+    err = trli_entries_collect(sim, trli_frame_fetch(sim->frame, q), q, f->a->n, f->product);
 done:
     return err;
 }

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Coarser grids by their numbers alone: the entries of the operator on the first grid are found by products, and each
- * coarser grid's are those of P^T A P, where the interpolation P follows from the entries (Alcouffe, Brandt, Dendy &
- * Painter 1981; Dendy 1982). Coarse points are every second fine one. */
+ * coarser one's are those of P^T A P, where the interpolation P follows from the entries. On the second grid are points
+ * that are even along axes of strong coupling (Alcouffe, Brandt, Dendy & Painter 1981; Dendy 1982); on coarser ones
+ * points are chosen by the entries (algebraic_impl.h). */
 #ifndef TRLI_GALERKIN_IMPL_H
 #define TRLI_GALERKIN_IMPL_H
 
 #include "multigrid_impl.h"
+#include "sparse_impl.h"
 
-enum { TRLI_ENTRIES_MOST = 27, TRLI_CORNERS = 8 };
+enum { TRLI_ENTRIES_MOST = 7, TRLI_AROUND = 27 };
 
 /* Entries of all points of a grid, [point][entry], x fastest; 0 where they would be of points beyond a side. Points
  * whose own entry is 0 are no unknowns. */
@@ -29,19 +31,35 @@ static inline int64_t trli_entries_points(const trli_entries *a)
 
 /* Entries of one unknown's operator, all of which are of nearest points along axes. Collective: yes. */
 TRL_NODISCARD trl_err trli_entries_find(trli_solver *s, trli_entries *a);
+/* All ranks get all values of a field, [points], x fastest; after an error of any of them none does. Collective:
+ * yes. */
+TRL_NODISCARD trl_err trli_entries_collect(const trl_simulation *sim, trl_err err, int field, const int n[3],
+                                           double *values);
 
-/* ---- entries_coarsen.c ---- */
+/* ---- entries_split.c ---- */
 
-/* Axes along which the next grid has half of the points; false: there is none. */
-bool trli_entries_halved(const trli_entries *a, bool halved[3]);
-/* [points][8]: the weight of a point in what is interpolated from the coarse points around it: of axes that are halved
- * bit a is 1 at the upper of two. */
-TRL_NODISCARD trl_err trli_entries_shares(const trli_entries *a, const bool halved[3], trl_loop *loop, double *share);
-/* The entries of the next grid, whose n, periodic, entries, offset are set. */
-TRL_NODISCARD trl_err trli_entries_product(const trli_entries *a, const bool halved[3], const double *share,
-                                           trl_loop *loop, trli_entries *coarse);
-/* All points within one of the origin, along axes with more than one point. */
-void trli_entries_compact(trli_entries *a);
+TRL_NODISCARD trl_err trli_entries_sparse(trl_context *ctx, const trli_entries *a, trli_sparse *m);
+/* number: [points], -1 of points that the next grid lacks; p: interpolation from the others. */
+TRL_NODISCARD trl_err trli_entries_split(trl_context *ctx, const trli_entries *a, int *number, trli_sparse *p);
+
+/* ---- sparse_transfer.c: between the first grid and points chosen among its own ---- */
+
+/* All zero: none. */
+typedef struct trli_sparse_transfer {
+    int n[3];            /* points of the first grid */
+    int *number;         /* [points] of the coarse ones; -1: left out */
+    trli_sparse p, back; /* interpolation, and its transpose */
+    double *whole;       /* [points] NULL, or patches are too thin for ghosts: all values */
+} trli_sparse_transfer;
+
+/* For the caller to free, even if it fails. */
+TRL_NODISCARD trl_err trli_sparse_transfer_create(trl_simulation *sim, const trli_entries *a, trli_sparse_transfer *t);
+void trli_sparse_transfer_free(trli_sparse_transfer *t);
+/* [coarse points] from a field with ghosts where its layout is cut. Collective: yes. */
+TRL_NODISCARD trl_err trli_sparse_restrict(const trli_sparse_transfer *t, trl_simulation *sim, int field, double *to,
+                                           trl_loop *loop);
+TRL_NODISCARD trl_err trli_sparse_prolong(const trli_sparse_transfer *t, const double *from, trl_simulation *sim,
+                                          int field, trl_loop *loop);
 
 /* ---- galerkin.c ---- */
 

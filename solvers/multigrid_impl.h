@@ -48,8 +48,6 @@ typedef struct trli_axis_transfer {
 /* Once cells and kinds are set. mean: fine values are averaged, else restricted by the transpose. */
 TRL_NODISCARD trl_err trli_axis_transfer_make(trl_context *ctx, trli_axis_transfer *t, bool mean,
                                               const double factor[2]);
-/* Once the numbers of points are set: coarse points are every second fine one, or all. There are no weights. */
-TRL_NODISCARD trl_err trli_axis_transfer_choose(trl_context *ctx, trli_axis_transfer *t);
 void trli_axis_transfer_free(trli_axis_transfer *t);
 
 /* ---- transfer.c ---- */
@@ -58,9 +56,8 @@ typedef struct trli_transfer_gpu trli_transfer_gpu;
 
 typedef struct trli_grid_transfer {
     trli_axis_transfer axis[3];
-    const double *share; /* [fine points of the whole grid][8]; NULL: axes have weights */
-    bool gathers;        /* patches of the fine grid are thinner than it reaches */
-    double **line;       /* [workers] a row of values */
+    bool gathers;  /* patches of the fine grid are thinner than it reaches */
+    double **line; /* [workers] a row of values */
     double *lines;
     double *buffer;         /* of values of all ranks; NULL: none are brought together */
     trli_transfer_gpu *gpu; /* what a GPU has of it; NULL: none does it */
@@ -77,10 +74,6 @@ typedef struct trli_transfer_request {
 /* layout: of the fine grid; NULL: every rank has all of it. */
 TRL_NODISCARD trl_err trli_transfer_create(trl_context *ctx, const trl_layout *layout,
                                            const trli_transfer_request *request, trli_grid_transfer **transfer);
-/* By shares of coarse points that are chosen among `fine` ones; see trli_entries_shares. layout: as above. */
-TRL_NODISCARD trl_err trli_transfer_create_shared(trl_context *ctx, const trl_layout *layout, const int fine[3],
-                                                  const bool periodic[3], const bool halved[3], const double *share,
-                                                  trli_grid_transfer **transfer);
 void trli_transfer_destroy(trli_grid_transfer **transfer);
 /* Restrict a field of the fine frame, with two layers of ghosts where its layout is cut, to one of the coarse frame.
  * Collective: yes. */
@@ -89,15 +82,6 @@ TRL_NODISCARD trl_err trli_restrict(const trli_grid_transfer *t, trl_simulation 
 /* Interpolate the other way. Collective: no. */
 TRL_NODISCARD trl_err trli_prolong(const trli_grid_transfer *t, trl_simulation *coarse, int from, trl_simulation *fine,
                                    int to, trl_loop *loop);
-/* The same with coarse values in memory, and with fine ones, too. */
-TRL_NODISCARD trl_err trli_restrict_field(const trli_grid_transfer *t, trl_simulation *fine, int from,
-                                          const trl_array *to, trl_loop *loop);
-TRL_NODISCARD trl_err trli_prolong_field(const trli_grid_transfer *t, const trl_array *from, trl_simulation *fine,
-                                         int to, trl_loop *loop);
-TRL_NODISCARD trl_err trli_restrict_values(const trli_grid_transfer *t, const trl_array *from, const trl_array *to,
-                                           trl_loop *loop);
-TRL_NODISCARD trl_err trli_prolong_values(const trli_grid_transfer *t, const trl_array *from, const trl_array *to,
-                                          trl_loop *loop);
 
 /* ---- transfer_gpu.c: the same by the GPU that has the values, between grids that are one patch each. *done: it did;
  * else nothing has changed. Not collective; fail with DEVICE, MEMORY. ---- */

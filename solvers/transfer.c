@@ -51,28 +51,6 @@ done:
     return err;
 }
 
-trl_err trli_transfer_create_shared(trl_context *ctx, const trl_layout *layout, const int fine[3],
-                                    const bool periodic[3], const bool halved[3], const double *share,
-                                    trli_grid_transfer **transfer)
-{
-    trl_err err = TRL_OK;
-    trli_grid_transfer *t = *transfer = trli_new(ctx, 1, sizeof *t);
-    if (!t) return trli_no_memory(ctx, NULL, "for a transfer between grids");
-    t->share = share;
-    for (int a = 0; a < 3; ++a) {
-        t->axis[a] = (trli_axis_transfer){
-            .fine = fine[a], .coarse = halved[a] ? (fine[a] + 1) / 2 : fine[a], .periodic = periodic[a]};
-        t->gathers |=
-            layout && layout->counts[a] > 1 && layout->grid.cells[a] / layout->counts[a] < TRLI_TRANSFER_DEPTH;
-        TRL_TRY(trli_axis_transfer_choose(ctx, &t->axis[a]));
-    }
-    if (!layout || layout->npatches == 1) goto done;
-    t->buffer = trli_new(ctx, (size_t)points_of(t, t->gathers), sizeof *t->buffer);
-    if (!t->buffer) err = trli_no_memory(ctx, NULL, "for a transfer between grids");
-done:
-    return err;
-}
-
 void trli_transfer_destroy(trli_grid_transfer **transfer)
 {
     trli_grid_transfer *t = *transfer;
@@ -144,55 +122,6 @@ static void restrict_row(const job *w, double *line, int j, int k)
     }
 }
 
-/* ---- by shares ---- */
-
-static const double *shares_at(const job *w, const int at[3])
-{
-    const trli_axis_transfer *axis = w->t->axis;
-    int64_t p = 0;
-    for (int a = 2; a >= 0; --a) p = p * axis[a].fine + (at[a] + axis[a].fine) % axis[a].fine;
-    return w->t->share + p * 8;
-}
-
-/* Which share a coarse point has of a fine one `step` after its first; -1: the point has none, or does not exist. */
-static int bit_of(const trli_axis_transfer *x, int j, int step)
-{
-    const int i = x->first[j] + step;
-    if (x->count[j] == 1) return 0;
-    if (!x->periodic && (i < 0 || i >= x->fine)) return -1;
-    return step == 1 ? 0 : (i + x->fine) % x->fine % 2 == 0 ? -1 : step == 0;
-}
-
-static double restrict_shared(const job *w, const int to[3])
-{
-    const trli_axis_transfer *x = &w->t->axis[0], *y = &w->t->axis[1], *z = &w->t->axis[2];
-    double sum = 0;
-    for (int c = 0; c < z->count[to[2]]; ++c)
-        for (int b = 0; b < y->count[to[1]]; ++b)
-            for (int a = 0; a < x->count[to[0]]; ++a) {
-                const int bit[3] = {bit_of(x, to[0], a), bit_of(y, to[1], b), bit_of(z, to[2], c)};
-                const int at[3] = {x->first[to[0]] + a, y->first[to[1]] + b, z->first[to[2]] + c};
-                if (bit[0] < 0 || bit[1] < 0 || bit[2] < 0) continue;
-                const double share = shares_at(w, at)[bit[0] | bit[1] << 1 | bit[2] << 2];
-                if (share == 0) continue;
-                const ptrdiff_t from =
-                    trl_array_offset(&w->fine, wrapped(w, 0, at[0]), wrapped(w, 1, at[1]), wrapped(w, 2, at[2]));
-                sum += share * ((const double *)w->fine.at)[from];
-            }
-    return sum + 0.0;
-}
-
-static double prolong_shared(const job *w, const int to[3])
-{
-    const trli_axis_transfer *x = &w->t->axis[0], *y = &w->t->axis[1], *z = &w->t->axis[2];
-    const double *share = shares_at(w, to);
-    double sum = 0;
-    for (int c = 0; c < 8; ++c)
-        if (share[c] != 0)
-            sum += share[c] * *coarse_at(w, x->from[to[0]][c & 1], y->from[to[1]][c >> 1 & 1], z->from[to[2]][c >> 2]);
-    return sum;
-}
-
 /* Chunks are rows of x. */
 static void rows_of(const job *w, int chunk, int chunks, int *begin, int *end)
 {
@@ -209,9 +138,7 @@ static trl_err restrict_chunk(void *data, int chunk, int chunks, int worker)
     rows_of(w, chunk, chunks, &begin, &end);
     for (int row = begin; row < end; ++row) {
         const int j = w->lo[1] + row % ny, k = w->lo[2] + row / ny;
-        for (int i = w->lo[0]; w->t->share && i < w->hi[0]; ++i)
-            *coarse_at(w, i, j, k) = restrict_shared(w, (int[3]){i, j, k});
-        if (!w->t->share && w->hi[0] > w->lo[0]) restrict_row(w, w->t->line[worker], j, k);
+        if (w->hi[0] > w->lo[0]) restrict_row(w, w->t->line[worker], j, k);
     }
     return TRL_OK;
 }
@@ -237,10 +164,7 @@ static trl_err prolong_chunk(void *data, int chunk, int chunks, int worker)
     int begin, end;
     rows_of(w, chunk, chunks, &begin, &end);
     for (int row = begin; row < end; ++row) {
-        const int j = w->lo[1] + row % ny, k = w->lo[2] + row / ny;
-        double *fine = fine_row(w, j, k);
-        for (int i = w->lo[0]; w->t->share && i < w->hi[0]; ++i) fine[i] = prolong_shared(w, (int[3]){i, j, k});
-        if (!w->t->share) prolong_row(w, w->t->line[worker], j, k);
+        prolong_row(w, w->t->line[worker], w->lo[1] + row % ny, w->lo[2] + row / ny);
     }
     return TRL_OK;
 }
@@ -340,8 +264,8 @@ done:
     return err;
 }
 
-trl_err trli_restrict_field(const trli_grid_transfer *t, trl_simulation *fine, int from, const trl_array *to,
-                            trl_loop *loop)
+static trl_err restrict_field(const trli_grid_transfer *t, trl_simulation *fine, int from, const trl_array *to,
+                              trl_loop *loop)
 {
     const bool cut = fine->layout->npatches > 1;
     trl_err err = trli_frame_fetch(fine->frame, from);
@@ -376,14 +300,14 @@ trl_err trli_restrict(const trli_grid_transfer *t, trl_simulation *fine, int fro
     trl_err err = TRL_OK;
     if (t->gpu) TRL_TRY(trli_restrict_on_gpu(t, fine, from, coarse, to, &done));
     if (done) return TRL_OK;
-    err = trli_restrict_field(t, fine, from, &target, loop);
+    err = restrict_field(t, fine, from, &target, loop);
     trli_frame_written(coarse->frame, to);
 done:
     return err;
 }
 
-trl_err trli_prolong_field(const trli_grid_transfer *t, const trl_array *from, trl_simulation *fine, int to,
-                           trl_loop *loop)
+static trl_err prolong_field(const trli_grid_transfer *t, const trl_array *from, trl_simulation *fine, int to,
+                             trl_loop *loop)
 {
     trl_err err = TRL_OK;
     for (int p = 0; p < fine->layout->nlocal && err == TRL_OK; ++p) {
@@ -408,21 +332,7 @@ trl_err trli_prolong(const trli_grid_transfer *t, trl_simulation *coarse, int fr
     if (t->gpu) TRL_TRY(trli_prolong_on_gpu(t, coarse, from, fine, to, &done));
     if (done) return TRL_OK;
     TRL_TRY(trli_frame_fetch(coarse->frame, from));
-    err = trli_prolong_field(t, &source, fine, to, loop);
+    err = prolong_field(t, &source, fine, to, loop);
 done:
     return err;
-}
-
-trl_err trli_restrict_values(const trli_grid_transfer *t, const trl_array *from, const trl_array *to, trl_loop *loop)
-{
-    job w = {.t = t, .fine = *from, .coarse = *to, .whole = true};
-    all_coarse(t, &w);
-    return trl_loop_run(loop, chunks_of(&w, loop), restrict_chunk, &w);
-}
-
-trl_err trli_prolong_values(const trli_grid_transfer *t, const trl_array *from, const trl_array *to, trl_loop *loop)
-{
-    job w = {.t = t, .fine = *to, .coarse = *from, .whole = true};
-    for (int a = 0; a < 3; ++a) w.hi[a] = t->axis[a].fine;
-    return trl_loop_run(loop, chunks_of(&w, loop), prolong_chunk, &w);
 }

@@ -119,23 +119,6 @@ trl_err trli_axis_transfer_make(trl_context *ctx, trli_axis_transfer *t, bool me
     return TRL_OK;
 }
 
-trl_err trli_axis_transfer_choose(trl_context *ctx, trli_axis_transfer *t)
-{
-    const bool halved = t->coarse < t->fine;
-    const trl_err err = make_room(ctx, t);
-    if (err != TRL_OK) return err;
-    for (int i = 0; i < t->fine; ++i) {
-        t->from[i][0] = halved ? i / 2 : i;
-        t->from[i][1] = halved ? (i / 2 + 1) % t->coarse : i; /* a share of what is beyond a side is 0 */
-    }
-    for (int j = 0; j < t->coarse; ++j) {
-        t->centre[j] = halved ? 2 * j : j;
-        t->first[j] = t->centre[j] - halved;
-        t->count[j] = halved ? 3 : 1;
-    }
-    return TRL_OK;
-}
-
 void trli_axis_transfer_free(trli_axis_transfer *t)
 {
     trli_free(t->from);

@@ -23,6 +23,10 @@ def operator(rng, name, where, dim):
                        f"div(harmonic(1 + 9*k, faces)*grad({name}))",
                        f"div(at(1 + 0.3*{name}^2, faces)*grad({name}))",
                        f"div(at(1/(1 + 0.2*tanh({name})^2), faces)*grad({name}))"])
+    if dim > 1 and rng.random() < 0.2:  # the axis of the strongest coupling is another one elsewhere
+        rate = rng.choice([1, 4])
+        main = "div([" + ", ".join(f"exp({rate}*sin({4 + i}*x + {2*i}*y))*dd{a}({name})"
+                                   for i, a in enumerate(AXES[:dim])) + "])"
     if where and "k" in main:
         main = f"div((1 + {c}^2)*grad({name}))"
     more = rng.choice([f" - {name}", f" - {name}", f" - (1 + {c})*{name}", f" - 0.1*{name}^3 - {name}",

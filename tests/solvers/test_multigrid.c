@@ -124,8 +124,12 @@ END_TEST
     "  p: {initial: 0, solve: \"div(harmonic(k, faces)*grad(p)) = 1\", solver: s, " \
     "boundary: {x-: {dirichlet: 0}, x+: {dirichlet: 0}, y-: {neumann: 0}, y+: {neumann: 0}}}\n"
 
-/* Coefficients that jump by 1e4 along a line, around discs, and at every fourth of the width; holes of one point. */
-START_TEST(iterations_hardly_grow_with_jumps)
+#define TURNS(along_x, along_y) \
+    "  p: {initial: 0, solve: \"div([" along_x "*ddx(p), " along_y "*ddy(p)]) = 1\", solver: s, " ZERO "}\n"
+
+/* Neighbours that are coupled most strongly along x here and along y there. Coefficients that jump by 1e4 along a line,
+ * around discs, and at every fourth of the width; holes of one point. */
+START_TEST(iterations_hardly_grow_with_what_coefficients_do)
 {
     static const struct {
         const char *equations;
@@ -133,12 +137,15 @@ START_TEST(iterations_hardly_grow_with_jumps)
     } cases[] = {
         {JUMPS("if(x < 0.5, 1, 1e4)"), 9, 1},
         {JUMPS("if(x + 0.3*y < 0.57, 1e4, 1)"), 9, 1},
-        {JUMPS("if(min((x-0.3)^2 + (y-0.3)^2, (x-0.72)^2 + (y-0.65)^2) < 0.02, 1e4, 1)"), 10, 2},
-        {JUMPS("if(fmod(floor(4*x) + floor(4*y), 2) == 0, 1e4, 1)"), 14, 4},
+        {JUMPS("if(min((x-0.3)^2 + (y-0.3)^2, (x-0.72)^2 + (y-0.65)^2) < 0.02, 1e4, 1)"), 9, 1},
+        {JUMPS("if(fmod(floor(4*x) + floor(4*y), 2) == 0, 1e4, 1)"), 9, 1},
+        {TURNS("if(x + 0.3*y < 0.65, 1, 1e-4)", "if(x + 0.3*y < 0.65, 1e-4, 1)"), 8, 1},
+        {TURNS("exp(4*sin(6*x + 3*y))", "exp(-4*sin(6*x + 3*y))"), 8, 1},
+        {TURNS("1 + x", "0.1 + 100*exp(-30*y)"), 9, 2},
         {"  p: {initial: 0, solve: \"laplacian(p) = 1\", solver: s, mask: \"random(3) > 0.03\", " ZERO "}\n", 8, 1},
         {"  p: {location: yface, initial: 0, solve: \"div(if(x + 0.3*y < 0.57, 1, 1e4)*grad(p)) = 1\", solver: s, " ZERO
          "}\n",
-         14, 5},
+         10, 1},
     };
     for (size_t k = 0; k < sizeof cases / sizeof *cases; ++k) {
         int taken[3];
@@ -149,7 +156,7 @@ START_TEST(iterations_hardly_grow_with_jumps)
             ck_assert_double_le(s->last_residual, 1e-8 * s->last_reference);
             taken[i] = s->last_iterations;
         }
-        ck_assert_msg(taken[1] <= cases[k].most && taken[1] <= taken[0] + cases[k].growth && taken[2] <= taken[1] + 4,
+        ck_assert_msg(taken[1] <= cases[k].most && taken[1] <= taken[0] + cases[k].growth && taken[2] <= taken[1] + 5,
                       "%s takes %d and %d iterations, and %d cycles", cases[k].equations, taken[0], taken[1], taken[2]);
     }
     close_problem();
@@ -288,7 +295,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, each_kind_of_cycle_takes_the_iterations_it_is_known_for);
     tcase_add_test(tc, auto_leaves_hard_equations_to_jacobi);
     tcase_add_test(tc, jacobi_goes_on_where_cycles_fail);
-    tcase_add_test(tc, iterations_hardly_grow_with_jumps);
+    tcase_add_test(tc, iterations_hardly_grow_with_what_coefficients_do);
     tcase_add_test(tc, null_spaces_are_of_points_that_are_not_masked);
     tcase_add_test(tc, implicit_steps_choose_by_their_diffusion_number);
     tcase_add_test(tc, points_that_conditions_set_are_no_unknowns);

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Multigrid without grids: matrices, each made of the next finer one by an interpolation of its own. */
+#include <math.h>
+
+#include "algebraic_impl.h"
+#include "memory_impl.h"
+
+enum { LEVELS_MOST = 30, SMOOTHING = 2, DENSE_MOST = 400, COARSEST_STEPS = 24, CHUNK = 500 };
+
+typedef struct level {
+    trli_sparse a, p, back; /* p: from the next coarser one; back: its transpose; none on the coarsest */
+    double *inverse;        /* [rows] of their own entries; 0: no unknowns */
+    double *memory;
+    double *z, *r, *d, *next_d; /* solution, residual, direction */
+    double old, new;            /* factors of the last direction and of the residual in the next */
+    double largest;             /* eigenvalue of the inverse times the matrix: not more than this */
+} level;
+
+struct trli_algebraic {
+    trl_context *ctx;
+    trl_loop *loop;
+    int n, axes;
+    level level[LEVELS_MOST];
+    double *dense, *x; /* factors of the coarsest matrix, if it is small, and values */
+};
+
+static trl_err no_memory(const trli_algebraic *st)
+{
+    return trli_no_memory(st->ctx, NULL, "for coarser grids");
+}
+
+void trli_algebraic_destroy(trli_algebraic **algebraic)
+{
+    trli_algebraic *st = *algebraic;
+    *algebraic = NULL;
+    if (!st) return;
+    for (int k = 0; k < LEVELS_MOST; ++k) {
+        trli_sparse *all[] = {&st->level[k].a, &st->level[k].p, &st->level[k].back};
+        for (int i = 0; i < 3; ++i) trli_sparse_free(all[i]);
+        trli_free(st->level[k].inverse);
+        trli_free(st->level[k].memory);
+    }
+    trli_free(st->dense);
+    trli_free(st->x);
+    trli_free(st);
+}
+
+/* ---- making ---- */
+
+static trl_err make_values(const trli_algebraic *st, level *l)
+{
+    const size_t n = (size_t)l->a.rows;
+    l->inverse = trli_new(st->ctx, n + 1, sizeof *l->inverse);
+    l->memory = trli_new(st->ctx, 4 * n + 1, sizeof *l->memory);
+    if (!l->inverse || !l->memory) return no_memory(st);
+    double **all[] = {&l->z, &l->r, &l->d, &l->next_d};
+    for (size_t i = 0; i < 4; ++i) *all[i] = l->memory + i * n;
+    l->largest = 1;
+    for (int i = 0; i < l->a.rows; ++i) {
+        double sum = 0;
+        for (int e = l->a.begin[i]; e < l->a.begin[i + 1]; ++e) sum += fabs(l->a.value[e]);
+        const double own = l->a.begin[i] < l->a.begin[i + 1] ? l->a.value[l->a.begin[i]] : 0;
+        l->inverse[i] = own != 0 ? 1 / own : 0;
+        const double row = sum * fabs(l->inverse[i]);
+        if (isfinite(row) && row > l->largest) l->largest = row;
+    }
+    return TRL_OK;
+}
+
+static trl_err make_dense(trli_algebraic *st, const trli_sparse *a)
+{
+    const size_t n = (size_t)a->rows;
+    if (n > DENSE_MOST) return TRL_OK;
+    st->dense = trli_new(st->ctx, n * n + 1, sizeof *st->dense);
+    st->x = trli_new(st->ctx, n + 1, sizeof *st->x);
+    if (!st->dense || !st->x) return no_memory(st);
+    for (size_t i = 0; i < n; ++i)
+        for (int e = a->begin[i]; e < a->begin[i + 1]; ++e) st->dense[i * n + (size_t)a->column[e]] += a->value[e];
+    trli_eliminate((int)n, st->dense);
+    return TRL_OK;
+}
+
+/* The next matrix; *made: there is one. */
+static trl_err add_level(trli_algebraic *st, bool *made)
+{
+    const double worth = 0.9; /* a coarser one has not more points than this share */
+    level *l = &st->level[st->n - 1];
+    trl_err err = TRL_OK;
+    *made = false;
+    if (l->a.rows <= DENSE_MOST || st->n == LEVELS_MOST) return TRL_OK;
+    TRL_TRY(trli_split(st->ctx, &l->a, &l->p));
+    if (l->p.columns == 0 || l->p.columns > worth * l->a.rows) return TRL_OK;
+    TRL_TRY(trli_sparse_transpose(st->ctx, &l->p, &l->back));
+    TRL_TRY(trli_sparse_product(st->ctx, &l->a, &l->p, &l->back, &l[1].a));
+    TRL_TRY(make_values(st, l + 1));
+    ++st->n;
+    *made = true;
+done:
+    return err;
+}
+
+trl_err trli_algebraic_create(trl_context *ctx, trl_loop *loop, trli_sparse *finest, int axes,
+                              trli_algebraic **algebraic)
+{
+    trli_algebraic *st = *algebraic = trli_new(ctx, 1, sizeof *st);
+    bool more = true;
+    trl_err err = TRL_OK;
+    if (!st) {
+        trli_sparse_free(finest);
+        return trli_no_memory(ctx, NULL, "for coarser grids");
+    }
+    *st = (trli_algebraic){.ctx = ctx, .loop = loop, .n = 1, .axes = axes, .level = {{.a = *finest}}};
+    *finest = (trli_sparse){0};
+    TRL_TRY(make_values(st, st->level));
+    while (more) TRL_TRY(add_level(st, &more));
+    err = make_dense(st, &st->level[st->n - 1].a);
+done:
+    return err;
+}
+
+int trli_algebraic_levels(const trli_algebraic *st)
+{
+    return st->n;
+}
+
+double *trli_algebraic_residual(const trli_algebraic *st)
+{
+    return st->level[0].r;
+}
+
+double *trli_algebraic_solution(const trli_algebraic *st)
+{
+    return st->level[0].z;
+}
+
+/* ---- a cycle ---- */
+
+typedef struct chain {
+    trli_algebraic *st;
+    trl_err err;
+} chain;
+
+static void note(chain *c, trl_err err)
+{
+    if (c->err == TRL_OK) c->err = err;
+}
+
+static trl_err smooth_chunk(void *data, int chunk, int chunks, int worker)
+{
+    const level *l = data;
+    const int end = (int)((int64_t)l->a.rows * (chunk + 1) / chunks);
+    (void)worker;
+    for (int i = (int)((int64_t)l->a.rows * chunk / chunks); i < end; ++i) {
+        double sum = 0;
+        for (int e = l->a.begin[i]; e < l->a.begin[i + 1]; ++e) sum += l->a.value[e] * l->d[l->a.column[e]];
+        l->r[i] -= sum;
+        l->z[i] += l->d[i];
+        l->next_d[i] = l->old * l->d[i] + l->new * l->inverse[i] * l->r[i];
+    }
+    return TRL_OK;
+}
+
+/* r' = r - A d, z' = z + d, d' = old * d + new * inverse * r' */
+static void step_along(chain *c, level *l, double old, double new)
+{
+    const int most = 4 * trl_loop_workers(c->st->loop), chunks = 1 + l->a.rows / CHUNK;
+    l->old = old;
+    l->new = new;
+    note(c, trl_loop_run(c->st->loop, chunks < most ? chunks : most, smooth_chunk, l));
+    double *d = l->d;
+    l->d = l->next_d;
+    l->next_d = d;
+}
+
+static void smooth(chain *c, level *l, int steps, double least)
+{
+    const double middle = (l->largest + least) / 2, half = (l->largest - least) / 2, sigma = middle / half;
+    double rho = 1 / sigma;
+    for (int k = 0; k < steps; ++k) {
+        const double next = 1 / (2 * sigma - rho);
+        const bool last = k + 1 == steps;
+        step_along(c, l, last ? 0 : next * rho, last ? 1 / middle : 2 * next / half);
+        rho = next;
+    }
+}
+
+/* z = 0, and the first direction */
+static void begin(level *l, double least)
+{
+    for (int i = 0; i < l->a.rows; ++i) {
+        l->z[i] = 0;
+        l->d[i] = 2 / (l->largest + least) * l->inverse[i] * l->r[i];
+    }
+}
+
+static void solve_dense(const trli_algebraic *st, const level *l)
+{
+    for (int i = 0; i < l->a.rows; ++i) st->x[i] = l->r[i];
+    trli_eliminated_solve(l->a.rows, st->dense, st->x);
+    for (int i = 0; i < l->a.rows; ++i) l->z[i] = st->x[i];
+}
+
+static double least_of(const trli_algebraic *st, int k)
+{
+    const level *l = &st->level[k];
+    return l->largest * (k + 1 == st->n ? 0.02 : 0.5 / st->axes);
+}
+
+static void cycle(chain *c, int k, trl_solve_cycle kind);
+
+/* A matrix and all coarser ones, from z = 0. */
+static void solve(chain *c, int k, trl_solve_cycle kind)
+{
+    trli_algebraic *st = c->st;
+    level *l = &st->level[k];
+    if (k + 1 == st->n && st->dense) {
+        solve_dense(st, l);
+        return;
+    }
+    begin(l, least_of(st, k));
+    cycle(c, k, kind);
+    if (k + 1 < st->n && kind != TRL_CYCLE_V) cycle(c, k, kind == TRL_CYCLE_F ? TRL_CYCLE_V : kind);
+}
+
+static void cycle(chain *c, int k, trl_solve_cycle kind)
+{
+    trli_algebraic *st = c->st;
+    level *l = &st->level[k];
+    const bool coarsest = k + 1 == st->n;
+    const double least = least_of(st, k);
+    smooth(c, l, coarsest ? COARSEST_STEPS : SMOOTHING, least);
+    if (coarsest) return;
+    note(c, trli_sparse_multiply(&l->back, l->r, l[1].r, st->loop));
+    solve(c, k + 1, kind);
+    note(c, trli_sparse_multiply(&l->p, l[1].z, l->d, st->loop));
+    step_along(c, l, 0, 2 / (l->largest + least));
+    smooth(c, l, SMOOTHING, least);
+}
+
+trl_err trli_algebraic_cycle(trli_algebraic *st, trl_solve_cycle kind)
+{
+    chain c = {st, TRL_OK};
+    solve(&c, 0, kind);
+    return c.err;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Cycles on coarser and coarser matrices whose points lie on no common grid: where neighbours are coupled strongly
+ * along one axis here, and along another there, each region is made coarser along its own. Every rank has all of
+ * them. */
+#ifndef TRLI_ALGEBRAIC_IMPL_H
+#define TRLI_ALGEBRAIC_IMPL_H
+
+#include <trl_solver.h>
+
+#include "sparse_impl.h"
+
+typedef struct trli_algebraic trli_algebraic;
+
+/* Takes the finest matrix over, whose rows have their own entry first, even if it fails. axes: along which the first
+ * grid has points. */
+TRL_NODISCARD trl_err trli_algebraic_create(trl_context *ctx, trl_loop *loop, trli_sparse *finest, int axes,
+                                            trli_algebraic **algebraic);
+void trli_algebraic_destroy(trli_algebraic **algebraic);
+int trli_algebraic_levels(const trli_algebraic *st);
+/* [rows] of the finest matrix: the right-hand side of a cycle, which changes it, and its solution. */
+double *trli_algebraic_residual(const trli_algebraic *st);
+double *trli_algebraic_solution(const trli_algebraic *st);
+TRL_NODISCARD trl_err trli_algebraic_cycle(trli_algebraic *st, trl_solve_cycle kind);
+
+#endif

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Sparse matrices: their making, transposes and products. */
+#include <string.h>
+
+#include "memory_impl.h"
+#include "sparse_impl.h"
+
+static trl_err no_memory(trl_context *ctx)
+{
+    return trli_no_memory(ctx, NULL, "for coarser grids");
+}
+
+void trli_sparse_free(trli_sparse *a)
+{
+    trli_free(a->begin);
+    trli_free(a->column);
+    trli_free(a->value);
+    *a = (trli_sparse){0};
+}
+
+trl_err trli_sparse_begin(trl_context *ctx, int rows, int columns, trli_sparse *a, trli_sparse_rows *making)
+{
+    *a = (trli_sparse){.rows = rows, .columns = columns, .begin = trli_new(ctx, (size_t)rows + 1, sizeof(int))};
+    *making = (trli_sparse_rows){.ctx = ctx, .made = a};
+    return a->begin ? TRL_OK : no_memory(ctx);
+}
+
+trl_err trli_sparse_entry(trli_sparse_rows *making, int column, double value)
+{
+    trli_sparse *a = making->made;
+    int *count = &a->begin[making->row + 1];
+    if (!trli_make_room(making->ctx, &a->column, *count, 1, &making->columns, sizeof *a->column) ||
+        !trli_make_room(making->ctx, &a->value, *count, 1, &making->values, sizeof *a->value))
+        return no_memory(making->ctx);
+    a->column[*count] = column;
+    a->value[(*count)++] = value;
+    return TRL_OK;
+}
+
+void trli_sparse_end_row(trli_sparse_rows *making)
+{
+    trli_sparse *a = making->made;
+    if (++making->row < a->rows) a->begin[making->row + 1] = a->begin[making->row];
+}
+
+trl_err trli_sparse_transpose(trl_context *ctx, const trli_sparse *a, trli_sparse *transposed)
+{
+    trli_sparse *t = transposed;
+    const int n = a->begin[a->rows];
+    *t = (trli_sparse){.rows = a->columns,
+                       .columns = a->rows,
+                       .begin = trli_new(ctx, (size_t)a->columns + 2, sizeof *t->begin),
+                       .column = trli_new(ctx, (size_t)n, sizeof *t->column),
+                       .value = trli_new(ctx, (size_t)n, sizeof *t->value)};
+    if (!t->begin || !t->column || !t->value) return no_memory(ctx);
+    for (int e = 0; e < n; ++e) ++t->begin[a->column[e] + 2];
+    for (int i = 0; i < t->rows; ++i) t->begin[i + 2] += t->begin[i + 1];
+    for (int i = 0; i < a->rows; ++i)
+        for (int e = a->begin[i]; e < a->begin[i + 1]; ++e) {
+            const int to = t->begin[a->column[e] + 1]++;
+            t->column[to] = i;
+            t->value[to] = a->value[e];
+        }
+    return TRL_OK;
+}
+
+/* ---- P^T A P ---- */
+
+typedef struct adding {
+    trli_sparse_rows rows;
+    int *place; /* [columns] where a column's entry of the present row is, if it is not before its begin */
+} adding;
+
+static trl_err add(adding *w, int column, double value)
+{
+    trli_sparse *a = w->rows.made;
+    const int begin = w->rows.row ? a->begin[w->rows.row] : 0;
+    if (w->place[column] >= begin) {
+        a->value[w->place[column]] += value;
+        return TRL_OK;
+    }
+    w->place[column] = a->begin[w->rows.row + 1];
+    return trli_sparse_entry(&w->rows, column, value);
+}
+
+static trl_err add_row(adding *w, const trli_sparse *a, const trli_sparse *p, const trli_sparse *back, int i)
+{
+    trl_err err = TRL_OK;
+    TRL_TRY(add(w, i, 0)); /* the diagonal first */
+    for (int b = back->begin[i]; b < back->begin[i + 1]; ++b) {
+        const int fine = back->column[b];
+        for (int e = a->begin[fine]; e < a->begin[fine + 1]; ++e) {
+            const double factor = back->value[b] * a->value[e];
+            const int other = a->column[e];
+            for (int c = p->begin[other]; c < p->begin[other + 1]; ++c)
+                TRL_TRY(add(w, p->column[c], factor * p->value[c]));
+        }
+    }
+    trli_sparse_end_row(&w->rows);
+done:
+    return err;
+}
+
+trl_err trli_sparse_product(trl_context *ctx, const trli_sparse *a, const trli_sparse *p, const trli_sparse *back,
+                            trli_sparse *product)
+{
+    adding w = {.place = trli_new(ctx, (size_t)p->columns + 1, sizeof *w.place)};
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_sparse_begin(ctx, p->columns, p->columns, product, &w.rows));
+    if (!w.place) TRL_TRY(no_memory(ctx));
+    for (int i = 0; i < p->columns; ++i) w.place[i] = -1;
+    for (int i = 0; i < p->columns; ++i) TRL_TRY(add_row(&w, a, p, back, i));
+done:
+    trli_free(w.place);
+    return err;
+}
+
+/* ---- A x ---- */
+
+typedef struct multiplying {
+    const trli_sparse *a;
+    const double *x;
+    double *y;
+} multiplying;
+
+static trl_err multiply_chunk(void *data, int chunk, int chunks, int worker)
+{
+    const multiplying *w = data;
+    const int end = (int)((int64_t)w->a->rows * (chunk + 1) / chunks);
+    (void)worker;
+    for (int i = (int)((int64_t)w->a->rows * chunk / chunks); i < end; ++i) {
+        double sum = 0;
+        for (int e = w->a->begin[i]; e < w->a->begin[i + 1]; ++e) sum += w->a->value[e] * w->x[w->a->column[e]];
+        w->y[i] = sum;
+    }
+    return TRL_OK;
+}
+
+trl_err trli_sparse_multiply(const trli_sparse *a, const double *x, double *y, trl_loop *loop)
+{
+    enum { ROWS = 500 };
+    multiplying w = {a, x, y};
+    const int most = 4 * trl_loop_workers(loop), chunks = 1 + a->rows / ROWS;
+    return trl_loop_run(loop, chunks < most ? chunks : most, multiply_chunk, &w);
+}

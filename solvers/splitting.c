@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* The next coarser grid of a matrix: points stay of which others depend strongly, so that each point that is left out
+ * has neighbours to be interpolated from along its own strong couplings, whatever axes these lie on (Ruge & Stüben
+ * 1987). Points come in an order that only the matrix decides. */
+#include <math.h>
+#include <string.h>
+
+#include "memory_impl.h"
+#include "sparse_impl.h"
+
+enum { UNDECIDED, COARSE, FINE };
+
+typedef struct splitting {
+    const trli_sparse *a;
+    trli_sparse strong;    /* a row: the points that a point depends on strongly, and */
+    trli_sparse influence; /* that depend on it; values do not count */
+    int8_t *state;
+    int *measure;     /* of undecided points: how much they would do as coarse ones */
+    int *head;        /* [measures] lists of undecided points; -1: none */
+    int *next, *last; /* [points] in these lists */
+    int *stamp;       /* [points] of the coarse points around the one that is looked at */
+    int most;         /* no larger measure has points */
+} splitting;
+
+/* ---- strong couplings ---- */
+
+static trl_err find_strong(trl_context *ctx, const trli_sparse *a, trli_sparse *strong)
+{
+    const double share = 0.25, dominated = 0.05;
+    trli_sparse_rows making;
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_sparse_begin(ctx, a->rows, a->rows, strong, &making));
+    for (int i = 0; i < a->rows; ++i) {
+        const int begin = a->begin[i], end = a->begin[i + 1];
+        const double own = begin < end ? a->value[begin] : 0, sign = own < 0 ? 1 : -1;
+        double most = 0, sum = 0;
+        for (int e = begin + 1; e < end; ++e) {
+            most = fmax(most, sign * a->value[e]);
+            sum += fabs(a->value[e]);
+        }
+        for (int e = begin + 1; e < end && sum > dominated * fabs(own); ++e)
+            if (sign * a->value[e] > 0 && sign * a->value[e] >= share * most)
+                TRL_TRY(trli_sparse_entry(&making, a->column[e], 1));
+        trli_sparse_end_row(&making);
+    }
+done:
+    return err;
+}
+
+/* ---- the first pass: coarse points that others do not depend on ---- */
+
+static void list_point(splitting *s, int i)
+{
+    int *head = &s->head[s->measure[i]];
+    s->next[i] = *head;
+    s->last[i] = -1;
+    if (*head >= 0) s->last[*head] = i;
+    *head = i;
+    if (s->measure[i] > s->most) s->most = s->measure[i];
+}
+
+static void unlist_point(splitting *s, int i)
+{
+    if (s->next[i] >= 0) s->last[s->next[i]] = s->last[i];
+    *(s->last[i] >= 0 ? &s->next[s->last[i]] : &s->head[s->measure[i]]) = s->next[i];
+}
+
+static void change_measure(splitting *s, int i, int by)
+{
+    if (s->state[i] != UNDECIDED) return;
+    unlist_point(s, i);
+    s->measure[i] += by;
+    list_point(s, i);
+}
+
+static void leave_out(splitting *s, int i)
+{
+    unlist_point(s, i);
+    s->state[i] = FINE;
+    for (int e = s->strong.begin[i]; e < s->strong.begin[i + 1]; ++e) change_measure(s, s->strong.column[e], 1);
+}
+
+static void make_coarse(splitting *s, int i)
+{
+    unlist_point(s, i);
+    s->state[i] = COARSE;
+    for (int e = s->influence.begin[i]; e < s->influence.begin[i + 1]; ++e)
+        if (s->state[s->influence.column[e]] == UNDECIDED) leave_out(s, s->influence.column[e]);
+    for (int e = s->strong.begin[i]; e < s->strong.begin[i + 1]; ++e) change_measure(s, s->strong.column[e], -1);
+}
+
+static void split_first(splitting *s)
+{
+    for (int i = s->a->rows - 1; i >= 0; --i) {
+        s->measure[i] = s->influence.begin[i + 1] - s->influence.begin[i];
+        list_point(s, i);
+    }
+    for (; s->most > 0; --s->most)
+        while (s->head[s->most] >= 0) make_coarse(s, s->head[s->most]);
+    for (int i = 0; i < s->a->rows; ++i)
+        if (s->state[i] == UNDECIDED) s->state[i] = FINE;
+}
+
+/* ---- the second pass: points that depend on each other have a coarse point in common ---- */
+
+static bool depends_on_stamped(const splitting *s, int j, int stamp)
+{
+    for (int e = s->strong.begin[j]; e < s->strong.begin[j + 1]; ++e)
+        if (s->stamp[s->strong.column[e]] == stamp) return true;
+    return false;
+}
+
+static void check_point(splitting *s, int i)
+{
+    const int *begin = s->strong.begin, *column = s->strong.column;
+    int added = -1;
+    for (int e = begin[i]; e < begin[i + 1]; ++e)
+        if (s->state[column[e]] == COARSE) s->stamp[column[e]] = i;
+    for (int e = begin[i]; e < begin[i + 1]; ++e) {
+        const int j = column[e];
+        if (s->state[j] != FINE || j == added || depends_on_stamped(s, j, i)) continue;
+        if (added >= 0) { /* a second one lacks it: better the point itself */
+            s->state[i] = COARSE;
+            return;
+        }
+        s->stamp[added = j] = i;
+    }
+    if (added >= 0) s->state[added] = COARSE;
+}
+
+/* ---- interpolation ---- */
+
+typedef struct interpolating {
+    trli_sparse_rows rows;
+    const int *number; /* [points] of coarse ones; else -1 */
+    double *weight;    /* [points] of those that the present one is interpolated from */
+} interpolating;
+
+/* What a strong neighbour j that is left out adds: its value is taken from the coarse points that both depend on. */
+static bool distribute(const splitting *s, const interpolating *w, int i, int j, double entry)
+{
+    const trli_sparse *a = s->a;
+    const double sign = a->value[a->begin[j]] < 0 ? 1 : -1;
+    double sum = 0;
+    for (int e = a->begin[j] + 1; e < a->begin[j + 1]; ++e)
+        if (s->stamp[a->column[e]] == i && sign * a->value[e] > 0) sum += a->value[e];
+    for (int e = a->begin[j] + 1; e < a->begin[j + 1] && sum != 0; ++e)
+        if (s->stamp[a->column[e]] == i && sign * a->value[e] > 0)
+            w->weight[a->column[e]] += entry * (a->value[e] / sum);
+    return sum != 0;
+}
+
+static trl_err interpolate(splitting *s, interpolating *w, int i)
+{
+    const trli_sparse *a = s->a, *strong = &s->strong;
+    const int begin = a->begin[i], end = a->begin[i + 1];
+    double own = begin < end ? a->value[begin] : 0;
+    trl_err err = TRL_OK;
+    if (w->number[i] >= 0) return trli_sparse_entry(&w->rows, w->number[i], 1);
+    if (own == 0) return TRL_OK;
+    for (int e = strong->begin[i]; e < strong->begin[i + 1]; ++e) {
+        const int j = strong->column[e];
+        if (w->number[j] >= 0) s->stamp[j] = i;
+        w->weight[j] = 0;
+    }
+    for (int e = begin + 1, k = strong->begin[i]; e < end; ++e) {
+        const int j = a->column[e];
+        const bool is_strong = k < strong->begin[i + 1] && strong->column[k] == j;
+        k += is_strong;
+        if (is_strong && w->number[j] >= 0)
+            w->weight[j] += a->value[e];
+        else if (!is_strong || !distribute(s, w, i, j, a->value[e]))
+            own += a->value[e];
+    }
+    if (own * a->value[begin] <= 0) own = a->value[begin];
+    for (int e = strong->begin[i]; e < strong->begin[i + 1]; ++e) {
+        const int j = strong->column[e];
+        if (w->number[j] >= 0) TRL_TRY(trli_sparse_entry(&w->rows, w->number[j], -w->weight[j] / own));
+    }
+done:
+    return err;
+}
+
+static trl_err interpolate_all(trl_context *ctx, splitting *s, int *number, double *weight, trli_sparse *p)
+{
+    interpolating w = {.number = number, .weight = weight};
+    const int n = s->a->rows;
+    int coarse = 0;
+    trl_err err = TRL_OK;
+    for (int i = 0; i < n; ++i) {
+        number[i] = s->state[i] == COARSE ? coarse++ : -1;
+        s->stamp[i] = -1;
+    }
+    TRL_TRY(trli_sparse_begin(ctx, n, coarse, p, &w.rows));
+    for (int i = 0; i < n; ++i) {
+        TRL_TRY(interpolate(s, &w, i));
+        trli_sparse_end_row(&w.rows);
+    }
+done:
+    return err;
+}
+
+/* ---- all of it ---- */
+
+static trl_err make_room(trl_context *ctx, splitting *s)
+{
+    const size_t n = (size_t)s->a->rows + 1;
+    int longest = 0;
+    trl_err err = TRL_OK;
+    TRL_TRY(find_strong(ctx, s->a, &s->strong));
+    TRL_TRY(trli_sparse_transpose(ctx, &s->strong, &s->influence));
+    for (int i = 0; i < s->a->rows; ++i) {
+        const int length = s->influence.begin[i + 1] - s->influence.begin[i];
+        if (length > longest) longest = length;
+    }
+    const size_t measures = 2 * (size_t)longest + 2;
+    s->state = trli_new(ctx, n, sizeof *s->state);
+    s->measure = trli_new(ctx, n, sizeof *s->measure);
+    s->next = trli_new(ctx, n, sizeof *s->next);
+    s->last = trli_new(ctx, n, sizeof *s->last);
+    s->stamp = trli_new(ctx, n, sizeof *s->stamp);
+    s->head = trli_new(ctx, measures, sizeof *s->head);
+    if (!s->state || !s->measure || !s->next || !s->last || !s->stamp || !s->head)
+        TRL_TRY(trli_no_memory(ctx, NULL, "for coarser grids"));
+    memset(s->head, -1, measures * sizeof *s->head);
+    memset(s->stamp, -1, n * sizeof *s->stamp);
+done:
+    return err;
+}
+
+static void free_splitting(splitting *s)
+{
+    trli_sparse_free(&s->strong);
+    trli_sparse_free(&s->influence);
+    trli_free(s->state);
+    trli_free(s->measure);
+    trli_free(s->next);
+    trli_free(s->last);
+    trli_free(s->stamp);
+    trli_free(s->head);
+}
+
+trl_err trli_split(trl_context *ctx, const trli_sparse *a, trli_sparse *p)
+{
+    splitting s = {.a = a};
+    double *weight = trli_new(ctx, (size_t)a->rows + 1, sizeof *weight);
+    trl_err err = TRL_OK;
+    TRL_TRY(make_room(ctx, &s));
+    if (!weight) TRL_TRY(trli_no_memory(ctx, NULL, "for coarser grids"));
+    split_first(&s);
+    for (int i = 0; i < a->rows; ++i)
+        if (s.state[i] == FINE) check_point(&s, i);
+    err = interpolate_all(ctx, &s, s.measure, weight, p);
+done:
+    free_splitting(&s);
+    trli_free(weight);
+    return err;
+}
