@@ -69,8 +69,8 @@ trl_err trli_gpu_blocking_create(trl_simulation *sim, trli_gpu_blocking **blocki
     if (*why) return TRL_OK;
     b = trli_new(sim->ctx, 1, sizeof *b);
     if (!b) return trli_no_memory(sim->ctx, NULL, "to take several steps at once");
-    TRL_TRY(
-        trli_gpu_passes_create(sim->step, sim->frame, &sim->rotation, wanted > 1 ? wanted : STEPS, &b->passes, why));
+    TRL_TRY(trli_gpu_passes_create(sim->step, sim->frame, &sim->rotation, wanted > 1 ? wanted : STEPS, wanted > 1,
+                                   &b->passes, why));
     if (*why) goto done;
     b->asked = wanted > 1;
     b->nways = b->asked ? 1 : 1 + trli_gpu_passes_count(b->passes);

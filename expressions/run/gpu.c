@@ -132,8 +132,9 @@ static trl_kernel_array array_of(const trl_task_args *args, const trli_step_task
     return to;
 }
 
-/* A call without its arrays and scalars, for which there is scratch. */
-static trli_gpu_call begin_call(const trl_task_args *args, const trli_step_task *t, const trl_box *box, int narrays)
+/* A call without its arrays and scalars, for which there is room. */
+static trli_gpu_call begin_call_in(const trl_task_args *args, const trli_step_task *t, const trl_box *box,
+                                   trl_kernel_array *array, double *scalar)
 {
     const trli_frame *frame = args->frame;
     const trl_layout *layout = frame->model->layout;
@@ -141,14 +142,23 @@ static trli_gpu_call begin_call(const trl_task_args *args, const trli_step_task 
     trli_gpu_call call = {
         .label = t->step->label ? t->step->label : "ghosts",
         .launch = {.grid = trli_kernel_grid_of(&on), .nonfinite = frame->alarm[args->space] + frame->alternate},
-        .array = frame->scratch[args->worker]};
-    call.scalar = (double *)(call.array + narrays);
-    call.scalar[0] = 0; /* a kernel is given one, if it reads none */
+        .array = array,
+        .scalar = scalar};
     for (int a = 0; a < 3; ++a) {
         call.launch.lo[a] = box->lo[a];
         call.launch.hi[a] = box->hi[a];
     }
     return call;
+}
+
+/* The same in the scratch of the call's worker. */
+static trli_gpu_call begin_call(const trl_task_args *args, const trli_step_task *t, const trl_box *box, int narrays)
+{
+    const trli_frame *frame = args->frame;
+    trl_kernel_array *const array = frame->scratch[args->worker];
+    double *const scalar = (double *)(array + narrays);
+    scalar[0] = 0; /* a kernel is given one, if it reads none */
+    return begin_call_in(args, t, box, array, scalar);
 }
 
 /* What a kernel has beside arrays: scalars, then the numbers that are its own. */
@@ -216,15 +226,28 @@ static void set_sides(const trli_step_task *t, trli_gpu_call *call)
     }
 }
 
-void trli_gpu_call_part(const trl_task_args *args, const trli_step_task *t, int i, trli_gpu_call *call)
+static void set_arrays(const trl_task_args *args, const trli_step_task *t, const trli_step_part *part,
+                       trli_gpu_call *call)
 {
-    const trli_step_part *part = &trli_gpu_parts_of(t->program, t->step)->part[i];
     const int n = part->reads.nfields;
-    *call = begin_call(args, t, &t->box, n + part->nroots);
     call->nresults = part->nroots;
     set_sides(t, call);
     for (int f = 0; f < n; ++f) call->array[f] = array_of(args, t, part->reads.field[f], call);
     for (int r = 0; r < part->nroots; ++r) call->array[n + r] = array_of(args, t, t->step->field[part->root[r]], call);
+}
+
+void trli_gpu_call_in(const trl_task_args *args, const trli_step_task *t, const trli_step_part *part,
+                      trl_kernel_array *array, double *scalar, trli_gpu_call *call)
+{
+    *call = begin_call_in(args, t, &t->box, array, scalar);
+    set_arrays(args, t, part, call);
+}
+
+void trli_gpu_call_part(const trl_task_args *args, const trli_step_task *t, int i, trli_gpu_call *call)
+{
+    const trli_step_part *part = &trli_gpu_parts_of(t->program, t->step)->part[i];
+    *call = begin_call(args, t, &t->box, part->reads.nfields + part->nroots);
+    set_arrays(args, t, part, call);
     take_scalars(args, &t->run->gpu[i], &part->reads, call);
 }
 

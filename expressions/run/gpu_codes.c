@@ -180,8 +180,13 @@ trl_err trli_gpu_request_of_part(const trli_program *program, const trli_step *s
                                  trli_emit_request *request)
 {
     trli_emit_layer *layer;
-    const trl_err err = list_layers(program, s, part, &layer);
-    if (err == TRL_OK) *request = request_of(program, s, part, layer);
+    int *shape;
+    trl_err err = TRL_OK;
+    TRL_TRY(list_layers(program, s, part, &layer));
+    *request = request_of(program, s, part, layer);
+    TRL_TRY(list_shapes(program, s, part, &shape));
+    request->shape = shape;
+done:
     return err;
 }
 

@@ -66,7 +66,11 @@ trl_err trli_task_pack_gpu(void *data, const trl_task_args *args, bool *done);
 trl_err trli_task_unpack_gpu(void *data, const trl_task_args *args, bool *done);
 /* What is launched for a part of a step's kernel; its arrays and scalars are in the scratch of the call's worker. */
 void trli_gpu_call_part(const trl_task_args *args, const trli_step_task *task, int part, trli_gpu_call *call);
-/* What GPUs are to compute of a part that computes its ghosts; its layers are the caller's. Fails with MEMORY. */
+/* The same for any part of it, in the caller's room: inputs, then outputs; scalars are not set. */
+void trli_gpu_call_in(const trl_task_args *args, const trli_step_task *task, const trli_step_part *part,
+                      trl_kernel_array *array, double *scalar, trli_gpu_call *call);
+/* What GPUs are to compute of a part that computes its ghosts; its layers and shapes are the caller's. Fails with
+ * MEMORY. */
 TRL_NODISCARD trl_err trli_gpu_request_of_part(const trli_program *program, const trli_step *step,
                                                const trli_step_part *part, trli_emit_request *request);
 /* Scratch of a call, of a step's, of any group's, or of halos, once kernels are asked for. */

@@ -9,11 +9,11 @@
 
 typedef struct trli_gpu_passes trli_gpu_passes;
 
-/* *passes is NULL with a reason in *why if the program cannot be run so: it is one kernel, of one field and its next
- * level, on one GPU. most: steps of a pass. Its kernels are compiled, one for each tile that is worth a try. Fails with
- * MEMORY. */
+/* *passes is NULL with a reason in *why if the program cannot be run so: it is one kernel, of few fields and their next
+ * levels, on one GPU. most: steps of a pass. Its kernels are compiled, one for each tile that is worth a try, or with
+ * `one` that of the most steps. Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_gpu_passes_create(trli_program *program, trli_frame *frame, const trli_rotation *rotation,
-                                             int most, trli_gpu_passes **passes, const char **why);
+                                             int most, bool one, trli_gpu_passes **passes, const char **why);
 void trli_gpu_passes_destroy(trli_gpu_passes **passes);
 /* The text of a pass by the tile of a number, from 0 on, once kernels for GPUs have theirs; freed by the caller. *text:
  * NULL with a reason in *why. Fails with MEMORY. */
@@ -24,8 +24,8 @@ int trli_gpu_passes_count(const trli_gpu_passes *passes);
 int trli_gpu_passes_steps(const trli_gpu_passes *passes, int way);
 /* Its tile along x and y. */
 void trli_gpu_passes_tile(const trli_gpu_passes *passes, int way, int tile[2]);
-/* Whether the GPU has the field, and memory for its next level. */
-bool trli_gpu_passes_ready(const trli_gpu_passes *passes);
+/* To be asked before each step: whether the GPU has the fields, and memory for their next levels. */
+bool trli_gpu_passes_ready(trli_gpu_passes *passes);
 /* Take the frame's scalars as those of a step of the coming pass. */
 void trli_gpu_passes_set_scalars(trli_gpu_passes *passes, int step);
 /* Make a pass, and wait for it: the next level is the field after all steps, and the field is as before. *alarmed: a

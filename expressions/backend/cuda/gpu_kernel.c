@@ -471,10 +471,11 @@ static void choose_for_pieces(const trli_gpu_kernels *k, const long long n[3], u
     blocks[1] = (unsigned)n[1];
 }
 
-/* Of tiles, and the planes of the input beside one of each level between. */
+/* Of a tile: planes of the input beside one of each level between, or two that all levels use. */
 static size_t shared_bytes(const trli_emit_steps *s)
 {
-    return (size_t)(2 + s->steps) * (size_t)s->wide * (size_t)(s->high + 2) * sizeof(double);
+    const size_t plane = (size_t)s->wide * (size_t)(s->high + 2) + 2;
+    return (size_t)s->fields * (size_t)(s->flat ? 2 : 2 + s->steps) * plane * sizeof(double);
 }
 
 /* As many chunks along z as keep the multiprocessors at work for the shortest time; each begins and ends with planes of

@@ -44,19 +44,33 @@ static void put_stride(trli_emitter *e, int axis, int shape)
         fputs(" * 8", e->out);
 }
 
-/* Of a kernel of several steps: from a tile. */
+/* Of a kernel of several steps: the root that an input is one step later; -1: it stays as it is. */
+static int root_of(const trli_emitter *e, int input)
+{
+    for (int r = 0; e->steps && r < e->nroots; ++r)
+        if (e->stepped[r] == input) return r;
+    return -1;
+}
+
+static int stepped_as(const trli_emitter *e, const trli_sample *in)
+{
+    return root_of(e, array_of(e, in));
+}
+
+/* From a tile. */
 static void put_in_star(const trli_emitter *e, const trli_sample *in)
 {
+    fprintf(e->out, "in[%d].", stepped_as(e, in));
     if (in->offset[2] == 0)
-        fprintf(e->out, "in.template plane<%d, %d>()", in->offset[0], in->offset[1]);
+        fprintf(e->out, "template plane<%d, %d>()", in->offset[0], in->offset[1]);
     else
-        fputs(in->offset[2] < 0 ? "in.below" : "in.above", e->out);
+        fputs(in->offset[2] < 0 ? "below" : "above", e->out);
 }
 
 /* A point of a field, from that of the thread. */
 static void put_place(trli_emitter *e, const trli_sample *in)
 {
-    if (e->steps) {
+    if (stepped_as(e, in) >= 0) {
         put_in_star(e, in);
         return;
     }
@@ -96,6 +110,7 @@ static int32_t first_round(const trli_emitter *e, int32_t i, int round)
         const trli_sample *other = &e->sample[k];
         if (trli_sample_node(e, k)->op != TRLI_OP_FIELD || memcmp(other->offset, in->offset, sizeof in->offset) != 0)
             continue;
+        if (stepped_as(e, other) >= 0) continue;
         if (round > 0 && shape_of(e, array_of(e, other)) != shape_of(e, array_of(e, in))) continue;
         if (round_of(e, k) == round) return k;
     }
@@ -107,7 +122,7 @@ static void put_rounds(trli_emitter *e, bool along_z, int depth)
 {
     for (int32_t i = 0; i < e->count; ++i) {
         const int a = trli_sample_node(e, i)->op == TRLI_OP_FIELD ? round_of(e, i) : -1;
-        if (a < 0 || (a == 2) != along_z || first_round(e, i, a) != i) continue;
+        if (a < 0 || (a == 2) != along_z || stepped_as(e, &e->sample[i]) >= 0 || first_round(e, i, a) != i) continue;
         const int by = e->sample[i].offset[a];
         trli_put_indent(e, depth);
         fprintf(e->out, "const %s n%d = (%s)(%s %c %d %s call.%s[%d] ? %d : %d %c (call.to[%d] - call.from[%d]))",
@@ -135,8 +150,9 @@ static void put_field(trli_emitter *e, trli_loop_level loop, int32_t i)
 {
     const trli_sample *in = &e->sample[i];
     const int round = round_of(e, i);
+    const bool stepped = stepped_as(e, in) >= 0; /* a tile goes on at the other side */
     int open = 0;
-    if (round >= 0 && !e->steps) { /* a tile goes on at the other side */
+    if (round >= 0 && !stepped) {
         fprintf(e->out, "trl_kernel_load(in%d, at%d + n%d)", array_of(e, in), shape_of(e, array_of(e, in)),
                 first_round(e, i, round));
         return;
@@ -144,7 +160,7 @@ static void put_field(trli_emitter *e, trli_loop_level loop, int32_t i)
     for (int32_t c = 0; c < e->nchoices && !e->raw; ++c) {
         const trli_choice *choice = &e->choice[c];
         const int a = choice->axis;
-        if (choice->sample != i || (e->steps && choice->ghost < 0)) continue;
+        if (choice->sample != i || (stepped && choice->ghost < 0)) continue;
         fprintf(e->out, "(%s %c %d == call.%s[%d] %c %d ? ", trli_dialect_cuda.index[a], in->offset[a] < 0 ? '-' : '+',
                 abs(in->offset[a]), choice->side ? "to" : "from", a, choice->side ? '+' : '-',
                 choice->side ? choice->layer - 1 : choice->layer);
@@ -372,12 +388,12 @@ static void put_merging(trli_emitter *e, const values *done)
 
 /* ---- several steps ---- */
 
-/* Whether all that is read is in a tile, or in a thread's column. */
+/* Whether all that is read of what is stepped is in a tile, or in a thread's column. */
 static bool fits_tile(const trli_emitter *e)
 {
     for (int32_t i = 0; i < e->count; ++i) {
         const int8_t *by = e->sample[i].offset;
-        if (trli_sample_node(e, i)->op != TRLI_OP_FIELD) continue;
+        if (trli_sample_node(e, i)->op != TRLI_OP_FIELD || stepped_as(e, &e->sample[i]) < 0) continue;
         if (abs(by[0]) > 1 || abs(by[1]) > 1 || abs(by[2]) > 1 || (by[2] != 0 && (by[0] != 0 || by[1] != 0)))
             return false;
     }
@@ -393,43 +409,92 @@ static unsigned find_wraps(const trli_emitter *e)
     return wraps;
 }
 
-/* A point one step later, and what takes all steps of all points. */
+/* Fields that stay as they are, and where the point is in them. */
+static void put_lasting(trli_emitter *e)
+{
+    const char *const type = place_type(e);
+    for (int i = 0; i < e->reads->nfields; ++i) {
+        bool placed = false;
+        for (int k = 0; k < i; ++k) placed |= root_of(e, k) < 0 && shape_of(e, k) == shape_of(e, i);
+        if (root_of(e, i) >= 0) continue;
+        fprintf(e->out, "        const char *const in%d = trl_kernel_lowest(&arrays.array[%d], call.low);\n", i, i);
+        if (placed) continue;
+        const int s = shape_of(e, i);
+        fprintf(e->out,
+                "        const %s y%d = 8 * (%s)arrays.array[%d].stride[1], z%d = 8 * (%s)arrays.array[%d].stride[2];\n"
+                "        const %s at%d = ",
+                type, s, type, s, s, type, s, type, s);
+        if (s == shape_of(e, e->stepped[0]))
+            fprintf(e->out, "8 * (%s)row - (8 * (%s)call.low[0] + (%s)call.low[1] * y%d)", type, type, type, s);
+        else
+            fprintf(e->out, "8 * (%s)(i - call.low[0]) + (%s)(j - call.low[1]) * y%d", type, type, s);
+        fprintf(e->out, " + (%s)(k - call.low[2]) * z%d;\n", type, s);
+    }
+}
+
+/* A point one step later. */
+static void put_next(trli_emitter *e, const values *done, int each)
+{
+    fprintf(e->out,
+            "struct trl_point {\n"
+            "    const trl_kernel_launch &call;\n"
+            "    const trl_kernel_arrays<%d> &arrays;\n"
+            "    const double *const all;\n"
+            "    template <class star>\n"
+            "    __device__ __forceinline__ void operator()(int level, unsigned row, int i, int j, int k, const star "
+            "(&in)[%d],\n                                               double (&result)[%d]) const\n"
+            "    {\n"
+            "        const trl_kernel_grid *const grid = &call.grid;\n"
+            "        (void)grid, (void)row, (void)i, (void)j, (void)k, (void)level;\n",
+            e->reads->nfields + e->nroots, e->nroots, e->nroots);
+    for (int i = 0; i < e->reads->nscalars; ++i)
+        fprintf(e->out, "        const double s%d = all[level * %d + %d];\n", e->reads->scalar[i], each, i);
+    put_lasting(e);
+    put_rounds(e, false, 2);
+    put_values(e, done, false, 2);
+    put_rounds(e, true, 2);
+    put_values(e, done, true, 2);
+    for (int r = 0; r < e->nroots; ++r) {
+        fprintf(e->out, "        result[%d] = ", r);
+        put_use(e, TRLI_IN_RESULT, e->root[r]);
+        fputs(";\n", e->out);
+    }
+    fputs("    }\n};\n", e->out);
+}
+
+static void put_stepped(trli_emitter *e)
+{
+    const int inputs = e->reads->nfields;
+    fprintf(e->out, "    const trl_kernel_stepped<%d> stepped = {{", e->nroots);
+    for (int r = 0; r < e->nroots; ++r) fprintf(e->out, "%sarrays.array[%d].at", r > 0 ? ", " : "", e->stepped[r]);
+    fputs("}, {", e->out);
+    for (int r = 0; r < e->nroots; ++r) fprintf(e->out, "%sarrays.array[%d].at", r > 0 ? ", " : "", inputs + r);
+    fprintf(e->out, "}, arrays.array[%d].stride[1], arrays.array[%d].stride[2]};\n", inputs, inputs);
+}
+
+/* What takes all steps of all points. */
 static void put_steps(trli_emitter *e, const values *done)
 {
     const trli_emit_steps *s = e->steps;
     const int nscalars = e->reads->nscalars, each = nscalars + e->nnumbers > 0 ? nscalars + e->nnumbers : 1;
-    if (e->reads->nfields != 1 || e->nroots != 1 || !fits_tile(e)) {
+    if (!fits_tile(e)) {
         e->why = "it reads more than a field's nearest neighbours";
         return;
     }
-    fputs("struct trl_point {\n"
-          "    const trl_kernel_launch &call;\n"
-          "    const double *const all;\n"
-          "    template <class star>\n"
-          "    __device__ __forceinline__ double operator()(int level, int i, int j, int k, const star &in) const\n"
-          "    {\n"
-          "        const trl_kernel_grid *const grid = &call.grid;\n"
-          "        (void)grid, (void)i, (void)j, (void)k, (void)level;\n",
-          e->out);
-    for (int i = 0; i < nscalars; ++i)
-        fprintf(e->out, "        const double s%d = all[level * %d + %d];\n", e->reads->scalar[i], each, i);
-    put_values(e, done, false, 2);
-    put_values(e, done, true, 2);
-    fputs("        return ", e->out);
-    put_use(e, TRLI_IN_RESULT, e->root[0]);
+    put_next(e, done, each);
     fprintf(e->out,
-            ";\n    }\n};\n"
-            "typedef trl_kernel_steps_tile<%d, %d, %d, %d, %d> trl_tile;\n"
+            "typedef trl_kernel_steps_tile<%d, %d, %d, %d, %d, %d> trl_tile;\n"
             "extern \"C\" __global__ void __launch_bounds__(trl_tile::threads, trl_tile::blocks)\n"
-            "trl_kernel(const __grid_constant__ trl_kernel_launch call, const __grid_constant__ trl_kernel_arrays<2> "
+            "trl_kernel(const __grid_constant__ trl_kernel_launch call, const __grid_constant__ trl_kernel_arrays<%d> "
             "arrays,\n           const __grid_constant__ trl_kernel_scalars<%d> scalars)\n"
-            "{\n"
-            "    trl_kernel_take_steps<trl_tile, %u, %s>(call, arrays.array[0], arrays.array[1],\n"
-            "                                            trl_point{call, scalars.value});\n"
+            "{\n",
+            s->fields, s->steps, s->wide, s->high, s->rows, s->at_once, e->reads->nfields + e->nroots, each * s->steps);
+    put_stepped(e);
+    fprintf(e->out,
+            "    trl_kernel_take%s_steps<trl_tile, %u, %s>(call, stepped, trl_point{call, arrays, scalars.value});\n"
             "}\n"
             "#define TRL_KERNEL_TAKES_STEPS\n",
-            s->steps, s->wide, s->high, s->rows, s->at_once, each * s->steps, find_wraps(e),
-            e->check_finite ? "true" : "false");
+            s->flat ? "_flat" : "", find_wraps(e), e->check_finite ? "true" : "false");
 }
 
 static trl_err put_kernel(trli_emitter *e)

@@ -32,10 +32,11 @@ typedef struct trli_emit_layer {
     trli_ir_value value;
 } trli_emit_layer;
 
-/* A launch takes several steps (trl_kernel_steps_body.h): the tile of a block of threads, and blocks of a
- * multiprocessor. */
+/* A launch takes several steps (trl_kernel_steps_body.h) of so many fields: the tile of a block of threads, and blocks
+ * of a multiprocessor. */
 typedef struct trli_emit_steps {
-    int steps, wide, high, rows, at_once;
+    int fields, steps, wide, high, rows, at_once;
+    bool flat; /* there is one plane */
 } trli_emit_steps;
 
 typedef struct trli_emit_request {
@@ -55,9 +56,9 @@ typedef struct trli_emit_request {
     /* CUDA: by input, then by root: the first that has the same strides. NULL: each has its own. */
     const int *shape;
     bool wide; /* CUDA: an array may have 4 GiB or more, between the lowest point of a launch and its own last one */
-    /* CUDA, one root, which is its input one step later, with all layers that it reads: NULL: a step at a time. Scalars
-     * are there for each step. */
+    /* CUDA, with all layers that it reads: NULL: a step at a time. Scalars are there for each step. */
     const trli_emit_steps *steps;
+    const int *stepped; /* of several steps: by root, the input that is it a step before */
     /* Constants that the kernel is given, in that order: CPU: trl_kernel_call.number; CUDA: behind its scalars. */
     int nnumbers;
     const trli_ir_value *number;
