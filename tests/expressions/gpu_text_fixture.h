@@ -9,13 +9,23 @@
 #include "native_impl.h"
 #include "signature_impl.h"
 
-static const char stand_in[] = "#define __global__\n"
+/* Before each kernel; several may be compiled as one text. Behind it a kernel has another name, so that trl_kernel can
+ * be the function that calls it. */
+static const char stand_in[] = "#ifndef __global__\n"
+                               "#define __global__\n"
                                "#define __launch_bounds__(threads)\n"
                                "#define __grid_constant__\n"
                                "struct triple { unsigned x, y, z; };\n"
                                "static thread_local triple threadIdx, blockIdx, blockDim;\n"
                                "#define TRL_KERNEL_PLANES\n"
+                               "#define blocks TRL_OWN(blocks)\n"
+                               "#define gpu_kernel TRL_OWN(gpu_kernel)\n"
+                               "#define trl_point TRL_OWN(trl_point)\n"
+                               "#define trl_tile TRL_OWN(trl_tile)\n"
+                               "#endif\n"
+                               "#undef trl_kernel\n"
                                "#define trl_kernel gpu_kernel\n";
+#define BEHIND_KERNEL "#undef trl_kernel\n#define trl_kernel TRL_OWN(trl_kernel)\n"
 
 static inline char *print_text(const char *format, ...) TRL_PRINTF(1, 2);
 static inline char *print_text(const char *format, ...)

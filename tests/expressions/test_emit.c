@@ -24,8 +24,7 @@ static int total; /* kernels tested so far */
 /* ---- as C++ ---- */
 
 /* Blocks that do not divide the box, of a kernel with %d arrays, %d of them inputs, and %d scalars of these numbers. */
-static const char run_grid[] =
-    "#undef trl_kernel\n"
+static const char run_grid[] = BEHIND_KERNEL
     "static unsigned blocks(const trl_kernel_call *call, int a, long long n)\n"
     "{\n"
     "    return (unsigned)((call->hi[a] - call->lo[a] + n - 1) / n);\n"

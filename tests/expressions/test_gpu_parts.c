@@ -24,8 +24,7 @@ enum {
 };
 
 /* Blocks that do not divide the box, of a kernel with %d arrays and %d scalars; call->edges: the launch. */
-static const char run_launch[] =
-    "#undef trl_kernel\n"
+static const char run_launch[] = BEHIND_KERNEL
     "static unsigned blocks(const trl_kernel_launch *launch, int a, long long n)\n"
     "{\n"
     "    return (unsigned)((launch->hi[a] - launch->lo[a] + n - 1) / n);\n"

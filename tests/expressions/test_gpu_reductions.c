@@ -12,6 +12,7 @@
 
 /* Warps of one thread, in which nothing is at the same time as anything else. */
 static const char warp_stand_in[] =
+    "#ifndef TRL_KERNEL_WARP\n"
     "#define TRL_KERNEL_WARP 1\n"
     "#define TRL_KERNEL_APART static\n"
     "static triple gridDim;\n"
@@ -24,11 +25,11 @@ static const char warp_stand_in[] =
     "static int __popc(unsigned lanes) { return __builtin_popcount(lanes); }\n"
     "template <class T> T atomicAdd(T *to, T x) { return *to += x; }\n"
     "template <class T> T atomicMin(T *to, T x) { return *to = x < *to ? x : *to; }\n"
-    "template <class T> T atomicMax(T *to, T x) { return *to = x > *to ? x : *to; }\n";
+    "template <class T> T atomicMax(T *to, T x) { return *to = x > *to ? x : *to; }\n"
+    "#endif\n";
 
 /* Fewer threads than points, of a kernel with %d arrays and %d scalars of these numbers; call->edges: the launch. */
-static const char run_merging[] =
-    "#undef trl_kernel\n"
+static const char run_merging[] = BEHIND_KERNEL
     "extern \"C\" void trl_kernel(trl_kernel_call *call)\n"
     "{\n"
     "    const trl_kernel_launch launch = *(const trl_kernel_launch *)call->edges;\n"

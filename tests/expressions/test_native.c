@@ -236,15 +236,17 @@ static const char planted_text[] =
     "void trl_kernel(void *call) { (void)call; }\n"
     "void trl_other(void *call) { (void)call; }\n";
 
-/* Put a library in the place of the only entry, with a digest that fits. */
-static void plant(char path[600], const char *defines)
+/* Put a library in the place of the only entry, with a digest that fits, and the entry's function or another. */
+static void plant(char path[600], const char *function)
 {
     char command[1200], digest[TRLI_DIGEST_TEXT];
     ck_assert_int_eq(list_cache(path, 600), 1);
+    const char *entry = strrchr(path, '/') + 1;
     FILE *text = fopen("planted.c", "w");
     fputs(planted_text, text);
     fclose(text);
-    snprintf(command, sizeof command, "cc -shared -fPIC %s planted.c -o planted.so", defines);
+    snprintf(command, sizeof command, "cc -shared -fPIC -Dtrl_kernel=%s_%.32s planted.c -o planted.so", function,
+             entry);
     ck_assert_int_eq(system(command), 0);
     int file = open("planted.so", O_RDWR);
     ck_assert(trli_digest_file(file, digest, 0, NULL));
@@ -272,7 +274,7 @@ START_TEST(would_run_a_planted_library_if_it_were_sound)
     char path[600];
     set_up();
     ck_assert_int_eq(compile_text(kernel_text).compiled, 1);
-    plant(path, "");
+    plant(path, "trl_kernel");
     ck_assert_int_eq(compile_text(kernel_text).cached, 1); /* the next tests plant what would run */
     ck_assert_ptr_nonnull(getenv("PLANTED"));
     unsetenv("PLANTED");
@@ -285,7 +287,7 @@ START_TEST(makes_an_entry_again_that_others_may_write_to_or_made)
     char path[600];
     set_up();
     ck_assert_int_eq(compile_text(kernel_text).compiled, 1);
-    plant(path, "");
+    plant(path, "trl_kernel");
     if (_i < 2) ck_assert_int_eq(chmod(path, mode[_i]), 0);
     if (_i == 2) ck_assert(rename(path, "elsewhere.so") == 0 && symlink("../elsewhere.so", path) == 0);
     if (_i == 3) {
@@ -301,12 +303,80 @@ START_TEST(makes_an_entry_again_that_lacks_its_function)
     char path[600];
     set_up();
     ck_assert_int_eq(compile_text(kernel_text).compiled, 1);
-    plant(path, "-Dtrl_kernel=another");
+    plant(path, "another");
     outcome again = compile_text(kernel_text);
     ck_assert_msg(again.compiled == 1 && again.failed == 0 && again.result == 3.5, "%s", again.why);
     unsetenv("PLANTED");
     ck_assert_int_eq(compile_text(kernel_text).cached, 1);
     ck_assert_ptr_null(getenv("PLANTED"));
+}
+END_TEST
+
+/* ---- several kernels in one run of the compiler ---- */
+
+enum { TOGETHER = 5 };
+
+/* Ask for kernels of the numbers 0, 1, ... at once; `bad` of them, if it is not negative, does not compile. Returns how
+ * often the compiler ran. */
+static int compile_together(int bad, trli_compiler_stats *stats)
+{
+    char text[300], why[300];
+    trli_compiler *compiler;
+    trli_native_fn fn[TOGETHER];
+    struct stat s = {0};
+    (void)unlink("runs");
+    if (access("./counts.sh", F_OK))
+        write_program("./counts.sh", "#!/bin/sh\necho x >>../../runs\nexec cc -O0 \"$@\"\n");
+    setenv("TRELLIS_CC", "./counts.sh", 1);
+    ck_ok(trli_compiler_create(test_ctx, false, &compiler));
+    unsetenv("TRELLIS_CC");
+    for (int i = 0; i < TOGETHER; ++i) {
+        snprintf(text, sizeof text,
+                 "static int TRL_OWN(number)(void) { return %d; }\n"
+                 "void trl_kernel(trl_kernel_call *call) { call->output[0].at[0] = TRL_OWN(number)()%s; }\n",
+                 i, i == bad ? " syntax error" : "");
+        ck_ok(trli_compiler_add(compiler, text, &fn[i]));
+    }
+    ck_assert_int_eq(trli_compiler_poll(compiler, true), 0);
+    *stats = trli_compiler_get_stats(compiler);
+    for (int i = 0; i < TOGETHER; ++i) {
+        double out = -1;
+        trl_kernel_array array = {.at = &out};
+        trl_kernel_call call = {.output = &array};
+        ck_assert_int_eq(fn[i] == NULL, i == bad);
+        if (fn[i]) fn[i](&call);
+        ck_assert_int_eq((int)out, i == bad ? -1 : i);
+    }
+    snprintf(why, sizeof why, "%s", stats->why ? stats->why : "");
+    ck_assert_msg(bad < 0 ? !*why : strncmp(why, "the C compiler failed: ", 23) == 0, "%s", why);
+    trli_compiler_destroy(&compiler);
+    return stat("runs", &s) == 0 ? (int)s.st_size / 2 : 0;
+}
+
+START_TEST(compiles_kernels_together_and_keeps_each)
+{
+    trli_compiler_stats stats;
+    char path[600];
+    const int threads = trl_context_threads(test_ctx);
+    set_up();
+    ck_assert_int_eq(compile_together(-1, &stats), threads < TOGETHER ? threads : TOGETHER);
+    ck_assert_int_eq(stats.compiled, TOGETHER);
+    ck_assert_int_eq(list_cache(path, sizeof path), TOGETHER);
+    ck_assert_int_eq(unlink(path), 0);
+    ck_assert_int_eq(compile_together(-1, &stats), 1);
+    ck_assert(stats.compiled == 1 && stats.cached == TOGETHER - 1); /* the entry that was removed */
+    ck_assert_int_eq(compile_together(-1, &stats), 0);
+    ck_assert_int_eq(stats.cached, TOGETHER);
+}
+END_TEST
+
+START_TEST(compiles_kernels_alone_if_one_of_them_fails)
+{
+    trli_compiler_stats stats;
+    set_up();
+    ck_assert_int_le(compile_together(2, &stats), 1 + TOGETHER);
+    ck_assert(stats.compiled == TOGETHER - 1 && stats.failed == 1);
+    ck_assert_int_eq(list_cache(NULL, 0), TOGETHER - 1);
 }
 END_TEST
 
@@ -473,6 +543,8 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, would_run_a_planted_library_if_it_were_sound);
     tcase_add_loop_test(tc, makes_an_entry_again_that_others_may_write_to_or_made, 0, 4);
     tcase_add_test(tc, makes_an_entry_again_that_lacks_its_function);
+    tcase_add_test(tc, compiles_kernels_together_and_keeps_each);
+    tcase_add_test(tc, compiles_kernels_alone_if_one_of_them_fails);
     tcase_add_test(tc, loads_each_library_as_itself);
     tcase_add_test(tc, keeps_nothing_where_others_may_write);
     tcase_add_test(tc, keeps_nothing_below_a_folder_that_others_can_exchange);

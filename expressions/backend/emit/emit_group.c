@@ -238,7 +238,7 @@ static void put_function(trli_emitter *e, int32_t group)
     mark_needed(e, group);
     int values = given_values(e);
     fprintf(e->out,
-            "%s void group%d(const trl_kernel_call *call, const trl_kernel_rows *rows, const int *input,\n"
+            "%s void TRL_OWN(group%d)(const trl_kernel_call *call, const trl_kernel_rows *rows, const int *input,\n"
             "    const int *output, const double *value, double *const *row, trl_kernel_found *found)\n{\n",
             e->ngroups > 1 ? "TRL_KERNEL_GROUP" : "TRL_BODY", f->number);
     for (int32_t c = 0; c < f->nconstants; ++c) {
@@ -346,7 +346,7 @@ void trli_put_group_call(trli_emitter *e, int32_t group, int depth)
     const int ninputs = e->reads->nfields;
     int n = 0;
     trli_put_indent(e, depth);
-    fprintf(e->out, "group%d(call, &rows", f->number);
+    fprintf(e->out, "TRL_OWN(group%d)(call, &rows", f->number);
     mark_needed(e, group);
     for (int i = 0; i < ninputs; ++i)
         if (trli_reads_input(e, i)) put_element(e, "const int", "", i, &n);

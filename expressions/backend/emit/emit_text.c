@@ -145,8 +145,9 @@ void trli_put_call(trli_emitter *e, trli_loop_level loop, int32_t i, const char 
 {
     static const char *const forms_of[] = {"(x)", "(x, y)", "(x, y, z)"};
     const trli_node *n = trli_sample_node(e, i);
+    if (*suffix) fputs("TRL_OWN(", e->out);
     put_function(e, n);
-    fputs(suffix, e->out);
+    if (*suffix) fprintf(e->out, "%s)", suffix);
     trli_put_form(e, loop, i, forms_of[trli_op_operands(n->op) - 1], put_operand);
 }
 

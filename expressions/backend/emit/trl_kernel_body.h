@@ -8,6 +8,11 @@
 #define TRL_BODY static inline __attribute__((always_inline))
 #endif
 
+/* A name that no other kernel has: several may stand in one text, each after a definition of TRL_KERNEL_ID. */
+#define TRL_OWN(name) TRL_OWN_OF(name, TRL_KERNEL_ID)
+#define TRL_OWN_OF(name, id) TRL_OWN_JOINED(name, id)
+#define TRL_OWN_JOINED(name, id) name##_##id
+
 #ifndef TRL_KERNEL_POINT_BODY_H /* before it in the text of a kernel */
 #include "trl_kernel_point_body.h"
 #endif
@@ -500,42 +505,43 @@ TRL_BODY trl_kernel_lanes trl_lanes_share(const trl_kernel_grid *g, int axis, do
 #define TRL_POINT_GIVEN1 trl_lanes_of(a)
 #define TRL_POINT_GIVEN2 trl_lanes_of(a), trl_lanes_of(b)
 #define TRL_POINT_GIVEN3 trl_lanes_of(a), trl_lanes_of(b), trl_lanes_of(c)
-#define TRL_KERNEL_FUNCTION(how, f, n)                              \
-    TRL_KERNEL_##how trl_kernel_lanes f##_lanes(TRL_LANES_TAKEN##n) \
-    {                                                               \
-        const trl_lanes_each TRL_LANES_EACH##n;                     \
-        trl_lanes_each r;                                           \
-        TRL_LANES_LOOP r.at[l] = f(TRL_LANES_ONE##n);               \
-        return r.all;                                               \
-    }                                                               \
+#define TRL_KERNEL_FUNCTION(how, f, n)                                       \
+    TRL_KERNEL_##how trl_kernel_lanes TRL_OWN(f##_lanes)(TRL_LANES_TAKEN##n) \
+    {                                                                        \
+        const trl_lanes_each TRL_LANES_EACH##n;                              \
+        trl_lanes_each r;                                                    \
+        TRL_LANES_LOOP r.at[l] = f(TRL_LANES_ONE##n);                        \
+        return r.all;                                                        \
+    }                                                                        \
     TRL_KERNEL_POINT(f, n)
 /* Of a function that has a branch: without it, and all lanes again with it if some operand is not near. (clang would
  * read parts of `far` from where it has just stored all of it, and wait.) */
-#define TRL_KERNEL_FUNCTION_NEAR(how, f, n)                                                                      \
-    TRL_KERNEL_MANY __attribute__((cold)) trl_kernel_lanes f##_far(TRL_LANES_TAKEN##n)                           \
-    {                                                                                                            \
-        const trl_lanes_each TRL_LANES_EACH##n;                                                                  \
-        trl_lanes_each r;                                                                                        \
-        for (int l = 0; l < TRL_KERNEL_LANES; ++l) r.at[l] = f(TRL_LANES_ONE##n);                                \
-        return r.all;                                                                                            \
-    }                                                                                                            \
-    TRL_KERNEL_##how trl_kernel_lanes f##_lanes(TRL_LANES_TAKEN##n)                                              \
-    {                                                                                                            \
-        const trl_lanes_each TRL_LANES_EACH##n;                                                                  \
-        trl_lanes_each r, far;                                                                                   \
-        TRL_LANES_LOOP                                                                                           \
-        {                                                                                                        \
-            r.at[l] = f##_near(TRL_LANES_ONE##n);                                                                \
-            far.bits[l] = f##_is_near(TRL_LANES_ONE##n) ? 0 : -1;                                                \
-        }                                                                                                        \
-        return trl_lanes_any_negative((trl_kernel_bits)trl_lanes_settled(far.all)) ? f##_far(TRL_LANES_GIVEN##n) \
-                                                                                   : r.all;                      \
-    }                                                                                                            \
+#define TRL_KERNEL_FUNCTION_NEAR(how, f, n)                                                     \
+    TRL_KERNEL_MANY __attribute__((cold)) trl_kernel_lanes TRL_OWN(f##_far)(TRL_LANES_TAKEN##n) \
+    {                                                                                           \
+        const trl_lanes_each TRL_LANES_EACH##n;                                                 \
+        trl_lanes_each r;                                                                       \
+        for (int l = 0; l < TRL_KERNEL_LANES; ++l) r.at[l] = f(TRL_LANES_ONE##n);               \
+        return r.all;                                                                           \
+    }                                                                                           \
+    TRL_KERNEL_##how trl_kernel_lanes TRL_OWN(f##_lanes)(TRL_LANES_TAKEN##n)                    \
+    {                                                                                           \
+        const trl_lanes_each TRL_LANES_EACH##n;                                                 \
+        trl_lanes_each r, far;                                                                  \
+        TRL_LANES_LOOP                                                                          \
+        {                                                                                       \
+            r.at[l] = f##_near(TRL_LANES_ONE##n);                                               \
+            far.bits[l] = f##_is_near(TRL_LANES_ONE##n) ? 0 : -1;                               \
+        }                                                                                       \
+        return trl_lanes_any_negative((trl_kernel_bits)trl_lanes_settled(far.all))              \
+                   ? TRL_OWN(f##_far)(TRL_LANES_GIVEN##n)                                       \
+                   : r.all;                                                                     \
+    }                                                                                           \
     TRL_KERNEL_POINT(f, n)
-#define TRL_KERNEL_POINT(f, n)                           \
-    TRL_KERNEL_MANY double f##_point(TRL_POINT_TAKEN##n) \
-    {                                                    \
-        return f##_lanes(TRL_POINT_GIVEN##n)[0];         \
+#define TRL_KERNEL_POINT(f, n)                                    \
+    TRL_KERNEL_MANY double TRL_OWN(f##_point)(TRL_POINT_TAKEN##n) \
+    {                                                             \
+        return TRL_OWN(f##_lanes)(TRL_POINT_GIVEN##n)[0];         \
     }
 
 #endif

@@ -196,7 +196,7 @@ void trli_cache_measure(const trli_cache *cache, int *kernels, int64_t *bytes)
         const char *dot = strrchr(entry->d_name, '.');
         if (fstatat(cache->folder, entry->d_name, &s, AT_SYMLINK_NOFOLLOW) || !S_ISREG(s.st_mode)) continue;
         *kernels += dot && (strcmp(dot, ".so") == 0 || strcmp(dot, ".cubin") == 0);
-        *bytes += s.st_size;
+        *bytes += s.st_size / (off_t)s.st_nlink;
     }
     if (stream) closedir(stream);
 }

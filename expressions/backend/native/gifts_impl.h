@@ -12,6 +12,7 @@ typedef struct trli_gifts trli_gifts;
 typedef enum trli_gift_kind {
     TRLI_GIFT_MADE,   /* the content is the item */
     TRLI_GIFT_FAILED, /* it is a text that says why there is none */
+    TRLI_GIFT_WITHIN, /* it is in the content of another item of its maker, whose number (an int) this is */
     TRLI_GIFT_ENDED   /* its maker ends before it is made */
 } trli_gift_kind;
 

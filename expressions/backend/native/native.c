@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* An entry of the cache is named by everything that its content depends on: the text, the compiler, its options and the
- * processor. Compilers work in a folder that only this process uses, by names relative to it. A library that was loaded
- * and has its function is given its digest (loaders ignore what follows their tables) and renamed into the cache:
- * whoever reads an entry, of this rank or another, finds it whole or does not find it; one that is damaged, or another
- * user's, is made again. */
+/* An entry of the cache is named by everything that its function depends on: the text, the compiler, its options and
+ * the processor. Kernels that wait for a compiler share one, which makes one library of them: an entry for each, all
+ * links to one file. If such a unit does not compile, each of its kernels is compiled alone. Compilers work in a folder
+ * that only this process uses, by names relative to it. A library that was loaded and has its functions is given its
+ * digest (loaders ignore what follows their tables) and renamed into the cache: whoever reads an entry, of this rank or
+ * another, finds it whole or does not find it; one that is damaged, another user's, or without its function is made
+ * again. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,28 +22,13 @@
 #include "gifts_impl.h"
 #include "native_impl.h"
 #include "spawn_impl.h"
+#include "unit_impl.h"
 
-enum { LIMIT_S = 120 /* of one compiler */ };
-
-static const char *const options[] = {"-O3",
-                                      "-march=native",
-#if defined(__x86_64__)
-                                      "-mprefer-vector-width=512",
-#endif
-                                      "-std=gnu11",
-                                      "-fPIC",
-                                      "-shared",
-                                      "-w",
-                                      "-fno-math-errno",
-                                      "-fno-trapping-math"};
-enum { OPTIONS = sizeof options / sizeof *options };
-
-/* With fast_math a product and the sum that takes it are rounded once. Sums keep their order: the functions of the
- * prelude round by adding and subtracting large numbers, which reassociation would remove. */
-static const char *contraction(bool fast_math)
-{
-    return fast_math ? "-ffp-contract=fast" : "-ffp-contract=off";
-}
+enum {
+    LIMIT_S = 120,        /* of a compiler, for each of its kernels */
+    UNIT_MOST = 16,       /* kernels of one compiler */
+    UNIT_BYTES = 64 << 10 /* of their texts, unless there is one: none waits long for others */
+};
 
 typedef enum state { ASKED, WAITING, AT_WORK, LOADED, FAILED } state; /* ASKED: the cache was not looked at */
 
@@ -51,15 +36,16 @@ typedef struct job {
     char *text; /* NULL once loaded or failed */
     char digest[TRLI_DIGEST_TEXT];
     state state;
+    bool alone; /* it was compiled with others, and that failed */
+    int unit;   /* AT_WORK: the first job of its compiler, which has the next two */
     pid_t pid;
-    double start; /* s; when its compiler started */
+    double start; /* s; when the compiler started */
+    int within;   /* the job whose library, received before, has this one's function; -1: none */
     int nfns, fns_capacity;
     trli_native_fn **fn; /* whom to tell */
     trli_native_fn found;
-    void *library;
+    void *library; /* this job's, unless `within` is set */
 } job;
-
-enum { FILE_ROOM = TRLI_DIGEST_TEXT + 8 }; /* of a name in the workshop */
 
 struct trli_compiler {
     trl_context *ctx;
@@ -109,9 +95,7 @@ static void digest_machine(trli_compiler *c)
         trli_digest_bytes(c->machine, &s.st_size, sizeof s.st_size);
         trli_digest_bytes(c->machine, &s.st_mtim, sizeof s.st_mtim);
     }
-    for (int i = 0; i < OPTIONS; ++i) trli_digest_bytes(c->machine, options[i], strlen(options[i]) + 1);
-    trli_digest_bytes(c->machine, contraction(c->fast_math), strlen(contraction(c->fast_math)) + 1);
-    trli_digest_bytes(c->machine, trli_kernel_prelude, strlen(trli_kernel_prelude));
+    trli_unit_digest(c->machine, c->fast_math);
     trli_digest_processor(c->machine);
 }
 
@@ -138,11 +122,6 @@ trl_err trli_compiler_create(trl_context *ctx, bool fast_math, trli_compiler **c
 
 /* ---- libraries ---- */
 
-static void name_of(const job *j, const char *suffix, char name[FILE_ROOM])
-{
-    snprintf(name, FILE_ROOM, "%s%s", j->digest, suffix);
-}
-
 /* The library itself, whatever its name leads to by now. Loaders take a path that they have seen for the library that
  * they know, and numbers of descriptors come again: so slashes and dots, which mean nothing, spell out which file it
  * is. */
@@ -157,6 +136,19 @@ static bool path_of_open(int file, char path[TRLI_PATH_ROOM])
     return access(path, F_OK) == 0;
 }
 
+static bool find_function(trli_compiler *c, job *j, void *library)
+{
+    char name[TRLI_DIGEST_TEXT + 16];
+    snprintf(name, sizeof name, "trl_kernel_%s", j->digest);
+    void *symbol = dlsym(library, name);
+    memcpy(&j->found, &symbol, sizeof symbol);
+    if (j->found)
+        j->library = library;
+    else
+        note(c, "a compiled kernel lacks its function trl_kernel", "");
+    return j->found != NULL;
+}
+
 /* Load the open file. made: in the workshop, under this name. */
 static bool load(trli_compiler *c, job *j, int file, const char *made)
 {
@@ -164,97 +156,41 @@ static bool load(trli_compiler *c, job *j, int file, const char *made)
     if (!path_of_open(file, path)) {
         /* Without /proc there is no way from a descriptor to the loader. What was just made has a path that is safe. */
         if (!made || !c->workshop.path[0]) return false;
-        snprintf(path, sizeof path, "%.*s/%s", TRLI_PATH_ROOM - FILE_ROOM - 2, c->workshop.path, made);
+        snprintf(path, sizeof path, "%.*s/%s", TRLI_PATH_ROOM - TRLI_UNIT_FILE - 2, c->workshop.path, made);
     }
-    j->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (!j->library) {
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!library) {
         const char *reason = dlerror(), *colon = reason ? strstr(reason, ": ") : NULL;
         note(c, "a compiled kernel cannot be loaded", colon ? colon + 2 : "unknown reason");
         return false;
     }
-    void *symbol = dlsym(j->library, "trl_kernel");
-    memcpy(&j->found, &symbol, sizeof symbol);
-    if (j->found) return true;
-    dlclose(j->library);
-    j->library = NULL;
-    note(c, "a compiled kernel lacks its function trl_kernel", "");
-    return false;
+    const bool found = find_function(c, j, library);
+    if (!found) dlclose(library);
+    return found;
 }
 
-/* Tell the other ranks of the node what became of a job. file: of the library, with so many bytes; -1: there is
- * none. */
+static bool is_mine(const trli_compiler *c, const job *j)
+{
+    return !c->share || trli_gifts_is_mine(c->share, (int)(j - c->job));
+}
+
+/* Tell the other ranks of the node what became of a job: what library it is in, or in which job's that they were given
+ * before. file: of the library, with so many bytes; -1: there is none. */
 static void give(const trli_compiler *c, const job *j, int file, size_t bytes)
 {
     const int item = (int)(j - c->job);
-    if (!c->share || !trli_gifts_is_mine(c->share, item)) return;
+    if (!c->share || !is_mine(c, j)) return;
+    for (int i = 0; file >= 0 && i < c->njobs; ++i)
+        if (c->job[i].state == LOADED && c->job[i].library == j->library && is_mine(c, &c->job[i])) {
+            trli_gifts_give(c->share, item, TRLI_GIFT_WITHIN, &i, sizeof i);
+            return;
+        }
     unsigned char *content = file >= 0 ? trli_new(c->ctx, bytes, 1) : NULL;
     if (content && pread(file, content, bytes, 0) == (ssize_t)bytes)
         trli_gifts_give(c->share, item, TRLI_GIFT_MADE, content, bytes);
     else
         trli_gifts_give(c->share, item, TRLI_GIFT_FAILED, c->why, strlen(c->why));
     trli_free(content);
-}
-
-/* From the cache, if it has a whole one. What is wrong with an entry is no trouble: it is made again. */
-static bool load_entry(trli_compiler *c, job *j)
-{
-    char name[FILE_ROOM], wanted[TRLI_DIGEST_TEXT] = "", found[TRLI_DIGEST_TEXT];
-    char why[sizeof c->why];
-    name_of(j, ".so", name);
-    int file = trli_cache_entry(&c->cache, name);
-    if (file < 0) return false;
-    memcpy(why, c->why, sizeof why);
-    const bool loaded = trli_digest_file(file, found, TRLI_DIGEST_TEXT - 1, wanted) && strcmp(wanted, found) == 0 &&
-                        load(c, j, file, NULL);
-    memcpy(c->why, why, sizeof why);
-    if (loaded) give(c, j, file, (size_t)lseek(file, 0, SEEK_END) - (TRLI_DIGEST_TEXT - 1));
-    close(file);
-    return loaded;
-}
-
-/* Keep what was made, if there is a cache; a full disk is no trouble, either. */
-static void publish(const trli_compiler *c, const char *name, int file)
-{
-    char digest[TRLI_DIGEST_TEXT];
-    if (c->cache.folder < 0 || !trli_digest_file(file, digest, 0, NULL) || fchmod(file, 0600)) return;
-    const off_t end = lseek(file, 0, SEEK_END);
-    if (end < 0 || pwrite(file, digest, strlen(digest), end) != (ssize_t)strlen(digest)) return;
-    (void)renameat(c->workshop.folder, name, c->cache.folder, name);
-}
-
-/* What the compiler wrote, or another rank's. keep: in the cache. */
-static bool take(trli_compiler *c, job *j, bool keep)
-{
-    char name[FILE_ROOM];
-    name_of(j, ".so", name);
-    int file = openat(c->workshop.folder, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    if (file < 0) {
-        note(c, "the C compiler wrote no library", strerror(errno));
-        return false;
-    }
-    const bool loaded = load(c, j, file, name);
-    if (loaded) give(c, j, file, (size_t)lseek(file, 0, SEEK_END));
-    if (loaded && keep) publish(c, name, file);
-    close(file);
-    return loaded;
-}
-
-static void clean(const trli_compiler *c, const job *j)
-{
-    static const char *const suffixes[] = {".c", ".so", ".log"};
-    char name[FILE_ROOM];
-    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; ++i) {
-        name_of(j, suffixes[i], name);
-        (void)unlinkat(c->workshop.folder, name, 0);
-    }
-}
-
-/* ---- jobs ---- */
-
-static void tell_child(const trli_compiler *c, pid_t group, bool started)
-{
-    const trl_context_options *o = &c->ctx->options;
-    if (o->child) o->child(group, started);
 }
 
 static void settle(trli_compiler *c, job *j, state state)
@@ -267,107 +203,187 @@ static void settle(trli_compiler *c, job *j, state state)
     j->text = NULL;
 }
 
-/* The text of a kernel, for the compiler. */
-static bool write_source(const trli_compiler *c, const job *j, const char *name)
+/* From the cache, if it has a whole one. What is wrong with an entry is no trouble: it is made again. */
+static bool load_entry(trli_compiler *c, job *j)
 {
-    int file = openat(c->workshop.folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    FILE *stream = file >= 0 ? fdopen(file, "w") : NULL;
-    if (!stream) {
-        if (file >= 0) close(file);
-        return false;
-    }
-    const bool written = fputs(trli_kernel_prelude, stream) >= 0 && fputs(j->text, stream) >= 0;
-    return fclose(stream) == 0 && written;
+    char name[TRLI_UNIT_FILE], wanted[TRLI_DIGEST_TEXT] = "", found[TRLI_DIGEST_TEXT];
+    char why[sizeof c->why];
+    trli_unit_file(j->digest, ".so", name);
+    int file = trli_cache_entry(&c->cache, name);
+    if (file < 0) return false;
+    memcpy(why, c->why, sizeof why);
+    const bool loaded = trli_digest_file(file, found, TRLI_DIGEST_TEXT - 1, wanted) && strcmp(wanted, found) == 0 &&
+                        load(c, j, file, NULL);
+    memcpy(c->why, why, sizeof why);
+    if (loaded) give(c, j, file, (size_t)lseek(file, 0, SEEK_END) - (TRLI_DIGEST_TEXT - 1));
+    close(file);
+    return loaded;
 }
 
-static void start(trli_compiler *c, job *j)
+/* Keep what was made, the library of this name with n jobs, if there is a cache; a full disk is no trouble, either. */
+static void publish(const trli_compiler *c, const char *name, int file, int n, job *const *jobs)
 {
-    char source[FILE_ROOM], library[FILE_ROOM], log[FILE_ROOM];
-    const char *argv[OPTIONS + 6];
-    int n = 0;
-    name_of(j, ".c", source);
-    name_of(j, ".so", library);
-    name_of(j, ".log", log);
-    argv[n++] = c->program;
-    for (int i = 0; i < OPTIONS; ++i) argv[n++] = options[i];
-    argv[n++] = contraction(c->fast_math);
-    argv[n++] = "-o";
-    argv[n++] = library;
-    argv[n++] = source;
-    argv[n] = NULL;
-    j->start = trli_clock();
-    if (c->workshop.folder < 0 && !trli_workshop_open(&c->workshop, &c->cache)) {
-        note(c, "there is no folder for compilers to work in", strerror(errno));
-        settle(c, j, FAILED);
-    } else if (!write_source(c, j, source)) {
-        note(c, "the text of a kernel cannot be written", strerror(errno));
-        clean(c, j);
-        settle(c, j, FAILED);
-    } else if (!trli_program_start(c->ctx, c->workshop.folder, (char *const *)argv, log, &j->pid)) {
-        note(c, "the C compiler cannot be started", c->program);
-        clean(c, j);
-        settle(c, j, FAILED);
-    } else {
-        j->state = AT_WORK;
-        tell_child(c, j->pid, true);
+    char digest[TRLI_DIGEST_TEXT], entry[TRLI_UNIT_FILE];
+    const int from = c->workshop.folder, to = c->cache.folder;
+    if (to < 0 || !trli_digest_file(file, digest, 0, NULL) || fchmod(file, 0600)) return;
+    const off_t end = lseek(file, 0, SEEK_END);
+    if (end < 0 || pwrite(file, digest, strlen(digest), end) != (ssize_t)strlen(digest)) return;
+    for (int i = 0; i < n; ++i) {
+        trli_unit_file(jobs[i]->digest, ".so", entry);
+        if (jobs[i]->found && strcmp(entry, name) != 0 && linkat(from, name, from, entry, 0) == 0 &&
+            renameat(from, entry, to, entry))
+            (void)unlinkat(from, entry, 0);
     }
+    (void)renameat(from, name, to, name);
 }
 
-/* The first line of what the compiler said. */
-static void note_log(trli_compiler *c, const job *j)
+/* Load jobs from what their compiler wrote, or another rank, and keep it in the cache. */
+static void take(trli_compiler *c, int n, job *const *jobs, bool keep)
 {
-    char name[FILE_ROOM], line[300] = "";
-    name_of(j, ".log", name);
-    int log = openat(c->workshop.folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    FILE *file = log >= 0 ? fdopen(log, "r") : NULL;
-    if (file && fgets(line, sizeof line, file)) line[strcspn(line, "\n")] = '\0';
-    if (file) fclose(file);
-    if (!file && log >= 0) close(log);
-    note(c, "the C compiler failed", line);
+    char name[TRLI_UNIT_FILE];
+    int loaded = 0;
+    trli_unit_file(jobs[0]->digest, ".so", name);
+    int file = openat(c->workshop.folder, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (file < 0) {
+        note(c, "the C compiler wrote no library", strerror(errno));
+        return;
+    }
+    for (int i = 0; i < n; ++i) {
+        if (!load(c, jobs[i], file, name)) continue;
+        give(c, jobs[i], file, (size_t)lseek(file, 0, SEEK_END));
+        settle(c, jobs[i], LOADED);
+        ++loaded;
+    }
+    if (loaded > 0 && keep) publish(c, name, file, n, jobs);
+    close(file);
 }
 
-static void finish(trli_compiler *c, job *j, int status)
+/* ---- compilers ---- */
+
+static bool waits(const job *j)
 {
-    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-        note_log(c, j);
-    else if (take(c, j, true)) {
-        ++c->compiled;
-        c->seconds += trli_clock() - j->start;
-    }
-    clean(c, j);
-    settle(c, j, j->found ? LOADED : FAILED);
+    return j->state == ASKED || j->state == WAITING;
 }
 
-/* A compiler that is asked to end removes its own temporary files. */
-static void stop(const trli_compiler *c, const job *j)
+static bool open_workshop(trli_compiler *c)
 {
-    enum { PATIENCE_MS = 500 };
-    int status, waited = 0;
-    pid_t ended = 0;
-    (void)kill(-j->pid, SIGTERM);
-    while ((ended = waitpid(j->pid, &status, WNOHANG)) == 0 && waited++ < PATIENCE_MS)
-        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-    (void)kill(-j->pid, SIGKILL); /* all that it started */
-    while (ended == 0 && waitpid(j->pid, &status, 0) < 0 && errno == EINTR) {
-    }
-    tell_child(c, j->pid, false);
-}
-
-/* Returns whether the job's compiler is still at work. */
-static bool check(trli_compiler *c, job *j)
-{
-    int status = 0;
-    pid_t ended = waitpid(j->pid, &status, WNOHANG);
-    if (ended == 0 && trli_clock() - j->start > LIMIT_S) {
-        stop(c, j);
-        note(c, "the C compiler did not end in time", c->program);
-        ended = j->pid;
-        status = -1;
-    }
-    if (ended == 0 || (ended < 0 && errno == EINTR)) return true;
-    tell_child(c, j->pid, false);
-    finish(c, j, ended < 0 ? -1 : status);
+    if (c->workshop.folder >= 0 || trli_workshop_open(&c->workshop, &c->cache)) return true;
+    note(c, "there is no folder for compilers to work in", strerror(errno));
     return false;
+}
+
+/* A waiting job and those after it that go into its unit: of so many bytes together, unless it has more. Returns how
+ * many, and their bytes. */
+static int gather(trli_compiler *c, int first, size_t *bytes, job *jobs[UNIT_MOST])
+{
+    const size_t room = *bytes < UNIT_BYTES ? *bytes : UNIT_BYTES;
+    int n = 0;
+    *bytes = 0;
+    for (int i = first; i < c->njobs && n < UNIT_MOST; ++i) {
+        job *j = &c->job[i];
+        if (j->state != WAITING || !is_mine(c, j)) continue;
+        const size_t more = strlen(j->text);
+        if (n > 0 && (j->alone || jobs[0]->alone || *bytes + more > room)) continue;
+        jobs[n++] = j;
+        *bytes += more;
+    }
+    return n;
+}
+
+/* Start a compiler for a waiting job and others. Returns the bytes of their texts. */
+static size_t start(trli_compiler *c, int first, size_t room)
+{
+    job *jobs[UNIT_MOST], *j = &c->job[first];
+    trli_unit_kernel kernel[UNIT_MOST];
+    size_t bytes = room;
+    const int n = gather(c, first, &bytes, jobs);
+    bool started = open_workshop(c);
+    for (int i = 0; i < n; ++i) kernel[i] = (trli_unit_kernel){jobs[i]->digest, jobs[i]->text};
+    j->start = trli_clock();
+    if (started && !trli_unit_write(&c->workshop, n, kernel)) {
+        note(c, "the text of a kernel cannot be written", strerror(errno));
+        started = false;
+    } else if (started && !trli_unit_start(c->ctx, &c->workshop, c->program, c->fast_math, j->digest, &j->pid)) {
+        note(c, "the C compiler cannot be started", c->program);
+        started = false;
+    }
+    if (!started && c->workshop.folder >= 0) trli_unit_clean(&c->workshop, j->digest);
+    for (int i = 0; i < n; ++i) {
+        jobs[i]->unit = first;
+        if (started)
+            jobs[i]->state = AT_WORK;
+        else
+            settle(c, jobs[i], FAILED);
+    }
+    return bytes;
+}
+
+/* Start compilers for the jobs that wait, as many at once as the rank has threads, each for its share of the texts. */
+static void start_all(trli_compiler *c, int at_work)
+{
+    const int threads = trl_context_threads(c->ctx);
+    size_t bytes = 0;
+    for (int i = 0; i < c->njobs; ++i)
+        if (c->job[i].state == WAITING && is_mine(c, &c->job[i])) bytes += strlen(c->job[i].text);
+    for (int i = 0; i < c->njobs && at_work < threads; ++i) {
+        if (c->job[i].state != WAITING || !is_mine(c, &c->job[i])) continue;
+        bytes -= start(c, i, bytes / (size_t)(threads - at_work));
+        at_work += c->job[i].state == AT_WORK;
+    }
+}
+
+/* A compiler has ended. Those of several jobs that it did not make are compiled alone, which then tells why. */
+static void finish(trli_compiler *c, int unit, int status)
+{
+    job *jobs[UNIT_MOST], *first = &c->job[unit];
+    char why[sizeof c->why], line[300];
+    int n = 0, loaded = 0;
+    memcpy(why, c->why, sizeof why);
+    for (int i = unit; i < c->njobs; ++i)
+        if (c->job[i].state == AT_WORK && c->job[i].unit == unit) jobs[n++] = &c->job[i];
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
+        take(c, n, jobs, true);
+    } else {
+        trli_unit_log(&c->workshop, first->digest, line, sizeof line);
+        note(c, "the C compiler failed", line);
+    }
+    if (n > 1) memcpy(c->why, why, sizeof why);
+    trli_unit_clean(&c->workshop, first->digest);
+    for (int i = 0; i < n; ++i) {
+        loaded += jobs[i]->state == LOADED;
+        if (jobs[i]->state == LOADED) continue;
+        jobs[i]->alone = n > 1;
+        jobs[i]->state = WAITING;
+        if (n == 1) settle(c, jobs[i], FAILED);
+    }
+    c->compiled += loaded;
+    if (loaded > 0) c->seconds += trli_clock() - first->start;
+}
+
+/* Returns whether the compiler of a unit is still at work. */
+static bool check(trli_compiler *c, int unit)
+{
+    const job *first = &c->job[unit];
+    int status = 0, n = 0;
+    pid_t ended = waitpid(first->pid, &status, WNOHANG);
+    for (int i = unit; i < c->njobs; ++i) n += c->job[i].state == AT_WORK && c->job[i].unit == unit;
+    if (ended == 0 && trli_clock() - first->start > LIMIT_S * n) {
+        trli_unit_stop(c->ctx, first->pid);
+        if (n == 1) note(c, "the C compiler did not end in time", c->program);
+        ended = first->pid;
+        status = -1;
+    } else if (ended == 0 || (ended < 0 && errno == EINTR)) {
+        return true;
+    } else {
+        trli_unit_tell(c->ctx, first->pid, false);
+    }
+    finish(c, unit, ended < 0 ? -1 : status);
+    return false;
+}
+
+static bool has_compiler(const trli_compiler *c, int i)
+{
+    return c->job[i].state == AT_WORK && c->job[i].unit == i;
 }
 
 /* Whether a job is done by what the cache has. */
@@ -380,15 +396,14 @@ static bool look_up(trli_compiler *c, job *j)
     return true;
 }
 
+/* ---- from other ranks ---- */
+
 /* Put another rank's library where a compiler would have left it. */
 static bool write_library(trli_compiler *c, const job *j, const trli_gift *gift)
 {
-    char name[FILE_ROOM];
-    name_of(j, ".so", name);
-    if (c->workshop.folder < 0 && !trli_workshop_open(&c->workshop, &c->cache)) {
-        note(c, "there is no folder for compilers to work in", strerror(errno));
-        return false;
-    }
+    char name[TRLI_UNIT_FILE];
+    trli_unit_file(j->digest, ".so", name);
+    if (!open_workshop(c)) return false;
     const int file = openat(c->workshop.folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     const bool written = file >= 0 && write(file, gift->content, gift->bytes) == (ssize_t)gift->bytes;
     if (!written) note(c, "a kernel compiled by another rank cannot be written", strerror(errno));
@@ -396,45 +411,46 @@ static bool write_library(trli_compiler *c, const job *j, const trli_gift *gift)
     return written;
 }
 
-/* Take a job's library from the rank that makes it, if it has come. */
-static void receive(trli_compiler *c, job *j)
+/* Take a job's library, or learn why there is none, or which job's it is. */
+static void accept(trli_compiler *c, job *j, const trli_gift *gift)
 {
-    char name[FILE_ROOM];
-    trli_gift gift;
-    if (!trli_gifts_take(c->share, (int)(j - c->job), &gift)) return;
-    name_of(j, ".so", name);
+    char name[TRLI_UNIT_FILE];
+    trli_unit_file(j->digest, ".so", name);
     const int there = trli_cache_entry(&c->cache, name); /* often its maker's, in the same folder */
     if (there >= 0) close(there);
-    if (gift.kind == TRLI_GIFT_MADE && write_library(c, j, &gift) && take(c, j, there < 0)) ++c->received;
-    if (gift.kind == TRLI_GIFT_FAILED) {
-        char why[sizeof c->why] = "a kernel that another rank compiled cannot be received";
-        if (gift.bytes > 0) snprintf(why, sizeof why, "%.*s", (int)gift.bytes, (const char *)gift.content);
-        if (c->why[0] == '\0') memcpy(c->why, why, sizeof why);
+    if (gift->kind == TRLI_GIFT_WITHIN) {
+        memcpy(&j->within, gift->content, sizeof j->within);
+        return;
     }
-    trli_free(gift.content);
-    if (c->workshop.folder >= 0) clean(c, j);
-    settle(c, j, j->found ? LOADED : FAILED);
+    if (gift->kind == TRLI_GIFT_MADE && write_library(c, j, gift)) take(c, 1, &j, there < 0);
+    if (gift->kind == TRLI_GIFT_FAILED && gift->bytes > 0 && c->why[0] == '\0')
+        snprintf(c->why, sizeof c->why, "%.*s", (int)gift->bytes, (const char *)gift->content);
+    if (gift->kind == TRLI_GIFT_FAILED) note(c, "a kernel that another rank compiled cannot be received", "");
+    if (c->workshop.folder >= 0) trli_unit_clean(&c->workshop, j->digest);
+    c->received += j->state == LOADED;
+    if (j->state != LOADED) settle(c, j, FAILED);
 }
 
-static bool is_mine(const trli_compiler *c, const job *j)
+/* Take a job from the rank that makes it, if it has come. */
+static void receive(trli_compiler *c, job *j)
 {
-    return !c->share || trli_gifts_is_mine(c->share, (int)(j - c->job));
-}
-
-/* Go on with a job that waits: start its compiler if there is room for one, or look for what another rank made. */
-static void go_on(trli_compiler *c, job *j, int *at_work)
-{
-    if (!is_mine(c, j)) {
-        receive(c, j);
-    } else if (!(j->state == ASKED && look_up(c, j)) && *at_work < trl_context_threads(c->ctx)) {
-        start(c, j);
-        *at_work += j->state == AT_WORK;
+    char from[TRLI_UNIT_FILE], to[TRLI_UNIT_FILE];
+    trli_gift gift;
+    if (j->within < 0) {
+        if (!trli_gifts_take(c->share, (int)(j - c->job), &gift)) return;
+        accept(c, j, &gift);
+        trli_free(gift.content);
+        if (j->within < 0) return;
     }
-}
-
-static bool waits(const job *j)
-{
-    return j->state == ASKED || j->state == WAITING;
+    job *other = &c->job[j->within];
+    if (waits(other)) receive(c, other);
+    if (waits(other)) return;
+    const bool found = other->library && find_function(c, j, other->library);
+    trli_unit_file(other->digest, ".so", from);
+    trli_unit_file(j->digest, ".so", to);
+    if (found && c->cache.folder >= 0) (void)linkat(c->cache.folder, from, c->cache.folder, to, 0);
+    c->received += found;
+    settle(c, j, found ? LOADED : FAILED);
 }
 
 int trli_compiler_poll(trli_compiler *c, bool wait)
@@ -443,11 +459,14 @@ int trli_compiler_poll(trli_compiler *c, bool wait)
     for (;;) {
         left = at_work = 0;
         for (int i = 0; i < c->njobs; ++i)
-            if (c->job[i].state == AT_WORK && check(c, &c->job[i])) ++at_work;
+            if (has_compiler(c, i) && check(c, i)) ++at_work;
         for (int i = 0; i < c->njobs; ++i) {
-            if (waits(&c->job[i])) go_on(c, &c->job[i], &at_work);
-            left += waits(&c->job[i]) || c->job[i].state == AT_WORK;
+            job *j = &c->job[i];
+            if (waits(j) && !is_mine(c, j)) receive(c, j);
+            if (j->state == ASKED && is_mine(c, j)) (void)look_up(c, j);
         }
+        start_all(c, at_work);
+        for (int i = 0; i < c->njobs; ++i) left += waits(&c->job[i]) || c->job[i].state == AT_WORK;
         if (!wait || left == 0 || (c->ctx->options.stop && c->ctx->options.stop())) return left;
         nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
     }
@@ -469,7 +488,7 @@ static trl_err add_job(trli_compiler *c, const char *text, const char digest[TRL
     if (!trli_make_room(c->ctx, &c->job, c->njobs, 1, &c->capacity, sizeof *c->job))
         return trli_no_memory(c->ctx, NULL, "for %d kernels", c->njobs + 1);
     job *j = *added = &c->job[c->njobs];
-    *j = (job){.text = trli_copy_text(c->ctx, text)};
+    *j = (job){.text = trli_copy_text(c->ctx, text), .within = -1};
     if (!j->text) return trli_no_memory(c->ctx, NULL, "for the text of a kernel");
     memcpy(j->digest, digest, TRLI_DIGEST_TEXT);
     ++c->njobs;
@@ -554,8 +573,8 @@ void trli_compiler_destroy(trli_compiler **compiler)
     if (!c) return;
     for (int i = 0; i < c->njobs; ++i) {
         job *j = &c->job[i];
-        if (j->state == AT_WORK) stop(c, j);
-        if (j->library) dlclose(j->library);
+        if (has_compiler(c, i)) trli_unit_stop(c->ctx, j->pid);
+        if (j->library && j->within < 0) dlclose(j->library);
         trli_free(j->text);
         trli_free(j->fn);
     }

@@ -46,19 +46,22 @@ cat >planted.c <<C
 __attribute__((constructor)) static void mark(void) { (void)open("$marker", O_WRONLY | O_CREAT, 0666); }
 void trl_kernel(void *call) { (void)call; }
 C
-cc -shared -fPIC planted.c -o planted.so
-python3 - <<'PYTHON'
-data = open("planted.so", "rb").read()
-mask = (1 << 64) - 1
-first, second = 14695981039346656037, 0x2545F4914F6CDD1D
-for byte in data:
-    first = (first ^ byte) * 1099511628211 & mask
-    second = (second ^ (byte + 0x5B)) * 0x9E3779B97F4A7C15 & mask
-    second ^= second >> 29
-open("planted.so", "ab").write(b"%016x%016x" % (first, second))
-PYTHON
 mkdir -m 700 sound
-for entry in names/*.so; do cp planted.so "sound/$(basename "$entry")"; done
+for entry in names/*.so; do
+    cc -shared -fPIC "-Dtrl_kernel=trl_kernel_$(basename "$entry" .so)" planted.c -o "sound/$(basename "$entry")"
+done
+python3 - sound/*.so <<'PYTHON'
+import sys
+
+mask = (1 << 64) - 1
+for name in sys.argv[1:]:
+    first, second = 14695981039346656037, 0x2545F4914F6CDD1D
+    for byte in open(name, "rb").read():
+        first = (first ^ byte) * 1099511628211 & mask
+        second = (second ^ (byte + 0x5B)) * 0x9E3779B97F4A7C15 & mask
+        second ^= second >> 29
+    open(name, "ab").write(b"%016x%016x" % (first, second))
+PYTHON
 chmod 600 sound/*.so
 TRELLIS_CACHE_DIR=sound expect 0 "$TRELLIS" run deck.yaml --quiet
 [ -e "$marker" ] || fail "the planted library does not run where it is sound: the attacks below would show nothing"

@@ -39,8 +39,8 @@ fi
 # group for each, or is divided into as many parts, all of which are served by one function.
 expect 0 "$TRELLIS" kernels "$TRELLIS_SOURCE/inputs/decks/transport.yaml" --set parameters.n=12
 kernels=$(grep -c "^void trl_kernel(" stdout.txt)
-functions=$(grep -c "^TRL_KERNEL_GROUP void group" stdout.txt || true) # of kernels that are not divided
+functions=$(grep -c "^TRL_KERNEL_GROUP void TRL_OWN(group" stdout.txt || true) # of kernels that are not divided
 divided=$(grep -c " 12 parts of 12, the first:" stdout.txt || true)    # each with one call, which all parts share
-calls=$(grep -c "group[0-9]*(call" stdout.txt)
+calls=$(grep -c "TRL_OWN(group[0-9]*)(call" stdout.txt)
 [ "$kernels" -eq 4 ] && [ $((functions + divided)) -eq 4 ] && [ "$calls" -eq $((12 * functions + divided)) ] ||
     fail "of $kernels kernels for 12 like equations $divided are divided; they have $functions functions, $calls calls"
