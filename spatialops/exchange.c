@@ -87,13 +87,14 @@ void trli_exchange_unpack(const trl_exchange *exchange, int message, int transfe
                    from, t->extent, t->value_bytes, rows_before(t, chunk, chunks), rows_before(t, chunk + 1, chunks));
 }
 
-void trli_exchange_copy(const trli_exchange_piece *t, const trl_array *source, const trl_array *target)
+void trli_exchange_copy(const trli_exchange_piece *t, int chunk, int chunks, const trl_array *source,
+                        const trl_array *target)
 {
     ptrdiff_t to[3], from[3];
     strides_of(target, t->value_bytes, to);
     strides_of(source, t->value_bytes, from);
     copy_some_rows(byte_at(target, t->to, t->value_bytes), to, byte_at(source, t->from, t->value_bytes), from,
-                   t->extent, t->value_bytes, 0, rows_before(t, 1, 1));
+                   t->extent, t->value_bytes, rows_before(t, chunk, chunks), rows_before(t, chunk + 1, chunks));
 }
 
 static trl_err check_array(trl_context *ctx, const trli_exchange_piece *t, const trl_array *array, int patch,
@@ -430,7 +431,7 @@ trl_err trl_exchange_begin(trl_exchange *exchange, const trl_array *const *array
     }
     for (int n = 0; n < copies->ntransfers && !exchange->leaves_copies; ++n) {
         const trli_exchange_piece *t = &copies->transfer[n];
-        trli_exchange_copy(t, &arrays[t->field][t->source_local], &arrays[t->field][t->target_local]);
+        trli_exchange_copy(t, 0, 1, &arrays[t->field][t->source_local], &arrays[t->field][t->target_local]);
     }
 done:
     return err;

@@ -74,7 +74,9 @@ TRL_NODISCARD trl_err trli_exchange_plan_only(trl_context *ctx, const trl_layout
 /* From now on trl_exchange_begin copies nothing between patches of this rank: the caller does, by trli_exchange_copy.
  */
 void trli_exchange_leave_copies(trl_exchange *exchange);
-void trli_exchange_copy(const trli_exchange_piece *piece, const trl_array *source, const trl_array *target);
+/* The rows of a piece that are the chunk-th of so many parts. */
+void trli_exchange_copy(const trli_exchange_piece *piece, int chunk, int chunks, const trl_array *source,
+                        const trl_array *target);
 
 /* From now on messages between ranks of a node go through memory that they share: the same bits, without MPI. If some
  * rank gets none, all is as before. Collective: yes. Fails with MPI, MEMORY. */

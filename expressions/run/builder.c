@@ -311,10 +311,11 @@ done:
 }
 
 trl_err trli_builder_halo(trli_task_builder *b, const trli_exchanged *exchanged, trl_task_fn gpu, trli_step_task *data,
-                          double seconds, trl_task *task)
+                          int chunks, double seconds, trl_task *task)
 {
+    const unsigned flags = TRL_TASK_URGENT | TRL_TASK_WHOLE;
     trl_err err = TRL_OK;
-    TRL_TRY(trli_builder_add_anywhere(b, "halo", trli_task_halo, gpu, data, 1, TRL_TASK_URGENT, seconds, task));
+    TRL_TRY(trli_builder_add_anywhere(b, "halo", trli_task_halo, gpu, data, chunks, flags, seconds, task));
     for (int i = 0; i < data->npieces; ++i) {
         const trli_exchange_piece *piece = &data->piece[i];
         const int field = exchanged->field[piece->field];

@@ -85,9 +85,9 @@ TRL_NODISCARD trl_err trli_builder_share(trli_task_builder *builder, trl_task ta
  * are there. */
 TRL_NODISCARD trl_err trli_builder_exchange(trli_task_builder *builder, const trli_exchanged *exchanged,
                                             trli_step_task *first, trli_step_task *last, trl_task *finish);
-/* Add a task that copies pieces from patches of this rank to the ghosts of one of them; gpu: how GPUs do; NULL: they do
- * not. */
+/* Add a task that copies pieces from patches of this rank to the ghosts of one of them, each in so many chunks; gpu:
+ * how GPUs do; NULL: they do not. */
 TRL_NODISCARD trl_err trli_builder_halo(trli_task_builder *builder, const trli_exchanged *exchanged, trl_task_fn gpu,
-                                        trli_step_task *data, double seconds, trl_task *task);
+                                        trli_step_task *data, int chunks, double seconds, trl_task *task);
 
 #endif

@@ -41,7 +41,7 @@ trl_err trli_task_halo(void *data, const trl_task_args *args, bool *done)
         const int field = t->exchanged->field[piece->field];
         const trl_array source = trli_frame_array(frame, field, piece->source_local, args->space);
         const trl_array target = trli_frame_array(frame, field, piece->target_local, args->space);
-        trli_exchange_copy(piece, &source, &target);
+        trli_exchange_copy(piece, args->chunk, args->chunks, &source, &target);
     }
     return TRL_OK;
 }

@@ -6,6 +6,7 @@
 
 #include <chunks_impl.h>
 
+#include "arithmetic_impl.h"
 #include "builder_impl.h"
 #include "context_impl.h"
 #include "cost_impl.h"
@@ -17,6 +18,7 @@
 #include "rims_impl.h"
 #include "slot_plan_impl.h"
 #include "tasks_impl.h"
+#include "vector_impl.h"
 
 /* One task computes slabs of up to this many points together; a larger slab is a task of its own, in chunks. */
 enum {
@@ -273,7 +275,7 @@ static trl_err add_halo(builder *b, const trli_step *s, const trli_exchanged *ex
 {
     const trli_traffic *copies = &plan->copies;
     const trli_work work = trli_work_of_fields(1, 1);
-    int64_t points = 0;
+    int64_t points = 0, lines = 0; /* of memory: short rows take one each */
     trl_task task;
     trl_err err = TRL_OK;
     const int first = *next;
@@ -281,6 +283,7 @@ static trl_err add_halo(builder *b, const trli_step *s, const trli_exchanged *ex
     for (end = first; end < copies->ntransfers && copies->transfer[end].target_local == patch; ++end) {
         const trl_lidx *extent = copies->transfer[end].extent;
         points += (int64_t)extent[0] * extent[1] * extent[2];
+        lines += trli_ceil_div(extent[0], TRLI_LINE) * extent[1] * extent[2];
     }
     *next = end;
     if (first == end) return TRL_OK;
@@ -290,6 +293,7 @@ static trl_err add_halo(builder *b, const trli_step *s, const trli_exchanged *ex
     t->piece = copies->transfer + first;
     t->npieces = end - first;
     TRL_TRY(trli_builder_halo(&b->tasks, exchanged, trli_gpu_does_halos(b->model) ? trli_task_halo_gpu : NULL, t,
+                              (int)trli_chunks_wanted(TRLI_LINE * lines, b->model->run->nworkers),
                               seconds_of(b, &work, points), &task));
     TRL_TRY(set_work(b, task, &work, points));
 done:

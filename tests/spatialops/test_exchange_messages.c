@@ -69,7 +69,7 @@ static trl_err exchange_by_messages(const problem *p, random_source *r)
     }
     for (int n2 = 0; n2 < e->copies.ntransfers; ++n2) {
         const trli_exchange_piece *t = &e->copies.transfer[n2];
-        trli_exchange_copy(t, &p->arrays[t->field][t->source_local], &p->arrays[t->field][t->target_local]);
+        trli_exchange_copy(t, 0, 1, &p->arrays[t->field][t->source_local], &p->arrays[t->field][t->target_local]);
     }
     while (left > 0) {
         const int i = below(r, n);
