@@ -42,6 +42,9 @@ TRL_NODISCARD trl_err trli_first_rates_compile(trl_simulation *sim);
 void trli_first_rates_equalise(trl_simulation *sim);
 /* A persistent field with the points of the state of equation v. */
 TRL_NODISCARD trl_err trli_add_beside(trl_simulation *sim, int v, const char *name, int *field);
+/* compile_step.c: whether fields have the same points, so that with full fusion one sweep computes them: along a
+ * periodic axis there are as many faces as cells. */
+bool trli_share_sweep(const trl_simulation *sim, int a, int b);
 /* compile_step.c: append what stores the rates of an instance to fields, [equations]. */
 TRL_NODISCARD trl_err trli_store_rates(trl_simulation *sim, trli_instance *in, const int *field);
 /* dense.c: values between the ends of a step, if the problem wants them. */

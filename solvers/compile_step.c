@@ -95,10 +95,14 @@ static bool slope_needed_later(const trl_simulation *sim, int k)
     return false;
 }
 
-static bool same_box(const trli_model *model, int a, int b)
+bool trli_share_sweep(const trl_simulation *sim, int a, int b)
 {
-    return model->field[a].location == model->field[b].location &&
-           memcmp(model->field[a].fixed_planes, model->field[b].fixed_planes, sizeof model->field[a].fixed_planes) == 0;
+    const trli_model *model = sim->model;
+    const unsigned differs = model->field[a].location ^ model->field[b].location;
+    if (model->settings.fusion != TRL_FUSION_FULL) return false;
+    for (int axis = 0; axis < 3; ++axis)
+        if (differs >> axis & 1 && !model->layout->grid.periodic[axis]) return false;
+    return memcmp(model->field[a].fixed_planes, model->field[b].fixed_planes, sizeof model->field[a].fixed_planes) == 0;
 }
 
 /* Append one equation's new value to the batch, and its slope if later stages need that. */
@@ -133,16 +137,13 @@ static trl_err compile_updates(trl_simulation *sim, stage *st, const int *target
     batch b;
     bool *added = trli_new(sim->ctx, (size_t)sim->nequations + 1, sizeof *added);
     trl_err err = batch_init(sim, &b);
-    bool last = st->number + 1 == sim->integrator->stages, together = sim->model->settings.fusion == TRL_FUSION_FULL;
+    const bool last = st->number + 1 == sim->integrator->stages;
     if (!added) err = trli_no_memory(sim->ctx, NULL, "for %d equations", sim->nequations);
     TRL_TRY(err);
     for (int v = 0; v < sim->nequations; ++v) {
         if (added[v] || sim->equation[v].solve) continue;
-        /* Equations with one box read much the same fields: with full fusion they are one sweep. */
         for (int w = v; w < sim->nequations; ++w) {
-            if (added[w] || sim->equation[w].solve ||
-                (w > v && !(together && same_box(sim->model, target[v], target[w]))))
-                continue;
+            if (added[w] || sim->equation[w].solve || (w > v && !trli_share_sweep(sim, target[v], target[w]))) continue;
             TRL_TRY(add_update(sim, st, w, target[w], &b));
             added[w] = true;
         }
@@ -195,9 +196,7 @@ static trl_err store_slopes(trl_simulation *sim, stage *st, const int *field)
     TRL_TRY(err);
     for (int v = 0; v < sim->nequations; ++v) {
         for (int w = v; w < sim->nequations; ++w) {
-            const bool together =
-                sim->model->settings.fusion == TRL_FUSION_FULL && same_box(sim->model, field[v], field[w]);
-            if (added[w] || (w > v && !together)) continue;
+            if (added[w] || (w > v && !trli_share_sweep(sim, field[v], field[w]))) continue;
             batch_add(&b, field[w], slope[w], w);
             added[w] = true;
         }

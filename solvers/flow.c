@@ -164,9 +164,43 @@ static bool is_kept(const trli_model *model, trli_ir_value slope)
     return n->op == TRLI_OP_FIELD && model->field[n->index].persistent;
 }
 
+/* What is stored together: for each axis a velocity and a slope, and two pressures. */
+typedef struct moves {
+    int n, variable[8], field[8];
+    trli_ir_value value[8];
+} moves;
+
+static void add_move(moves *m, int v, int field, trli_ir_value value)
+{
+    m->variable[m->n] = v;
+    m->field[m->n] = field;
+    m->value[m->n++] = value;
+}
+
+static trl_err store_moves(trl_simulation *sim, trli_program *program, const moves *m)
+{
+    bool stored[8] = {false};
+    trl_err err = TRL_OK;
+    for (int i = 0; i < m->n; ++i) {
+        int field[8], n = 0;
+        trli_ir_value value[8];
+        for (int k = i; k < m->n; ++k) {
+            if (stored[k] || (k > i && !trli_share_sweep(sim, m->field[i], m->field[k]))) continue;
+            stored[k] = true;
+            field[n] = m->field[k];
+            value[n++] = m->value[k];
+        }
+        if (n > 0)
+            TRL_TRY(trli_program_add_kernel(program, sim->equation[m->variable[i]].deck->name, n, field, value, NULL));
+        for (int k = 0; k < n; ++k) TRL_TRY(trli_program_add_root(program, field[k]));
+    }
+done:
+    return err;
+}
+
 /* The new velocity along an axis, and a slope that later stages read. Where the velocity through a side is given the
  * gradient there is zero, so points on sides move like others. */
-static trl_err move_component(trl_simulation *sim, trli_instance *in, int a, trli_ir_value *slope)
+static trl_err move_component(trl_simulation *sim, trli_instance *in, int a, trli_ir_value *slope, moves *m)
 {
     struct trli_flow *flow = sim->flow;
     trli_ir *ir = &sim->model->ir;
@@ -177,39 +211,36 @@ static trl_err move_component(trl_simulation *sim, trli_instance *in, int a, trl
     TRL_TRY(
         trli_lower_at(in, flow->gradient[a], sim->problem->parameters, sim->model->variable[v].location, &gradient));
     const trli_ir_value change = trli_ir_binary(ir, TRLI_OP_MUL, trli_ir_scalar(ir, flow->weight), gradient);
-    TRL_TRY(trli_flow_store(sim, in->program, v, flow->moved[a],
-                            trli_ir_binary(ir, TRLI_OP_SUB, trli_ir_field(ir, in->variable[v]), change)));
+    add_move(m, v, flow->moved[a], trli_ir_binary(ir, TRLI_OP_SUB, trli_ir_field(ir, in->variable[v]), change));
     if (!slope || !is_kept(sim->model, slope[v])) goto done;
     TRL_TRY(trli_flow_add_field(sim, v, trli_model_name(sim->model, "slope%d", in->stage + 1), &corrected));
-    TRL_TRY(trli_flow_store(sim, in->program, v, corrected, trli_ir_binary(ir, TRLI_OP_SUB, slope[v], gradient)));
+    add_move(m, v, corrected, trli_ir_binary(ir, TRLI_OP_SUB, slope[v], gradient));
     slope[v] = trli_ir_field(ir, corrected);
 done:
     return err;
 }
 
 /* What is kept of a stage's pressure, and after the last stage the step's. */
-static trl_err keep_pressure(trl_simulation *sim, trli_instance *in, int stage)
+static void keep_pressure(trl_simulation *sim, trli_instance *in, int stage, moves *m)
 {
     struct trli_flow *flow = sim->flow;
     trli_ir *ir = &sim->model->ir;
     const trli_ir_value p = trli_ir_field(ir, in->variable[flow->pressure]);
-    trl_err err = TRL_OK;
-    if (flow->held < 0) return TRL_OK;
-    if (stage == flow->held) TRL_TRY(trli_flow_store(sim, in->program, flow->pressure, flow->held_field, p));
-    if (stage + 1 < sim->integrator->stages) goto done;
+    if (flow->held < 0) return;
+    if (stage == flow->held) add_move(m, flow->pressure, flow->held_field, p);
+    if (stage + 1 < sim->integrator->stages) return;
     const trli_ir_value held = trli_ir_field(ir, flow->held_field);
     const trli_ir_value sum =
         trli_ir_binary(ir, TRLI_OP_ADD, trli_ir_binary(ir, TRLI_OP_MUL, trli_ir_constant(ir, flow->of_held), held),
                        trli_ir_binary(ir, TRLI_OP_MUL, trli_ir_constant(ir, flow->of_last), p));
-    TRL_TRY(trli_flow_store(sim, in->program, flow->pressure, flow->pressure_field, sum));
-done:
-    return err;
+    add_move(m, flow->pressure, flow->pressure_field, sum);
 }
 
 static trl_err compile_move(trl_simulation *sim, const char *name, int stage, trli_ir_value *slope,
                             trli_program **program)
 {
     trli_instance *in = NULL, *old = NULL;
+    moves m = {.n = 0};
     trl_err err = TRL_OK;
     TRL_TRY(trli_program_create(sim->model, name, program));
     (*program)->place = sim->problem->incompressible.place;
@@ -217,8 +248,9 @@ static trl_err compile_move(trl_simulation *sim, const char *name, int stage, tr
     in->stage = stage < 0 ? 0 : stage;
     TRL_TRY(trli_instance_fill(in));
     TRL_TRY(trli_instance_prepare(in));
-    for (int a = 0; a < sim->flow->n; ++a) TRL_TRY(move_component(sim, in, a, slope));
-    if (stage >= 0) TRL_TRY(keep_pressure(sim, in, stage));
+    for (int a = 0; a < sim->flow->n; ++a) TRL_TRY(move_component(sim, in, a, slope, &m));
+    if (stage >= 0) keep_pressure(sim, in, stage, &m);
+    err = store_moves(sim, *program, &m);
 done:
     trli_instance_destroy(&in);
     trli_instance_destroy(&old);

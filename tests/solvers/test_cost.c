@@ -192,11 +192,28 @@ START_TEST(says_why_kernels_are_not_fused)
     ck_ok(open_problem());
     plan_says("stored: it reads values more than 4 points away");
     plan_says("not fused: it reads T:1 at neighbouring points");
-    plan_says("not fused with T:1: at xface, not cell");
     ck_ok(open_set("run.fusion=node"));
     plan_says("stored: run.fusion is not full");
     ck_ok(open_set("run.fusion=none"));
     plan_says("stored: run.fusion is none");
+}
+END_TEST
+
+START_TEST(fuses_locations_along_periodic_axes_alone)
+{
+    static const char equations[] = "equations:\n  T: {initial: \"x\", ddt: \"1\"}\n"
+                                    "  u: {location: xface, initial: \"x\", ddt: \"2\"}\n"
+                                    "time: {method: euler, dt: 1e-4, steps: 1}\n";
+    new_deck();
+    say("grid: {cells: [24, 6], periodic: [false, true]}\n");
+    say(equations);
+    ck_ok(open_problem());
+    plan_says("not fused with T:np1: at xface, not cell");
+    new_deck();
+    say("grid: {cells: [24, 6], periodic: [true, false]}\n");
+    say(equations);
+    ck_ok(open_problem());
+    plan_says("2 results from 2 fields");
 }
 END_TEST
 
@@ -223,6 +240,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, decides_alike_on_all_ranks_by_what_was_measured);
     tcase_add_test(tc, counts_operations_as_they_are_computed);
     tcase_add_test(tc, says_why_kernels_are_not_fused);
+    tcase_add_test(tc, fuses_locations_along_periodic_axes_alone);
     tcase_add_test(tc, says_what_conditions_of_its_own_have_stored);
 }
 
