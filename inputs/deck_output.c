@@ -237,6 +237,17 @@ done:
     return err;
 }
 
+static void read_means(trli_deck *deck, const trli_yaml *from)
+{
+    const trl_time_entry *time = &deck->problem.time;
+    deck->options.has_means = true;
+    deck->options.means_from = trli_yaml_number(from);
+    if (time->has_end && deck->options.means_from >= time->end)
+        trl_warn(deck->ctx, trli_yaml_place(from),
+                 "there are no means from t = %g on: time ends at %g; begin earlier, or change time.end",
+                 deck->options.means_from, time->end);
+}
+
 static trl_err read_series(trli_deck *deck, const trli_yaml *series)
 {
     const trli_yaml *values = trli_yaml_get(series, "values");
@@ -256,6 +267,7 @@ static trl_err read_series(trli_deck *deck, const trli_yaml *series)
                         "`solvers: true`");
     if (series) err = trli_worse(err, read_spectra(deck, trli_yaml_get(series, "spectra"), &seen));
     if (series) err = trli_worse(err, read_profiles(deck, trli_yaml_get(series, "profiles"), &seen));
+    if (trli_yaml_get(series, "means")) read_means(deck, trli_yaml_get(trli_yaml_get(series, "means"), "from"));
     return err;
 }
 

@@ -68,11 +68,14 @@ TRL_NODISCARD trl_err trli_dataset_points(trl_context *ctx, const trli_dataset_n
 TRL_NODISCARD trl_err trli_dataset_read(trl_context *ctx, const trl_layout *layout, const trli_dataset_name *from,
                                         const trli_output_field *field);
 
-/* series.csv: a header, then a line per call, 17 significant digits, written by rank 0 and flushed; half a line is
- * never left. append: keep lines up to after_step; an INPUT error if the header differs. */
+/* A file such as series.csv: a header, then a line per call, 17 significant digits, written by rank 0 and flushed; half
+ * a line is never left. append: keep lines up to after_step; an INPUT error if the header differs. */
 typedef struct trli_series_file trli_series_file;
-TRL_NODISCARD trl_err trli_series_create(trl_context *ctx, const char *folder, int n, const char *const *names,
-                                         bool append, trl_gidx after_step, trli_series_file **file);
+TRL_NODISCARD trl_err trli_series_create(trl_context *ctx, const char *folder, const char *name, int n,
+                                         const char *const *names, bool append, trl_gidx after_step,
+                                         trli_series_file **file);
+/* Write a line on rank 0; nothing on others. Collective: no. */
+TRL_NODISCARD trl_err trli_series_append(trli_series_file *file, trl_gidx step, double time, const double *values);
 TRL_NODISCARD trl_err trli_series_write(trli_series_file *file, trl_gidx step, double time, const double *values);
 TRL_NODISCARD trl_err trli_series_close(trli_series_file **file);
 

@@ -82,6 +82,8 @@ static trl_err open_writers(trli_session *run)
                                          .workers = trl_simulation_workers(run->sim),
                                          .nseries = n,
                                          .series = names,
+                                         .means = run->options->has_means,
+                                         .means_from = run->options->means_from,
                                          .receivers = {.n = receivers->n,
                                                        .dim = run->problem->grid.dim,
                                                        .at = receivers->at,

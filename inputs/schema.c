@@ -255,6 +255,8 @@ static const trli_key keys[] = {
     {"output.series.profiles.*", MAPPING, 0, .doc = "a profile"},
     {"output.series.profiles.*.of", FORMULA, TRLI_REQUIRED, .doc = "a formula: `u*v`"},
     {"output.series.profiles.*.along", WORD, TRLI_REQUIRED, .words = "x y z", .doc = "the axis that is left"},
+    {"output.series.means", MAPPING, 0, .doc = "means of all columns over time, in means.csv"},
+    {"output.series.means.from", NUMBER, TRLI_REQUIRED, .doc = "the time from which on"},
     {"output.series.solvers", BOOLEAN, 0, "false",
      .doc =
          "columns `order` of the method, `rejected` steps, and of each system `NAME:iterations`, so far in this run"},

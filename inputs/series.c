@@ -72,14 +72,14 @@ done:
 }
 
 /* On rank 0. */
-static trl_err open_series(trli_series_file *file, const char *folder, const char *const *names, bool append,
-                           trl_gidx after_step)
+static trl_err open_series(trli_series_file *file, const char *folder, const char *name, const char *const *names,
+                           bool append, trl_gidx after_step)
 {
     char *path = NULL, *header = NULL, *text = NULL;
     size_t size;
     trl_err err;
     TRL_TRY(trli_folder_create(file->ctx, folder));
-    TRL_TRY(trli_format(file->ctx, &path, "%s/series.csv", folder));
+    TRL_TRY(trli_format(file->ctx, &path, "%s/%s", folder, name));
     TRL_TRY(header_of(file->ctx, file->n, names, &header));
     TRL_TRY(initial_text(file, path, header, append, after_step, &text, &size));
     TRL_TRY(trli_file_replace(file->ctx, path, text, size));
@@ -91,8 +91,8 @@ done:
     return err;
 }
 
-trl_err trli_series_create(trl_context *ctx, const char *folder, int n, const char *const *names, bool append,
-                           trl_gidx after_step, trli_series_file **file)
+trl_err trli_series_create(trl_context *ctx, const char *folder, const char *name, int n, const char *const *names,
+                           bool append, trl_gidx after_step, trli_series_file **file)
 {
     trl_err err = TRL_OK;
     *file = trli_new(ctx, 1, sizeof **file);
@@ -101,7 +101,7 @@ trl_err trli_series_create(trl_context *ctx, const char *folder, int n, const ch
     } else {
         err = trli_no_memory(ctx, NULL, "for the file of %d series", n);
     }
-    if (err == TRL_OK && trl_context_rank(ctx) == 0) err = open_series(*file, folder, names, append, after_step);
+    if (err == TRL_OK && trl_context_rank(ctx) == 0) err = open_series(*file, folder, name, names, append, after_step);
     err = trl_context_agree(ctx, err);
     if (err == TRL_OK) return TRL_OK;
     if (*file) (void)!trli_growing_close(&(*file)->file);
@@ -110,10 +110,10 @@ trl_err trli_series_create(trl_context *ctx, const char *folder, int n, const ch
     return err;
 }
 
-/* On rank 0. */
-static trl_err write_line(trli_series_file *file, trl_gidx step, double time, const double *values)
+trl_err trli_series_append(trli_series_file *file, trl_gidx step, double time, const double *values)
 {
     enum { NUMBER_ROOM = 32 };
+    if (trl_context_rank(file->ctx) != 0) return TRL_OK;
     size_t room = (size_t)(file->n + 2) * NUMBER_ROOM, used = 0;
     char *line = trli_new(file->ctx, room, 1);
     if (!line) return trli_no_memory(file->ctx, NULL, "for a line of %d series", file->n);
@@ -128,8 +128,7 @@ static trl_err write_line(trli_series_file *file, trl_gidx step, double time, co
 
 trl_err trli_series_write(trli_series_file *file, trl_gidx step, double time, const double *values)
 {
-    trl_err err = trl_context_rank(file->ctx) == 0 ? write_line(file, step, time, values) : TRL_OK;
-    return trl_context_agree(file->ctx, err);
+    return trl_context_agree(file->ctx, trli_series_append(file, step, time, values));
 }
 
 trl_err trli_series_close(trli_series_file **file)
@@ -146,15 +145,15 @@ trl_err trli_series_close(trli_series_file **file)
 static trl_err open_writer(const trli_writer_request *request, void **state)
 {
     trli_series_file *file;
-    trl_err err = trli_series_create(request->ctx, request->folder, request->nseries, request->series, request->append,
-                                     request->after_step, &file);
+    trl_err err = trli_series_create(request->ctx, request->folder, "series.csv", request->nseries, request->series,
+                                     request->append, request->after_step, &file);
     *state = file;
     return err;
 }
 
 static trl_err write_series(void *state, trl_gidx step, double time, const double *values)
 {
-    return trl_context_rank(((trli_series_file *)state)->ctx) == 0 ? write_line(state, step, time, values) : TRL_OK;
+    return trli_series_append(state, step, time, values);
 }
 
 static trl_err close_writer(void **state)

@@ -20,7 +20,8 @@ static trl_err check(trl_context *ctx, const trli_writer *writer)
 
 static bool is_needed(const trli_writer_request *request, const trli_writer *ops)
 {
-    return ops->fields || (ops->series && request->nseries > 0) || (ops->receivers && request->receivers.nvalues > 0);
+    return ops->fields || (ops->series && request->nseries > 0 && (request->means || !ops->means)) ||
+           (ops->receivers && request->receivers.nvalues > 0);
 }
 
 static trl_err open_all(const trli_writer_request *request, const trli_writer *const *writers, int n, trli_writers *set)

@@ -16,7 +16,9 @@ typedef struct trli_writer_request {
     int compression;      /* of fields: a deflate level, 0: none */
     trl_workers *workers; /* that may be used between steps, or NULL */
     int nseries;
-    const char *const *series;        /* [nseries] names */
+    const char *const *series; /* [nseries] names */
+    bool means;                /* over time of them, since */
+    double means_from;
     trli_receivers_request receivers; /* nvalues 0: none */
 } trli_writer_request;
 
@@ -35,6 +37,7 @@ typedef struct trli_writer {
     /* OPTIONAL. Write the values of all series at a step. Absent: the format has no series. A writer of series alone is
      * not opened when there are none. */
     trl_err (*series)(void *state, trl_gidx step, double time, const double *values);
+    bool means; /* of means over time alone, and not opened where none are wanted */
 
     /* OPTIONAL. Write the values of receivers at a step, [values][points]. Absent: the format has none. A writer of
      * receivers alone is not opened when there are none. */
@@ -45,9 +48,10 @@ typedef struct trli_writer {
 } trli_writer;
 
 /* X(name): every writer of a run, trli_writer_<name>. */
-#define TRLI_WRITER_LIST(X) \
-    X(netcdf)               \
-    X(csv)                  \
+#define TRLI_WRITER_LIST(X)                \
+    X(netcdf)                              \
+    X(csv)                                 \
+    X(means) /* reads what csv has kept */ \
     X(receivers)
 
 #define TRLI_WRITER_DECLARE(name) extern const trli_writer trli_writer_##name;

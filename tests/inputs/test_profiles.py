@@ -108,6 +108,55 @@ def refusals():
             sys.exit(f"{profiles}: {text}")
 
 
+MEANS = """trellis: 1
+grid: {cells: [6, 4], periodic: [true, true]}
+equations: {u: {initial: "x", ddt: "-u + cos(5*t)*y"}}
+time: {dt: 0.1, steps: 13, method: ssprk2}
+output:
+  fields: []
+  series: {every: {steps: 3}, values: {a: "integral(u)"}, profiles: {U: {of: u^2, along: y}}, means: {from: 0.25}}
+  checkpoint: {}
+"""
+
+
+def lines(name):
+    """A file of series as a list of rows."""
+    head, *rows = pathlib.Path("out", name).read_text(encoding="utf-8").splitlines()
+    return head, [[float(value) for value in row.split(",")] for row in rows]
+
+
+def means_over_time():
+    """Running means are those of the lines since then; with a restart on the way they have the same bits."""
+    pathlib.Path("means.yaml").write_text(MEANS, encoding="utf-8")
+
+    def go(*options, ranks=1):
+        command = ["mpirun", "--oversubscribe", "--bind-to", "none", "-n", str(ranks)] if ranks > 1 else []
+        done = subprocess.run([*command, TRELLIS, "run", "means.yaml", "--quiet", "--set", "output.directory=out",
+                               "--set", "run.compile=never", *options], capture_output=True, text=True, check=False)
+        if done.returncode:
+            sys.exit(done.stderr)
+        return done.stderr, pathlib.Path("out/means.csv").read_text(encoding="utf-8")
+
+    text = go()[1]
+    head, series = lines("series.csv")
+    since = [row for row in series if row[1] >= 0.25]
+    if lines("means.csv")[0] != head or len(since) != 5:
+        sys.exit(f"{head}: {len(since)} lines")
+    for n, row in enumerate(lines("means.csv")[1]):
+        pairs = list(zip(since[:n], since[1:n + 1]))
+        for k in range(2, len(row)):
+            mean = sum((b[1] - a[1])*(a[k] + b[k])/2 for a, b in pairs)/(row[1] - since[0][1]) if n else since[0][k]
+            if row[:2] != since[n][:2] or abs(row[k] - mean) > 1e-14:
+                sys.exit(f"line {n}, column {k}: {row[k]} instead of {mean}")
+    go("--steps", "8")
+    if go("--restart", "latest", ranks=2)[1] != text:
+        sys.exit("other means after a restart")
+    warning = go("--set", "time.end=1", "--set", "output.series.means.from=2")[0]
+    if "there are no means from t = 2 on: time ends at 1" not in warning:
+        sys.exit(warning)
+
+
 known_means()
 same_bits()
 refusals()
+means_over_time()

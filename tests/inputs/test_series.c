@@ -20,7 +20,7 @@ START_TEST(writes_17_digits_line_by_line)
 {
     static const double values[] = {0.1, -1.0 / 3.0};
     trli_series_file *file;
-    ck_ok(trli_series_create(test_ctx, "series/out", 2, names, false, 0, &file));
+    ck_ok(trli_series_create(test_ctx, "series/out", "series.csv", 2, names, false, 0, &file));
     ck_assert(file_is("series/out/series.csv", "step,time,mass,mid\n"));
     ck_ok(trli_series_write(file, 0, 0, values));
     ck_ok(trli_series_write(file, 123456789012, 1e-300, values));
@@ -35,7 +35,7 @@ START_TEST(a_nan_has_no_sign)
 {
     const double values[] = {NAN, -NAN};
     trli_series_file *file;
-    ck_ok(trli_series_create(test_ctx, "nan/out", 2, names, false, 0, &file));
+    ck_ok(trli_series_create(test_ctx, "nan/out", "series.csv", 2, names, false, 0, &file));
     ck_ok(trli_series_write(file, 0, 0, values));
     ck_assert(file_is("nan/out/series.csv", "step,time,mass,mid\n0,0,nan,nan\n"));
     ck_ok(trli_series_close(&file));
@@ -49,16 +49,16 @@ START_TEST(continues_after_a_step_and_drops_half_a_line)
     trli_series_file *file;
     ON_FIRST_RANK(mkdir("again", 0777),
                   fixture_write("again/series.csv", "step,time,mass,mid\n0,0,1,2\n10,1,1,2\n20,2,1,2\n10,1,9,9\n", 55));
-    ck_ok(trli_series_create(test_ctx, "again", 2, names, true, 10, &file));
+    ck_ok(trli_series_create(test_ctx, "again", "series.csv", 2, names, true, 10, &file));
     ck_assert(file_is("again/series.csv", start));
     ck_ok(trli_series_write(file, 11, 1.5, values));
     ck_ok(trli_series_close(&file));
     ck_assert(file_is("again/series.csv", "step,time,mass,mid\n0,0,1,2\n10,1,1,2\n11,1.5,3,4\n"));
     ON_FIRST_RANK(fixture_write("again/series.csv", "step,time,mass,mid\n0,0,1,2\n10,1,1,2\n11,1.", 42));
-    ck_ok(trli_series_create(test_ctx, "again", 2, names, true, 100, &file));
+    ck_ok(trli_series_create(test_ctx, "again", "series.csv", 2, names, true, 100, &file));
     ck_ok(trli_series_close(&file));
     ck_assert(file_is("again/series.csv", start));
-    ck_ok(trli_series_create(test_ctx, "again", 2, names, false, 100, &file));
+    ck_ok(trli_series_create(test_ctx, "again", "series.csv", 2, names, false, 100, &file));
     ck_ok(trli_series_close(&file));
     ck_assert(file_is("again/series.csv", "step,time,mass,mid\n"));
 }
@@ -68,7 +68,7 @@ START_TEST(refuses_to_continue_other_series)
 {
     trli_series_file *file;
     ON_FIRST_RANK(mkdir("other", 0777), fixture_write("other/series.csv", "step,time,energy\n0,0,1\n", 23));
-    ck_fails(trli_series_create(test_ctx, "other", 2, names, true, 0, &file), TRL_ERR_INPUT,
+    ck_fails(trli_series_create(test_ctx, "other", "series.csv", 2, names, true, 0, &file), TRL_ERR_INPUT,
              "the series in 'other/series.csv' are 'step,time,energy', those of the deck are 'step,time,mass,mid'");
     ck_assert_ptr_null(file);
     ck_assert(file_is("other/series.csv", "step,time,energy\n0,0,1\n"));
@@ -79,7 +79,7 @@ START_TEST(takes_half_a_line_back_when_the_disk_is_full)
 {
     static const double values[] = {1, 2};
     trli_series_file *file;
-    ck_ok(trli_series_create(test_ctx, "full", 2, names, false, 0, &file));
+    ck_ok(trli_series_create(test_ctx, "full", "series.csv", 2, names, false, 0, &file));
     ck_ok(trli_series_write(file, 1, 0.5, values));
     fixture_limit(30);
     trl_err err = trli_series_write(file, 2, 1, values);
@@ -111,7 +111,7 @@ START_TEST(sees_that_the_file_is_no_longer_what_was_written)
     trli_series_file *file;
     for (int closing = 0; closing < 2; ++closing) {
         ON_FIRST_RANK(if (system("rm -rf mid mid.moved")) abort());
-        ck_ok(trli_series_create(test_ctx, "mid", 2, names, false, 0, &file));
+        ck_ok(trli_series_create(test_ctx, "mid", "series.csv", 2, names, false, 0, &file));
         ck_ok(trli_series_write(file, 1, 0.5, values));
         ON_FIRST_RANK(disturb(_i));
         if (!closing) {
