@@ -3,15 +3,11 @@
 /* The entries of an operator by products with vectors of ones and zeros. Along an axis no two of three points in a row
  * have one colour; where a vector is one at points of a colour a row has the entry of one neighbour along that axis, or
  * the sum of those of all points across it. */
+#include <string.h>
+
 #include "context_impl.h"
 #include "galerkin_impl.h"
 #include "memory_impl.h"
-
-typedef struct probe {
-    trli_solver *s;
-    trli_entries *a;
-    double *product; /* [points] */
-} probe;
 
 /* Where an axis is periodic and no multiple of three, its last points have colours of their own. */
 static int colour_of(const trli_entries *a, int axis, int i)
@@ -34,10 +30,10 @@ static bool is_fixed(const trl_simulation *sim, int field, int axis, int i, int 
 }
 
 /* d = 1 at points of a colour along an axis; axis -1: at all. */
-static void set_direction(const probe *f, int axis, int colour)
+static void set_direction(const trli_entries *a, int axis, int colour)
 {
-    const trl_simulation *sim = f->s->sim;
-    const int d = f->s->d.now[0];
+    const trl_simulation *sim = a->s->sim;
+    const int d = a->s->d.now[0];
     for (int p = 0; p < sim->layout->nlocal; ++p) {
         const trl_array array = trli_frame_array(sim->frame, d, p, 0);
         const trl_box *b = &array.owned;
@@ -46,40 +42,21 @@ static void set_direction(const probe *f, int axis, int colour)
             for (trl_lidx j = b->lo[1]; j < b->hi[1]; ++j)
                 for (trl_lidx i = b->lo[0]; i < b->hi[0]; ++i) {
                     const int at[3] = {(int)first[0] + i, (int)first[1] + j, (int)first[2] + k};
-                    bool one = axis < 0 || colour_of(f->a, axis, at[axis]) == colour;
-                    for (int c = 0; c < 3; ++c) one &= !is_fixed(sim, d, c, at[c], f->a->n[c]);
+                    bool one = axis < 0 || colour_of(a, axis, at[axis]) == colour;
+                    for (int c = 0; c < 3; ++c) one &= !is_fixed(sim, d, c, at[c], a->n[c]);
                     ((double *)array.at)[trl_array_offset(&array, i, j, k)] = one;
                 }
     }
     trli_frame_written(sim->frame, d);
 }
 
-trl_err trli_entries_collect(const trl_simulation *sim, trl_err err, int field, const int n[3], double *values)
+static trl_err multiply(const trli_entries *a, int axis, int colour)
 {
-    const int64_t points = (int64_t)n[0] * n[1] * n[2];
-    for (int64_t i = 0; i < points; ++i) values[i] = 0;
-    for (int p = 0; p < sim->layout->nlocal; ++p) {
-        const trl_array array = trli_frame_array(sim->frame, field, p, 0);
-        const trl_box *b = &array.owned;
-        const trl_gidx *first = sim->layout->patch[p].first;
-        for (trl_lidx k = b->lo[2]; k < b->hi[2]; ++k)
-            for (trl_lidx j = b->lo[1]; j < b->hi[1]; ++j) {
-                double *to = values + first[0] + n[0] * (first[1] + j + n[1] * (first[2] + k));
-                const double *from = (const double *)array.at + trl_array_offset(&array, 0, j, k);
-                for (trl_lidx i = b->lo[0]; i < b->hi[0]; ++i) to[i] = from[i] + 0.0; /* no negative zero */
-            }
-    }
-    return trli_allreduce_after(sim->ctx, err, values, (int)points, MPI_DOUBLE, MPI_SUM);
-}
-
-static trl_err multiply(const probe *f, int axis, int colour)
-{
+    trl_simulation *sim = a->s->sim;
     trl_err err = TRL_OK;
-    set_direction(f, axis, colour);
-    TRL_TRY(trli_solver_program(f->s, f->s->apply));
-    const trl_simulation *sim = f->s->sim;
-    const int q = f->s->q.now[0];
-    err = trli_entries_collect(sim, trli_frame_fetch(sim->frame, q), q, f->a->n, f->product);
+    set_direction(a, axis, colour);
+    TRL_TRY(trli_solver_program(a->s, a->s->apply));
+    err = trl_context_agree(sim->ctx, trli_frame_fetch(sim->frame, a->s->q.now[0]));
 done:
     return err;
 }
@@ -92,74 +69,157 @@ static int neighbour(const trli_entries *a, int axis, int i, int step)
     return at < n ? at : -1;
 }
 
-/* The entries of neighbours along an axis that have a colour. */
-static void take_entries(const probe *f, int axis, int colour)
+/* Call fn for the product at each point of the patches, and the place of its entries. */
+typedef void (*taking)(const trli_entries *a, const int at[3], double product, int axis, int colour, double *entry);
+
+static void for_points(const trli_entries *a, taking fn, int axis, int colour)
 {
-    const trli_entries *a = f->a;
-    int64_t p = 0;
-    int at[3];
-    for (at[2] = 0; at[2] < a->n[2]; ++at[2])
-        for (at[1] = 0; at[1] < a->n[1]; ++at[1])
-            for (at[0] = 0; at[0] < a->n[0]; ++at[0], ++p)
-                for (int e = 1; e < a->entries; ++e) {
-                    const int step = a->offset[e][axis];
-                    const int other = step ? neighbour(a, axis, at[axis], step) : -1;
-                    if (other >= 0 && colour_of(a, axis, other) == colour) a->entry[p * a->entries + e] = f->product[p];
-                }
+    const trl_simulation *sim = a->s->sim;
+    for (int p = 0; p < sim->layout->nlocal; ++p) {
+        const trli_patch_box *part = &a->part[p];
+        const trl_array array = trli_frame_array(sim->frame, a->s->q.now[0], p, 0);
+        for (int k = 0; k < part->n[2]; ++k)
+            for (int j = 0; j < part->n[1]; ++j) {
+                const int box[3] = {part->ghosts[0], part->ghosts[1] + j, part->ghosts[2] + k};
+                const double *product = (const double *)array.at + trl_array_offset(&array, 0, j, k);
+                double *entry = part->entry + trli_patch_box_index(part, box) * a->entries;
+                int at[3] = {part->first[0], part->first[1] + j, part->first[2] + k};
+                for (int i = 0; i < part->n[0]; ++i, ++at[0], entry += a->entries)
+                    fn(a, at, product[i], axis, colour, entry);
+            }
+    }
+}
+
+/* The entries of neighbours along an axis that have a colour. */
+static void take_entries(const trli_entries *a, const int at[3], double product, int axis, int colour, double *entry)
+{
+    for (int e = 1; e < a->entries; ++e) {
+        const int step = a->offset[e][axis];
+        const int other = step ? neighbour(a, axis, at[axis], step) : -1;
+        if (other >= 0 && colour_of(a, axis, other) == colour) entry[e] = product + 0.0;
+    }
 }
 
 /* Of the sum of a row its own entry is what the others leave. */
-static void take_diagonal(const probe *f)
+static void take_diagonal(const trli_entries *a, const int at[3], double product, int axis, int colour, double *entry)
 {
-    const trli_entries *a = f->a;
-    const int64_t n = trli_entries_points(a);
-    for (int64_t p = 0; p < n; ++p) {
-        double *entry = a->entry + p * a->entries;
-        entry[0] = f->product[p];
-        for (int e = 1; e < a->entries; ++e) entry[0] -= entry[e];
-    }
+    (void)at;
+    (void)axis;
+    (void)colour;
+    entry[0] = product + 0.0;
+    for (int e = 1; e < a->entries; ++e) entry[0] -= entry[e];
 }
 
-static bool is_unknown(const trli_entries *a, const int at[3], const int offset[3])
+/* What a row has of points that are no unknowns does not count: they are 0. The own entries of all are there. */
+static void clear_others(const trli_entries *a, const trli_patch_box *part)
 {
-    int64_t p = 0;
-    for (int c = 2; c >= 0; --c) {
-        const int i = offset[c] ? neighbour(a, c, at[c], offset[c]) : at[c];
-        if (i < 0) return false;
-        p = p * a->n[c] + i;
-    }
-    return a->entry[p * a->entries] != 0;
+    int box[3];
+    for (box[2] = part->ghosts[2]; box[2] < part->ghosts[2] + part->n[2]; ++box[2])
+        for (box[1] = part->ghosts[1]; box[1] < part->ghosts[1] + part->n[1]; ++box[1])
+            for (box[0] = part->ghosts[0]; box[0] < part->ghosts[0] + part->n[0]; ++box[0]) {
+                double *entry = part->entry + trli_patch_box_index(part, box) * a->entries;
+                for (int e = 1; e < a->entries; ++e) {
+                    const int to[3] = {box[0] + a->offset[e][0], box[1] + a->offset[e][1], box[2] + a->offset[e][2]};
+                    int at[3];
+                    const bool is = trli_patch_box_point(a, part, to, at);
+                    if (!is || part->entry[trli_patch_box_index(part, to) * a->entries] == 0) entry[e] = 0;
+                }
+            }
 }
 
-/* What a row has of points that are no unknowns does not count: they are 0. */
-static void clear_others(const trli_entries *a)
+trl_err trli_entries_find(trli_entries *a)
 {
-    int64_t p = 0;
-    int at[3];
-    for (at[2] = 0; at[2] < a->n[2]; ++at[2])
-        for (at[1] = 0; at[1] < a->n[1]; ++at[1])
-            for (at[0] = 0; at[0] < a->n[0]; ++at[0], ++p)
-                for (int e = 1; e < a->entries; ++e)
-                    if (a->entry[p * a->entries + e] != 0 && !is_unknown(a, at, a->offset[e]))
-                        a->entry[p * a->entries + e] = 0;
-}
-
-trl_err trli_entries_find(trli_solver *s, trli_entries *a)
-{
-    const int64_t n = trli_entries_points(a);
-    probe f = {s, a, trli_new(s->sim->ctx, (size_t)n + 1, sizeof(double))};
+    const int parts = a->s->sim->layout->nlocal;
     trl_err err = TRL_OK;
-    if (!f.product) return trli_no_memory(s->sim->ctx, NULL, "to look at an operator");
-    for (int64_t i = 0; i < n * a->entries; ++i) a->entry[i] = 0;
+    for (int p = 0; p < parts; ++p) {
+        trli_patch_box *part = &a->part[p];
+        const int64_t n = (int64_t)part->size[0] * part->size[1] * part->size[2] * a->entries;
+        for (int64_t i = 0; i < n; ++i) part->entry[i] = 0;
+    }
     for (int axis = 0; axis < 3; ++axis)
         for (int colour = 0; a->n[axis] > 1 && colour < colours_of(a, axis); ++colour) {
-            TRL_TRY(multiply(&f, axis, colour));
-            take_entries(&f, axis, colour);
+            TRL_TRY(multiply(a, axis, colour));
+            for_points(a, take_entries, axis, colour);
         }
-    TRL_TRY(multiply(&f, -1, 0));
-    take_diagonal(&f);
-    clear_others(a);
+    TRL_TRY(multiply(a, -1, 0));
+    for_points(a, take_diagonal, -1, 0);
+    TRL_TRY(trli_entries_exchange(a, 0));
+    for (int p = 0; p < parts; ++p) clear_others(a, &a->part[p]);
+    for (int e = 1; e < a->entries; ++e) TRL_TRY(trli_entries_exchange(a, e));
 done:
-    trli_free(f.product);
     return err;
+}
+
+/* ---- making ---- */
+
+static trl_err make_part(const trli_entries *a, int p)
+{
+    trl_context *ctx = a->s->sim->ctx;
+    const trl_array array = trli_frame_array(a->s->sim->frame, a->level->r.now[0], p, 0);
+    trli_patch_box *part = &a->part[p];
+    size_t points = 1;
+    for (int c = 0; c < 3; ++c) {
+        part->first[c] = (int)a->s->sim->layout->patch[p].first[c];
+        part->n[c] = array.owned.hi[c];
+        part->ghosts[c] = a->n[c] > 1 ? TRLI_TRANSFER_DEPTH : 0;
+        part->size[c] = part->n[c] + 2 * part->ghosts[c];
+        points *= (size_t)part->size[c];
+    }
+    part->entry = trli_new(ctx, points * (size_t)a->entries, sizeof *part->entry);
+    part->left_out = trli_new(ctx, points, sizeof *part->left_out);
+    return part->entry && part->left_out ? TRL_OK : trli_no_memory(ctx, NULL, "for coarser grids");
+}
+
+static bool is_thin(const trl_layout *layout)
+{
+    bool thin = false;
+    for (int a = 0; a < 3; ++a)
+        thin |= layout->counts[a] > 1 && layout->grid.cells[a] / layout->counts[a] < TRLI_TRANSFER_DEPTH;
+    return thin;
+}
+
+trl_err trli_entries_create(trli_solver *s, const trli_grid_level *level, trli_entries *a)
+{
+    static const int offsets[][3] = {{0, 0, 0}, {-1, 0, 0}, {1, 0, 0}, {0, -1, 0}, {0, 1, 0}, {0, 0, -1}, {0, 0, 1}};
+    enum { WORD = 64 };
+    trl_simulation *sim = s->sim;
+    const trl_grid *grid = &sim->layout->grid;
+    const trl_location location = sim->model->variable[s->ask.variable[0]].location;
+    const bool thin = is_thin(sim->layout);
+    trl_err err = TRL_OK;
+    *a = (trli_entries){.s = s, .level = level};
+    for (int axis = 0; axis < 3; ++axis) {
+        a->n[axis] = axis < grid->dim ? (int)trl_grid_points(grid, location, axis) : 1;
+        a->periodic[axis] = axis < grid->dim && grid->periodic[axis];
+    }
+    for (int e = 0; e < TRLI_ENTRIES_MOST; ++e)
+        if (e == 0 || a->n[(e - 1) / 2] > 1) memcpy(a->offset[a->entries++], offsets[e], sizeof offsets[e]);
+    a->words = (int)((trli_entries_points(a) + WORD - 1) / WORD);
+    a->part = trli_new(sim->ctx, (size_t)sim->layout->nlocal + 1, sizeof *a->part);
+    a->kept = trli_new(sim->ctx, (size_t)a->words, sizeof *a->kept);
+    a->before = trli_new(sim->ctx, (size_t)a->words, sizeof *a->before);
+    if (thin) a->whole = trli_new(sim->ctx, (size_t)trli_entries_points(a), sizeof *a->whole);
+    if (!a->part || !a->kept || !a->before || (thin && !a->whole))
+        TRL_TRY(trli_no_memory(sim->ctx, NULL, "for coarser grids"));
+    for (int p = 0; p < sim->layout->nlocal; ++p) TRL_TRY(make_part(a, p));
+done:
+    return err;
+}
+
+void trli_entries_free(trli_entries *a)
+{
+    for (int p = 0; a->part && p < a->s->sim->layout->nlocal; ++p) {
+        trli_patch_box *part = &a->part[p];
+        trli_free(part->entry);
+        trli_free(part->left_out);
+        trli_sparse_free(&part->p);
+        trli_sparse_free(&part->back);
+        trli_free(part->number);
+        trli_free(part->place);
+    }
+    trli_free(a->part);
+    trli_free(a->whole);
+    trli_free(a->kept);
+    trli_free(a->before);
+    *a = (trli_entries){0};
 }

@@ -3,23 +3,43 @@
 /* Coarser grids by their numbers alone: the entries of the operator on the first grid are found by products, and each
  * coarser one's are those of P^T A P, where the interpolation P follows from the entries. On the second grid are points
  * that are even along axes of strong coupling (Alcouffe, Brandt, Dendy & Painter 1981; Dendy 1982); on coarser ones
- * points are chosen by the entries (algebraic_impl.h). */
+ * points are chosen by the entries (algebraic_impl.h). Ranks find the entries of their own patches, and the rows of the
+ * coarse points in these; all have all coarser grids. */
 #ifndef TRLI_GALERKIN_IMPL_H
 #define TRLI_GALERKIN_IMPL_H
 
+#include "grid_level_impl.h"
 #include "multigrid_impl.h"
 #include "sparse_impl.h"
 
 enum { TRLI_ENTRIES_MOST = 7, TRLI_AROUND = 27 };
 
-/* Entries of all points of a grid, [point][entry], x fastest; 0 where they would be of points beyond a side. Points
- * whose own entry is 0 are no unknowns. */
+/* What a rank knows of one of its patches: a box of its points and two more beyond it along each axis, x fastest. */
+typedef struct trli_patch_box {
+    int first[3], n[3];     /* of its points in the grid */
+    int ghosts[3], size[3]; /* layers beyond it, and points of the box, along each axis */
+    double *entry;          /* [box][entries] 0 where they would be of points beyond a side */
+    int8_t *left_out;       /* [box] bits of axes along which a point is left out; -1: it is no unknown */
+    trli_sparse p;          /* [box] interpolation from coarse points, but of points at the box's rim */
+    trli_sparse back;       /* from the patch to its coarse points, in their order; columns: points of the box */
+    int *number;            /* [rows of back] of these */
+    ptrdiff_t *place;       /* [entries of back] in the array or the values that are restricted */
+    int numbers, places;    /* room for them */
+} trli_patch_box;
+
+/* The operator of one unknown on the first grid. Points whose own entry is 0 are no unknowns. */
 typedef struct trli_entries {
+    trli_solver *s;
+    const trli_grid_level *level; /* whose residual brings ghosts */
     int n[3];
     bool periodic[3];
     int entries;
     int offset[TRLI_ENTRIES_MOST][3]; /* the first is 0 0 0 */
-    double *entry;
+    trli_patch_box *part;             /* [local patches] */
+    double *whole;                    /* [points] where patches are thinner than ghosts: all values; else NULL */
+    uint64_t *kept;                   /* [words] a bit for each point of the grid that is a coarse one, too */
+    int *before;                      /* [words] the number of those in words before */
+    int words, coarse;
 } trli_entries;
 
 static inline int64_t trli_entries_points(const trli_entries *a)
@@ -29,37 +49,50 @@ static inline int64_t trli_entries_points(const trli_entries *a)
 
 /* ---- entries.c ---- */
 
+/* Of a solver whose first grid this is; level: that one. For trli_entries_free, even if it fails. */
+TRL_NODISCARD trl_err trli_entries_create(trli_solver *s, const trli_grid_level *level, trli_entries *a);
+void trli_entries_free(trli_entries *a);
 /* Entries of one unknown's operator, all of which are of nearest points along axes. Collective: yes. */
-TRL_NODISCARD trl_err trli_entries_find(trli_solver *s, trli_entries *a);
+TRL_NODISCARD trl_err trli_entries_find(trli_entries *a);
+
+/* ---- patch_boxes.c ---- */
+
+/* The point of the grid at a place in a part's box; false: there is none. */
+bool trli_patch_box_point(const trli_entries *a, const trli_patch_box *part, const int box[3], int at[3]);
+static inline int64_t trli_patch_box_index(const trli_patch_box *part, const int box[3])
+{
+    return box[0] + (int64_t)part->size[0] * (box[1] + (int64_t)part->size[1] * box[2]);
+}
+/* Whether a place of the box is in the patch. */
+static inline bool trli_patch_box_owns(const trli_patch_box *part, const int box[3])
+{
+    bool own = true;
+    for (int c = 0; c < 3; ++c) own &= box[c] >= part->ghosts[c] && box[c] < part->ghosts[c] + part->n[c];
+    return own;
+}
 /* All ranks get all values of a field, [points], x fastest; after an error of any of them none does. Collective:
  * yes. */
-TRL_NODISCARD trl_err trli_entries_collect(const trl_simulation *sim, trl_err err, int field, const int n[3],
-                                           double *values);
+TRL_NODISCARD trl_err trli_entries_collect(const trli_entries *a, trl_err err, int field, double *values);
+/* Bring what patches have of an entry to the boxes of others. Collective: yes. */
+TRL_NODISCARD trl_err trli_entries_exchange(const trli_entries *a, int entry);
 
 /* ---- entries_split.c ---- */
 
-TRL_NODISCARD trl_err trli_entries_sparse(trl_context *ctx, const trli_entries *a, trli_sparse *m);
-/* number: [points], -1 of points that the next grid lacks; p: interpolation from the others. */
-TRL_NODISCARD trl_err trli_entries_split(trl_context *ctx, const trli_entries *a, int *number, trli_sparse *p);
+/* Once there are entries: coarse points and interpolation. Collective: yes. */
+TRL_NODISCARD trl_err trli_entries_split(trli_entries *a);
+/* The number of a coarse point. */
+int trli_entries_number(const trli_entries *a, const int at[3]);
 
-/* ---- sparse_transfer.c: between the first grid and points chosen among its own ---- */
+/* ---- entries_product.c ---- */
 
-/* All zero: none. */
-typedef struct trli_sparse_transfer {
-    int n[3];            /* points of the first grid */
-    int *number;         /* [points] of the coarse ones; -1: left out */
-    trli_sparse p, back; /* interpolation, and its transpose */
-    double *whole;       /* [points] NULL, or patches are too thin for ghosts: all values */
-} trli_sparse_transfer;
+/* P^T A P, the same on all ranks. Collective: yes. */
+TRL_NODISCARD trl_err trli_entries_product(const trli_entries *a, trli_sparse *product);
 
-/* For the caller to free, even if it fails. */
-TRL_NODISCARD trl_err trli_sparse_transfer_create(trl_simulation *sim, const trli_entries *a, trli_sparse_transfer *t);
-void trli_sparse_transfer_free(trli_sparse_transfer *t);
+/* ---- sparse_transfer.c: between the first grid and coarse points ---- */
+
 /* [coarse points] from a field with ghosts where its layout is cut. Collective: yes. */
-TRL_NODISCARD trl_err trli_sparse_restrict(const trli_sparse_transfer *t, trl_simulation *sim, int field, double *to,
-                                           trl_loop *loop);
-TRL_NODISCARD trl_err trli_sparse_prolong(const trli_sparse_transfer *t, const double *from, trl_simulation *sim,
-                                          int field, trl_loop *loop);
+TRL_NODISCARD trl_err trli_sparse_restrict(const trli_entries *a, int field, double *to, trl_loop *loop);
+TRL_NODISCARD trl_err trli_sparse_prolong(const trli_entries *a, const double *from, int field, trl_loop *loop);
 
 /* ---- galerkin.c ---- */
 
@@ -67,12 +100,14 @@ typedef struct trli_galerkin trli_galerkin;
 
 /* Why a system's coarser grids are not made this way; NULL: they can be. */
 const char *trli_galerkin_missing(const trli_solver *s);
-TRL_NODISCARD trl_err trli_galerkin_create(trli_solver *s, trl_loop *loop, trli_galerkin **galerkin);
+/* level: the first grid, with programs. */
+TRL_NODISCARD trl_err trli_galerkin_create(trli_solver *s, const trli_grid_level *level, trl_loop *loop,
+                                           trli_galerkin **galerkin);
 void trli_galerkin_destroy(trli_galerkin **galerkin);
 /* Once the coefficients are there. Collective: yes. */
 TRL_NODISCARD trl_err trli_galerkin_prepare(trli_galerkin *st);
-/* One cycle of the coarser grids for a residual of the first, with two layers of ghosts where its layout is cut; its
- * solution, interpolated. Collective: yes. */
+/* One cycle of the coarser grids for a residual of the first, with ghosts where its layout is cut; its solution,
+ * interpolated. Collective: yes. */
 TRL_NODISCARD trl_err trli_galerkin_cycle(trli_galerkin *st, trl_solve_cycle kind, int residual, int solution);
 
 #endif

@@ -194,7 +194,7 @@ trl_err trli_multigrid_compile(trli_solver *s)
     if (by_entries(s)) {
         TRL_TRY(read_residuals(s, &m->level[0]));
         s->stats.entries = true;
-        err = trli_galerkin_create(s, m->loop, &m->galerkin);
+        err = trli_galerkin_create(s, &m->level[0], m->loop, &m->galerkin);
         goto done;
     }
     for (; m->n < LEVELS_MOST && trli_coarsen(m->level[m->n - 1].solver, &grid, &coarse); grid = coarse) {

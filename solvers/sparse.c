@@ -19,20 +19,40 @@ void trli_sparse_free(trli_sparse *a)
     *a = (trli_sparse){0};
 }
 
+trl_err trli_sparse_reserve(trl_context *ctx, trli_sparse *a, int entries)
+{
+    return trli_make_room(ctx, &a->column, 0, entries, &a->columns_room, sizeof *a->column) &&
+                   trli_make_room(ctx, &a->value, 0, entries, &a->values_room, sizeof *a->value)
+               ? TRL_OK
+               : no_memory(ctx);
+}
+
+static trl_err reserve_rows(trl_context *ctx, trli_sparse *a, int rows, int columns)
+{
+    a->rows = rows;
+    a->columns = columns;
+    return trli_make_room(ctx, &a->begin, 0, (int64_t)rows + 2, &a->begins, sizeof *a->begin) ? TRL_OK : no_memory(ctx);
+}
+
 trl_err trli_sparse_begin(trl_context *ctx, int rows, int columns, trli_sparse *a, trli_sparse_rows *making)
 {
-    *a = (trli_sparse){.rows = rows, .columns = columns, .begin = trli_new(ctx, (size_t)rows + 1, sizeof(int))};
+    trl_err err = TRL_OK;
     *making = (trli_sparse_rows){.ctx = ctx, .made = a};
-    return a->begin ? TRL_OK : no_memory(ctx);
+    TRL_TRY(reserve_rows(ctx, a, rows, columns));
+    a->begin[0] = a->begin[1] = 0;
+done:
+    return err;
 }
 
 trl_err trli_sparse_entry(trli_sparse_rows *making, int column, double value)
 {
     trli_sparse *a = making->made;
     int *count = &a->begin[making->row + 1];
-    if (!trli_make_room(making->ctx, &a->column, *count, 1, &making->columns, sizeof *a->column) ||
-        !trli_make_room(making->ctx, &a->value, *count, 1, &making->values, sizeof *a->value))
-        return no_memory(making->ctx);
+    if (*count >= a->columns_room || *count >= a->values_room) {
+        if (!trli_make_room(making->ctx, &a->column, *count, 1, &a->columns_room, sizeof *a->column) ||
+            !trli_make_room(making->ctx, &a->value, *count, 1, &a->values_room, sizeof *a->value))
+            return no_memory(making->ctx);
+    }
     a->column[*count] = column;
     a->value[(*count)++] = value;
     return TRL_OK;
@@ -41,19 +61,29 @@ trl_err trli_sparse_entry(trli_sparse_rows *making, int column, double value)
 void trli_sparse_end_row(trli_sparse_rows *making)
 {
     trli_sparse *a = making->made;
-    if (++making->row < a->rows) a->begin[making->row + 1] = a->begin[making->row];
+    ++making->row;
+    if (making->row < a->rows) a->begin[making->row + 1] = a->begin[making->row];
+}
+
+trl_err trli_sparse_add(trli_sparse_rows *making, int *place, int column, double value)
+{
+    trli_sparse *a = making->made;
+    if (place[column] >= a->begin[making->row]) {
+        a->value[place[column]] += value;
+        return TRL_OK;
+    }
+    place[column] = a->begin[making->row + 1];
+    return trli_sparse_entry(making, column, value);
 }
 
 trl_err trli_sparse_transpose(trl_context *ctx, const trli_sparse *a, trli_sparse *transposed)
 {
     trli_sparse *t = transposed;
     const int n = a->begin[a->rows];
-    *t = (trli_sparse){.rows = a->columns,
-                       .columns = a->rows,
-                       .begin = trli_new(ctx, (size_t)a->columns + 2, sizeof *t->begin),
-                       .column = trli_new(ctx, (size_t)n, sizeof *t->column),
-                       .value = trli_new(ctx, (size_t)n, sizeof *t->value)};
-    if (!t->begin || !t->column || !t->value) return no_memory(ctx);
+    trl_err err = TRL_OK;
+    TRL_TRY(reserve_rows(ctx, t, a->columns, a->rows));
+    TRL_TRY(trli_sparse_reserve(ctx, t, n));
+    for (int i = 0; i < t->rows + 2; ++i) t->begin[i] = 0;
     for (int e = 0; e < n; ++e) ++t->begin[a->column[e] + 2];
     for (int i = 0; i < t->rows; ++i) t->begin[i + 2] += t->begin[i + 1];
     for (int i = 0; i < a->rows; ++i)
@@ -62,39 +92,28 @@ trl_err trli_sparse_transpose(trl_context *ctx, const trli_sparse *a, trli_spars
             t->column[to] = i;
             t->value[to] = a->value[e];
         }
-    return TRL_OK;
+done:
+    return err;
 }
 
 /* ---- P^T A P ---- */
 
 typedef struct adding {
     trli_sparse_rows rows;
-    int *place; /* [columns] where a column's entry of the present row is, if it is not before its begin */
+    int *place;
 } adding;
-
-static trl_err add(adding *w, int column, double value)
-{
-    trli_sparse *a = w->rows.made;
-    const int begin = w->rows.row ? a->begin[w->rows.row] : 0;
-    if (w->place[column] >= begin) {
-        a->value[w->place[column]] += value;
-        return TRL_OK;
-    }
-    w->place[column] = a->begin[w->rows.row + 1];
-    return trli_sparse_entry(&w->rows, column, value);
-}
 
 static trl_err add_row(adding *w, const trli_sparse *a, const trli_sparse *p, const trli_sparse *back, int i)
 {
     trl_err err = TRL_OK;
-    TRL_TRY(add(w, i, 0)); /* the diagonal first */
+    TRL_TRY(trli_sparse_add(&w->rows, w->place, i, 0)); /* the diagonal first */
     for (int b = back->begin[i]; b < back->begin[i + 1]; ++b) {
         const int fine = back->column[b];
         for (int e = a->begin[fine]; e < a->begin[fine + 1]; ++e) {
             const double factor = back->value[b] * a->value[e];
             const int other = a->column[e];
             for (int c = p->begin[other]; c < p->begin[other + 1]; ++c)
-                TRL_TRY(add(w, p->column[c], factor * p->value[c]));
+                TRL_TRY(trli_sparse_add(&w->rows, w->place, p->column[c], factor * p->value[c]));
         }
     }
     trli_sparse_end_row(&w->rows);

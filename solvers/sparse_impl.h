@@ -13,6 +13,7 @@ typedef struct trli_sparse {
     int *begin; /* [rows + 1] */
     int *column;
     double *value;
+    int32_t begins, columns_room, values_room; /* that there is memory for: a matrix made anew keeps it */
 } trli_sparse;
 
 void trli_sparse_free(trli_sparse *a);
@@ -21,17 +22,20 @@ void trli_sparse_free(trli_sparse *a);
 typedef struct trli_sparse_rows {
     trl_context *ctx;
     trli_sparse *made;
-    int row;                 /* the present one */
-    int32_t columns, values; /* capacities */
+    int row; /* the present one */
 } trli_sparse_rows;
 
-/* Begin a matrix with known numbers of rows and columns, which the caller frees even if its making fails. Fail with
- * MEMORY, as all that follow. */
+/* Begin a matrix with known numbers of rows and columns in place of another one, or of none. The caller frees it, even
+ * if its making fails. Fails with MEMORY, as all that follow. */
 TRL_NODISCARD trl_err trli_sparse_begin(trl_context *ctx, int rows, int columns, trli_sparse *a,
                                         trli_sparse_rows *making);
 /* Append an entry to the present row. */
 TRL_NODISCARD trl_err trli_sparse_entry(trli_sparse_rows *making, int column, double value);
 void trli_sparse_end_row(trli_sparse_rows *making);
+/* Add to the present row's entry in a column, or append it. place: [columns] -1 before the first row, for all rows. */
+TRL_NODISCARD trl_err trli_sparse_add(trli_sparse_rows *making, int *place, int column, double value);
+/* Make room for entries. */
+TRL_NODISCARD trl_err trli_sparse_reserve(trl_context *ctx, trli_sparse *a, int entries);
 
 TRL_NODISCARD trl_err trli_sparse_transpose(trl_context *ctx, const trli_sparse *a, trli_sparse *transposed);
 /* P^T A P, whose entries are added up in the order of rows; back: the transpose of P. */

@@ -4,84 +4,26 @@
  * is computed by the rank that has its point, from fine values in one order. */
 #include "context_impl.h"
 #include "galerkin_impl.h"
-#include "memory_impl.h"
-
-void trli_sparse_transfer_free(trli_sparse_transfer *t)
-{
-    trli_sparse_free(&t->p);
-    trli_sparse_free(&t->back);
-    trli_free(t->number);
-    trli_free(t->whole);
-    *t = (trli_sparse_transfer){0};
-}
-
-/* Patches are thinner than restriction reads ghosts. */
-static bool is_thin(const trl_layout *layout)
-{
-    bool thin = false;
-    for (int a = 0; a < 3; ++a)
-        thin |= layout->counts[a] > 1 && layout->grid.cells[a] / layout->counts[a] < TRLI_TRANSFER_DEPTH;
-    return thin;
-}
-
-trl_err trli_sparse_transfer_create(trl_simulation *sim, const trli_entries *a, trli_sparse_transfer *t)
-{
-    const size_t n = (size_t)trli_entries_points(a);
-    trl_err err = TRL_OK;
-    *t = (trli_sparse_transfer){.number = trli_new(sim->ctx, n, sizeof *t->number)};
-    for (int axis = 0; axis < 3; ++axis) t->n[axis] = a->n[axis];
-    if (is_thin(sim->layout)) t->whole = trli_new(sim->ctx, n, sizeof *t->whole);
-    if (!t->number || (is_thin(sim->layout) && !t->whole)) TRL_TRY(trli_no_memory(sim->ctx, NULL, "for coarser grids"));
-    TRL_TRY(trli_entries_split(sim->ctx, a, t->number, &t->p));
-    err = trli_sparse_transpose(sim->ctx, &t->p, &t->back);
-done:
-    return err;
-}
 
 typedef struct job {
-    const trli_sparse_transfer *t;
+    const trli_entries *a;
+    const trli_patch_box *part;
     const double *from;
     double *to;
     trl_array fine;
-    int first[3];
-    bool whole; /* indices wrap */
 } job;
-
-/* The place of a point of the whole grid in the patch's array, or its ghosts, near one of its points. */
-static ptrdiff_t place(const job *w, int point, const int near[3])
-{
-    const int *n = w->t->n;
-    int at[3] = {point % n[0], point / n[0] % n[1], point / n[0] / n[1]};
-    for (int a = 0; a < 3; ++a) {
-        const int step = at[a] - near[a];
-        if (!w->whole && step > 1) at[a] -= n[a];
-        if (!w->whole && step < -1) at[a] += n[a];
-    }
-    return trl_array_offset(&w->fine, at[0] - w->first[0], at[1] - w->first[1], at[2] - w->first[2]);
-}
-
-static void restrict_point(const job *w, const int at[3], int coarse)
-{
-    const trli_sparse *back = &w->t->back;
-    double sum = 0;
-    for (int e = back->begin[coarse]; e < back->begin[coarse + 1]; ++e) {
-        const ptrdiff_t from = w->t->whole ? back->column[e] : place(w, back->column[e], at);
-        sum += back->value[e] * w->from[from];
-    }
-    w->to[coarse] = sum + 0.0; /* no negative zero: sums over ranks have none */
-}
 
 static trl_err restrict_chunk(void *data, int chunk, int chunks, int worker)
 {
     const job *w = data;
-    const trl_lidx *n = w->fine.owned.hi;
-    const int64_t rows = (int64_t)n[1] * n[2];
+    const trli_patch_box *part = w->part;
+    const trli_sparse *back = &part->back;
+    const int end = (int)((int64_t)back->rows * (chunk + 1) / chunks);
     (void)worker;
-    for (int64_t row = rows * chunk / chunks; row < rows * (chunk + 1) / chunks; ++row) {
-        int at[3] = {w->first[0], w->first[1] + (int)(row % n[1]), w->first[2] + (int)(row / n[1])};
-        const int *number = w->t->number + at[0] + (int64_t)w->t->n[0] * (at[1] + (int64_t)w->t->n[1] * at[2]);
-        for (int i = 0; i < n[0]; ++i, ++at[0])
-            if (number[i] >= 0) restrict_point(w, at, number[i]);
+    for (int i = (int)((int64_t)back->rows * chunk / chunks); i < end; ++i) {
+        double sum = 0;
+        for (int e = back->begin[i]; e < back->begin[i + 1]; ++e) sum += back->value[e] * w->from[part->place[e]];
+        w->to[part->number[i]] = sum + 0.0; /* no negative zero: sums over ranks have none */
     }
     return TRL_OK;
 }
@@ -89,16 +31,16 @@ static trl_err restrict_chunk(void *data, int chunk, int chunks, int worker)
 static trl_err prolong_chunk(void *data, int chunk, int chunks, int worker)
 {
     const job *w = data;
-    const trli_sparse *p = &w->t->p;
-    const trl_lidx *n = w->fine.owned.hi;
-    const int64_t rows = (int64_t)n[1] * n[2];
+    const trli_patch_box *part = w->part;
+    const trli_sparse *p = &part->p;
+    const int64_t rows = (int64_t)part->n[1] * part->n[2];
     (void)worker;
     for (int64_t row = rows * chunk / chunks; row < rows * (chunk + 1) / chunks; ++row) {
-        const int j = (int)(row % n[1]), k = (int)(row / n[1]);
-        const int64_t first =
-            w->first[0] + (int64_t)w->t->n[0] * (w->first[1] + j + (int64_t)w->t->n[1] * (w->first[2] + k));
+        const int j = (int)(row % part->n[1]), k = (int)(row / part->n[1]);
+        const int box[3] = {part->ghosts[0], part->ghosts[1] + j, part->ghosts[2] + k};
+        const int64_t first = trli_patch_box_index(part, box);
         double *to = w->to + trl_array_offset(&w->fine, 0, j, k);
-        for (int i = 0; i < n[0]; ++i) {
+        for (int i = 0; i < part->n[0]; ++i) {
             double sum = 0;
             for (int e = p->begin[first + i]; e < p->begin[first + i + 1]; ++e)
                 sum += p->value[e] * w->from[p->column[e]];
@@ -108,45 +50,36 @@ static trl_err prolong_chunk(void *data, int chunk, int chunks, int worker)
     return TRL_OK;
 }
 
-static job job_of(const trli_sparse_transfer *t, const trl_simulation *sim, int field, int p)
+static int chunks_of(const trl_loop *loop, int64_t rows)
 {
-    job w = {.t = t, .fine = trli_frame_array(sim->frame, field, p, 0), .whole = sim->layout->npatches == 1};
-    for (int a = 0; a < 3; ++a) w.first[a] = (int)sim->layout->patch[p].first[a];
-    return w;
+    const int64_t most = 4 * trl_loop_workers(loop);
+    return (int)(rows < most ? rows : most);
 }
 
-static trl_err run(const job *w, trl_loop *loop, trl_loop_fn fn)
+trl_err trli_sparse_restrict(const trli_entries *a, int field, double *to, trl_loop *loop)
 {
-    const int64_t rows = (int64_t)w->fine.owned.hi[1] * w->fine.owned.hi[2], most = 4 * trl_loop_workers(loop);
-    return trl_loop_run(loop, (int)(rows < most ? rows : most), fn, (void *)w);
-}
-
-trl_err trli_sparse_restrict(const trli_sparse_transfer *t, trl_simulation *sim, int field, double *to, trl_loop *loop)
-{
+    trl_simulation *sim = a->s->sim;
     trl_err err = trli_frame_fetch(sim->frame, field);
-    if (t->whole) TRL_TRY(trli_entries_collect(sim, err, field, t->n, t->whole));
-    for (int i = 0; i < t->p.columns; ++i) to[i] = 0;
+    if (a->whole) TRL_TRY(trli_entries_collect(a, err, field, a->whole));
+    for (int i = 0; i < a->coarse; ++i) to[i] = 0;
     for (int p = 0; p < sim->layout->nlocal && err == TRL_OK; ++p) {
-        job w = job_of(t, sim, field, p);
-        w.from = t->whole ? t->whole : w.fine.at;
-        w.to = to;
-        err = run(&w, loop, restrict_chunk);
+        job w = {a, &a->part[p], a->whole, to, trli_frame_array(sim->frame, field, p, 0)};
+        if (!a->whole) w.from = w.fine.at;
+        err = trl_loop_run(loop, chunks_of(loop, w.part->back.rows), restrict_chunk, &w);
     }
-    if (trl_context_ranks(sim->ctx) > 1)
-        err = trli_allreduce_after(sim->ctx, err, to, t->p.columns, MPI_DOUBLE, MPI_SUM);
+    err = trli_allreduce_after(sim->ctx, err, to, a->coarse, MPI_DOUBLE, MPI_SUM);
 done:
     return err;
 }
 
-trl_err trli_sparse_prolong(const trli_sparse_transfer *t, const double *from, trl_simulation *sim, int field,
-                            trl_loop *loop)
+trl_err trli_sparse_prolong(const trli_entries *a, const double *from, int field, trl_loop *loop)
 {
+    trl_simulation *sim = a->s->sim;
     trl_err err = TRL_OK;
     for (int p = 0; p < sim->layout->nlocal && err == TRL_OK; ++p) {
-        job w = job_of(t, sim, field, p);
-        w.from = from;
+        job w = {a, &a->part[p], from, NULL, trli_frame_array(sim->frame, field, p, 0)};
         w.to = w.fine.at;
-        err = run(&w, loop, prolong_chunk);
+        err = trl_loop_run(loop, chunks_of(loop, (int64_t)w.part->n[1] * w.part->n[2]), prolong_chunk, &w);
     }
     trli_frame_written(sim->frame, field);
     return err;
