@@ -9,6 +9,7 @@
 #include "clock_impl.h"
 #include "context_impl.h"
 #include "gpu_blocking_impl.h"
+#include "gpu_passes_impl.h"
 #include "kernels_impl.h"
 #include "late_impl.h"
 #include "simulation_impl.h"
@@ -104,6 +105,7 @@ trl_err trli_time_blocking_prepare(trl_simulation *sim)
     if (!sim->not_blocked && p->time.cfl > 0) sim->not_blocked = "dt follows from cfl";
     sim->devices_block = !sim->not_blocked && sim->devices && trl_devices_opened(sim->devices) > 0;
     if (sim->devices_block) sim->not_blocked = "devices take part";
+    if (sim->devices_block && trl_context_ranks(sim->ctx) == 1) trli_gpu_passes_deepen(sim->step, &sim->rotation);
     if (err == TRL_OK && !sim->not_blocked) err = plan_pass(sim, &plan);
     TRL_TRY(agree(sim, err, &none));
     if (!sim->not_blocked) trli_time_plan_deepen(&plan);

@@ -126,6 +126,22 @@ static const trli_emit_steps *find_tile(const trli_program *program, const trli_
     return NULL;
 }
 
+void trli_gpu_passes_deepen(trli_program *program, const trli_rotation *rotation)
+{
+    trli_model_field *field = program->model->field;
+    const trli_step *s = find_step(program);
+    if (!s || s->kind != TRLI_STEP_KERNEL || count_changing(program, s) > FIELDS_MOST) return;
+    for (int m = 0; m < 2 * rotation->n; ++m)
+        for (int n = 0; n < 2 * rotation->n; ++n) {
+            trli_model_field *to = &field[m % 2 ? rotation->next[m / 2] : rotation->state[m / 2]];
+            const trli_model_field *of = &field[n % 2 ? rotation->next[n / 2] : rotation->state[n / 2]];
+            for (int a = 0; a < 3 && to->location == of->location; ++a) {
+                if (to->ghost_lo[a] < of->ghost_lo[a]) to->ghost_lo[a] = of->ghost_lo[a];
+                if (to->ghost_hi[a] < of->ghost_hi[a]) to->ghost_hi[a] = of->ghost_hi[a];
+            }
+        }
+}
+
 /* ---- kernels ---- */
 
 /* What changes in a step as one part, which keeps nothing but its lists. */

@@ -9,6 +9,8 @@
 
 typedef struct trli_gpu_passes trli_gpu_passes;
 
+/* Before fields have memory: give those of a pass the same ghosts, so that they lie in memory alike. */
+void trli_gpu_passes_deepen(trli_program *program, const trli_rotation *rotation);
 /* *passes is NULL with a reason in *why if the program cannot be run so: it is one kernel, of few fields and their next
  * levels, on one GPU. most: steps of a pass. Its kernels are compiled, one for each tile that is worth a try, or with
  * `one` that of the most steps. Fails with MEMORY. */

@@ -3,10 +3,10 @@
 # Part of Trellis, an expression-graph PDE solver framework.
 # ctest: timeout=1800 labels=gpu
 """Random decks of each kind on GPUs against the CPU, to the bit: formulas, ordinary equations, flows, what is solved
-for by iterations and directly, spectra, plugins with a CUDA form. A run has one or two GPUs, or ranks with a GPU each,
-which exchange in each other's memory; tasks are where GPUs may do them, dealt at random, or where they take least.
-Emulated GPUs do what they are given at once or as late as they may; they are used where there is no other. The short
-form has decks of few kernels.
+for by iterations and directly, spectra, plugins with a CUDA form, several steps in a launch. A run has one or two GPUs,
+or ranks with a GPU each, which exchange in each other's memory; tasks are where GPUs may do them, dealt at random, or
+where they take least. Emulated GPUs do what they are given at once or as late as they may; they are used where there is
+no other. The short form has decks of few kernels.
 
     TRELLIS=... TRELLIS_BUILD=... python3 tests/inputs/test_gpu_random.py --decks 300 --first 0 --kinds flow,solve"""
 import argparse
@@ -24,6 +24,7 @@ import all_decks
 import placements
 import random_flows
 import random_solves
+import random_steps
 import test_bits
 import test_direct
 
@@ -72,7 +73,8 @@ def plugins(rng, _):
 
 KINDS = {"formulas": formulas, "flow": lambda rng, _: random_flows.write(rng),
          "solve": lambda rng, _: random_solves.write(rng),
-         "direct": lambda rng, _: test_direct.random_deck(rng, equations=2), "spectra": spectra, "plugins": plugins}
+         "direct": lambda rng, _: test_direct.random_deck(rng, equations=2), "spectra": spectra, "plugins": plugins,
+         "steps": lambda rng, _: random_steps.write(rng, *random_steps.draw(rng))}
 
 
 def ways_of(rng, dim, count):
@@ -81,6 +83,7 @@ def ways_of(rng, dim, count):
     way = ["run.devices=gpu", f"run.placement={rule}"]
     way += rng.choice([[], [], ["run.fusion=node"], ["run.fusion=none"], ["run.passes.groups=false"],
                        ["run.passes.overlap=false"], ["run.prefetch=false"]])
+    way += rng.choice([[], [f"run.time_blocking={rng.choice([1, 2, 3, 4, 8])}"]])
     ranks = rng.choice([1, 1, 2, 2, 3]) if count > 1 else 1
     if ranks == 1 and rng.random() < 0.6:
         way.append(f"grid.patches={[rng.choice([1, 2]) for _ in range(dim)]}")

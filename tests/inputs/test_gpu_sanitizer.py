@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Part of Trellis, an expression-graph PDE solver framework.
 # ctest: timeout=300 labels=sanitizer
-"""compute-sanitizer finds nothing in the kernels of small decks: stores, ghosts, sums, halos between patches, and the
-iterations of a solver. TRELLIS_COMPUTE_SANITIZER names the program, if it is not in PATH."""
+"""compute-sanitizer finds nothing in the kernels of small decks: stores, ghosts, sums, halos between patches, the
+iterations of a solver, several steps in a launch. TRELLIS_COMPUTE_SANITIZER names the program, if it is not in PATH."""
 import os
 import pathlib
 import shutil
@@ -19,12 +19,21 @@ TOOLS = {  # options, environment
     "synccheck": ([], {}),
 }
 HEAD = "trellis: 1\ngrid: {cells: [20, 18], periodic: [false, true], patches: [1, 2]}\n"
+PASSES = "time: {dt: 1e-5, steps: 7, method: euler}\nrun: {time_blocking: 2}\n"  # in one launch
 DECKS = {
     "steps": HEAD + "equations:\n  T:\n    initial: sin(x) + y\n    ddt: laplacian(T) - integral(T)*T\n"
              "    boundary: {x-: {dirichlet: 1}, x+: {neumann: 0}}\ntime: {dt: 1e-4, steps: 6, method: ssprk2}\n",
     "solve": HEAD + "equations:\n  p:\n    solve: laplacian(p) = x + exp(p)\n    initial: 0\n    solver: s\n"
              "    boundary: {x-: {dirichlet: 0}, x+: {dirichlet: 0}}\n"
              "solvers:\n  s: {method: cg, preconditioner: jacobi, tolerance: 1e-3}\n",
+    "passes": "trellis: 1\ngrid: {cells: [52, 40, 17], periodic: [false, true, true]}\nequations:\n"
+              "  T:\n    initial: sin(x) + y\n    ddt: k*laplacian(T) - U\n"
+              "    boundary: {x-: {dirichlet: 1}, x+: {neumann: 0}}\n"
+              "  U: {initial: y, ddt: T + cddy(U), boundary: {x-: {neumann: 1}, x+: {dirichlet: t}}}\n"
+              "  k: {initial: 1 + x, ddt: 0}\n" + PASSES,
+    "flat_passes": "trellis: 1\ngrid: {cells: [70, 64], periodic: [false, true]}\nequations:\n"
+                   "  T: {initial: sin(x) + y, ddt: laplacian(T), boundary: {x-: {dirichlet: 1}, x+: {neumann: 0}}}\n"
+                   + PASSES,
 }
 
 

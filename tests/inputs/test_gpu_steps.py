@@ -14,53 +14,11 @@ import subprocess
 import sys
 
 import all_decks
+import random_steps
 import test_gpu_random
 
 LONG = "TRL_TEST_LONG" in os.environ
-# By axes and equations, then by the steps of a launch: the least grid along x and y.
-TILES = {(3, 1): {2: (36, 36), 3: (70, 40), 4: (72, 40)}, (3, 2): {2: (52, 40), 3: (48, 40)}, (3, 3): {2: (48, 40)},
-         (2, 1): {2: (64, 64), 4: (64, 64), 8: (128, 64)}, (2, 2): {2: (64, 32), 4: (64, 64), 6: (64, 64)},
-         (2, 3): {2: (64, 40), 4: (64, 48)}}
 SHORT = [(3, 1, 4), (3, 2, 2), (2, 1, 4), (2, 2, 6), (3, 1, 2), (2, 3, 2)]  # axes, equations, steps
-
-
-def sides(rng, axis):
-    """Conditions of an axis; none if it is periodic."""
-    words = ["{dirichlet: 0.5}", "{neumann: 0}", "{neumann: \"0.2*cos(t)\"}", "{dirichlet: \"x + 2*y\"}",
-             "{robin: {a: 1, b: 0.5, c: 2}}"]
-    return [f"{'xyz'[axis]}{side}: {rng.choice(words)}" for side in "-+"]
-
-
-def rate(rng, dim, name, others, lasting):
-    """What an equation's ddt is, of the fields that change beside it and of one that does not."""
-    words = ["0.02*laplacian(T)", "div(0.01*grad(T))", "-0.3*cddx(T)", "0.2*cddy(T) + 0.1*cddx(T)", "0.1*sin(t)*y",
-             "(-1)*T^3", "x*T", "exp(-x)*cos(T)", "t*T"] + ["0.2*cddz(T)", "z*T"] * (dim == 3)
-    terms = rng.sample(words, rng.choice([2, 4]))
-    terms += [rng.choice([f"0.3*T*{o}", f"0.1*laplacian({o})", f"0.2*cddy({o})*T"]) for o in others]
-    if lasting:
-        terms += rng.sample(["div(K*grad(T))", "0.1*K*T", "cddx(K)*y", "0.1*laplacian(K)", "-0.5*K^2"], 2)
-    return re.sub(r"\bT\b", name, " + ".join(terms))
-
-
-def write(rng, dim, equations, steps):
-    """A deck."""
-    least = TILES[dim, equations][steps]
-    cells = [least[0] + rng.choice([0, 1, 9, 30]), least[1] + rng.choice([0, 3, 20]), rng.choice([16, 17, 23])][:dim]
-    periodic = [rng.random() < 0.5 for _ in range(dim)]
-    lasting = rng.random() < 0.5
-    names = ["T", "U", "V"][:equations]
-    text = f"trellis: 1\ngrid: {{cells: {cells}, periodic: {json.dumps(periodic)}}}\nequations:\n"
-    for name in names + ["K"] * lasting:
-        conditions = ", ".join(c for a in range(dim) if not periodic[a] for c in sides(rng, a))
-        others = [n for n in names if n != name and rng.random() < 0.7]
-        wave = "sin(2*pi*x)*cos(2*pi*y)"
-        start = f"(-0.01)*floor(5*x)*{wave}" if name == "K" else f"{wave} + 0.1*random({rng.randint(1, 99)})"
-        text += (f"  {name}:\n    initial: \"{start}\"\n"
-                 f"    ddt: \"{0 if name == 'K' else rate(rng, dim, name, others, lasting)}\"\n"
-                 f"    boundary: {{{conditions}}}\n")
-    return text + (f"time: {{method: euler, dt: 1e-5, steps: {rng.choice([2 * steps + 3, 3 * steps + 5])}}}\n"
-                   f"output:\n  fields: []\n  series: {{every: {{steps: {rng.choice([steps + 3, 2 * steps + 3])}}}, "
-                   "values: {m: \"integral(T)\"}}\n")
 
 
 def run(deck, *settings):
@@ -80,10 +38,9 @@ def compare(number):
     rng = random.Random(number)
     dim, equations, steps = SHORT[number % len(SHORT)]
     if LONG:
-        dim, equations = rng.choice(list(TILES))
-        steps = rng.choice(list(TILES[dim, equations]))
+        dim, equations, steps = random_steps.draw(rng)
     deck = pathlib.Path(f"steps{number}.yaml")
-    deck.write_text(write(rng, dim, equations, steps), encoding="utf-8")
+    deck.write_text(random_steps.write(rng, dim, equations, steps), encoding="utf-8")
     wanted = run(deck, "run.devices=cpu", "run.compile=never")
     found = run(deck, "run.devices=[0]", "run.placement=devices", f"run.time_blocking={steps}")
     if wanted[0] != 0:
@@ -120,6 +77,9 @@ def check_refused():
     for change, words in ((("", ""), "up to 4 steps in one launch on the GPU, tiles of 72 x 40 points"),
                           (("euler", "rk4"), "one step at a time: a step is more than one kernel"),
                           (("laplacian(T)", "ddx(ddx(ddx(ddx(T))))"), "nearest neighbours"),
+                          (("80, 48, 16", "80"), "one step at a time: the grid is 1-D"),
+                          (("}}", "}, U: {initial: x, ddt: T}}"), "up to 3 steps in one launch on the GPU"),
+                          (("80, 48, 16", "80, 64"), "up to 4 steps in one launch on the GPU, tiles of 64 x 64"),
                           (("80, 48", "20, 20"), "one step at a time: the grid is smaller than a tile")):
         deck.write_text(text.replace(*change), encoding="utf-8")
         line = [all_decks.TRELLIS, "plan", str(deck), "--set", "run.devices=[0]"]

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+# Part of Trellis, an expression-graph PDE solver framework.
+"""Random decks whose steps GPUs take several at a time: axes, equations, sides, grids of some tiles."""
+import json
+import re
+
+# By axes and equations, then by the steps of a launch: the least grid along x and y.
+TILES = {(3, 1): {2: (36, 36), 3: (70, 40), 4: (72, 40)}, (3, 2): {2: (52, 40), 3: (48, 40)}, (3, 3): {2: (48, 40)},
+         (2, 1): {2: (64, 64), 4: (64, 64), 8: (128, 64)}, (2, 2): {2: (64, 32), 4: (64, 64), 6: (64, 64)},
+         (2, 3): {2: (64, 40), 4: (64, 48)}}
+
+
+def sides(rng, axis):
+    """Conditions of an axis; none if it is periodic."""
+    words = ["{dirichlet: 0.5}", "{neumann: 0}", "{neumann: \"0.2*cos(t)\"}", "{dirichlet: \"x + 2*y\"}",
+             "{robin: {a: 1, b: 0.5, c: 2}}"]
+    return [f"{'xyz'[axis]}{side}: {rng.choice(words)}" for side in "-+"]
+
+
+def rate(rng, dim, name, others, lasting):
+    """What an equation's ddt is, of the fields that change beside it and of one that does not."""
+    words = ["0.02*laplacian(T)", "div(0.01*grad(T))", "-0.3*cddx(T)", "0.2*cddy(T) + 0.1*cddx(T)", "0.1*sin(t)*y",
+             "(-1)*T^3", "x*T", "exp(-x)*cos(T)", "t*T"] + ["0.2*cddz(T)", "z*T"] * (dim == 3)
+    terms = rng.sample(words, rng.choice([2, 4]))
+    terms += [rng.choice([f"0.3*T*{o}", f"0.1*laplacian({o})", f"0.2*cddy({o})*T"]) for o in others]
+    if lasting:
+        terms += rng.sample(["div(K*grad(T))", "0.1*K*T", "cddx(K)*y", "0.1*laplacian(K)", "-0.5*K^2"], 2)
+    return re.sub(r"\bT\b", name, " + ".join(terms))
+
+
+def write(rng, dim, equations, steps):
+    """A deck."""
+    least = TILES[dim, equations][steps]
+    cells = [least[0] + rng.choice([0, 1, 9, 30]), least[1] + rng.choice([0, 3, 20]), rng.choice([16, 17, 23])][:dim]
+    periodic = [rng.random() < 0.5 for _ in range(dim)]
+    lasting = rng.random() < 0.5
+    names = ["T", "U", "V"][:equations]
+    text = f"trellis: 1\ngrid: {{cells: {cells}, periodic: {json.dumps(periodic)}}}\nequations:\n"
+    for name in names + ["K"] * lasting:
+        conditions = ", ".join(c for a in range(dim) if not periodic[a] for c in sides(rng, a))
+        others = [n for n in names if n != name and rng.random() < 0.7]
+        wave = "sin(2*pi*x)*cos(2*pi*y)"
+        start = f"(-0.01)*floor(5*x)*{wave}" if name == "K" else f"{wave} + 0.1*random({rng.randint(1, 99)})"
+        text += (f"  {name}:\n    initial: \"{start}\"\n"
+                 f"    ddt: \"{0 if name == 'K' else rate(rng, dim, name, others, lasting)}\"\n"
+                 f"    boundary: {{{conditions}}}\n")
+    return text + (f"time: {{method: euler, dt: 1e-5, steps: {rng.choice([2 * steps + 3, 3 * steps + 5])}}}\n"
+                   f"output:\n  fields: []\n  series: {{every: {{steps: {rng.choice([steps + 3, 2 * steps + 3])}}}, "
+                   "values: {m: \"integral(T)\"}}\n")
+
+
+def draw(rng):
+    """Axes, equations and steps of a launch."""
+    dim, equations = rng.choice(list(TILES))
+    return dim, equations, rng.choice(list(TILES[dim, equations]))
