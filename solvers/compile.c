@@ -16,6 +16,7 @@
 #include "solving_impl.h"
 #include "symbols_impl.h"
 #include "tangent_impl.h"
+#include "time_blocking_impl.h"
 
 void trli_set_conditions(trl_simulation *sim, int v, int field, int of)
 {

@@ -13,6 +13,7 @@
 #include "model_run_impl.h"
 #include "plan_impl.h"
 #include "slot_plan_impl.h"
+#include "time_blocking_impl.h"
 
 void trli_listing_say(const trli_listing *l, const char *format, ...)
 {

@@ -13,6 +13,7 @@
 #include "memory_impl.h"
 #include "model_run_impl.h"
 #include "sweep_impl.h"
+#include "time_blocking_impl.h"
 
 enum {
     WAYS_MOST = 8,
@@ -97,6 +98,19 @@ void trli_gpu_blocking_describe(const trli_gpu_blocking *b, size_t size, char *t
     snprintf(text, size, "%s%d steps in one launch on the GPU, tiles of %d x %d points that overlap by %d at each side",
              b->asked ? "" : "up to ", trli_gpu_passes_steps(b->passes, 0), tile[0], tile[1],
              2 * trli_gpu_passes_steps(b->passes, 0));
+}
+
+trl_err trli_gpu_blocking_write(trl_simulation *sim, FILE *out)
+{
+    const int wanted = sim->problem->time_blocking;
+    const char *why = trli_time_blocking_refusal(sim);
+    char *text = NULL;
+    trl_err err = TRL_OK;
+    if (!why) TRL_TRY(trli_gpu_passes_text(sim->step, &sim->rotation, wanted > 1 ? wanted : STEPS, &text, &why));
+    if (text) fprintf(out, "/* several steps in one launch */\n%s\n", text);
+done:
+    trli_free(text);
+    return err;
 }
 
 /* ---- steps ---- */

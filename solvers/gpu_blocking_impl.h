@@ -4,6 +4,8 @@
 #ifndef TRLI_GPU_BLOCKING_IMPL_H
 #define TRLI_GPU_BLOCKING_IMPL_H
 
+#include <stdio.h>
+
 #include "simulation_impl.h"
 
 typedef struct trli_gpu_blocking trli_gpu_blocking;
@@ -13,6 +15,8 @@ typedef struct trli_gpu_blocking trli_gpu_blocking;
 TRL_NODISCARD trl_err trli_gpu_blocking_create(trl_simulation *sim, trli_gpu_blocking **blocking, const char **why);
 void trli_gpu_blocking_destroy(trli_gpu_blocking **blocking);
 void trli_gpu_blocking_describe(const trli_gpu_blocking *blocking, size_t size, char *text);
+/* Write the text of a launch of as many steps as there may be, if there may be several. Fails with MEMORY. */
+TRL_NODISCARD trl_err trli_gpu_blocking_write(trl_simulation *sim, FILE *out);
 /* One step, or a pass over several, up to an event. */
 TRL_NODISCARD trl_err trli_gpu_blocking_advance(trl_simulation *sim, trli_gpu_blocking *blocking, trl_stop stop,
                                                 void *data);

@@ -21,6 +21,7 @@
 #include "simulation_impl.h"
 #include "slot_plan_impl.h"
 #include "solving_impl.h"
+#include "time_blocking_impl.h"
 #include "tree_impl.h"
 
 trl_err trli_formula_of(trl_simulation *sim, const trl_text *text, trl_formula **formula)
@@ -555,7 +556,11 @@ trl_err trl_simulation_write_dot(const trl_simulation *sim, bool tasks, FILE *ou
 
 trl_err trl_simulation_write_kernels(trl_simulation *sim, trl_kind kind, FILE *out)
 {
-    return trli_kernels_write(sim->step, kind, out);
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_kernels_write(sim->step, kind, out));
+    if (kind == TRL_KIND_GPU) err = trli_gpu_blocking_write(sim, out);
+done:
+    return err;
 }
 
 trl_err trl_simulation_trace(trl_simulation *sim, int64_t events)

@@ -140,18 +140,6 @@ typedef struct trli_next_step {
     double before; /* dt of the step before it; 0: there is none */
 } trli_next_step;
 
-/* time_blocking.c: several steps in one pass over memory. */
-/* Once programs are analysed, and before fields have memory: how many steps at most, and the ghosts that they need.
- * Collective: yes. */
-TRL_NODISCARD trl_err trli_time_blocking_prepare(trl_simulation *sim);
-/* Once there is memory. Collective: yes. */
-TRL_NODISCARD trl_err trli_time_blocking_create(trl_simulation *sim);
-void trli_time_blocking_destroy(struct trli_time_blocking **blocking);
-/* The steps to come that can be taken at once: of one size, up to an event. */
-TRL_NODISCARD trl_err trli_look_ahead(trl_simulation *sim, int most, trl_stop stop, void *data, trli_next_step *next,
-                                      int *count);
-/* For the plan: how many steps are taken at once, or why they are not. */
-void trli_time_blocking_describe(const trl_simulation *sim, size_t size, char *text);
 /* steps.c */
 /* Whether the numbers of time are usable: INPUT. */
 TRL_NODISCARD trl_err trli_check_time(const trl_simulation *sim);

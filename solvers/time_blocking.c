@@ -14,6 +14,7 @@
 #include "late_impl.h"
 #include "simulation_impl.h"
 #include "tasks_impl.h"
+#include "time_blocking_impl.h"
 #include "time_blocks_impl.h"
 
 enum {
@@ -90,19 +91,24 @@ done:
     return err;
 }
 
-trl_err trli_time_blocking_prepare(trl_simulation *sim)
+const char *trli_time_blocking_refusal(const trl_simulation *sim)
 {
     const trl_problem *p = sim->problem;
+    if (p->time_blocking == 1) return "run.time_blocking is 1";
+    if (p->time.adaptive) return "dt follows from errors";
+    if (sim->integrator->implicit) return "stages are solved for";
+    if (sim->solving) return "equations are solved in each stage";
+    return p->time.cfl > 0 ? "dt follows from cfl" : NULL;
+}
+
+trl_err trli_time_blocking_prepare(trl_simulation *sim)
+{
     trli_time_plan plan = {0};
     int none = 0;
     trl_err err = TRL_OK;
     sim->blocking = trli_new(sim->ctx, 1, sizeof *sim->blocking);
     if (!sim->blocking) err = trli_no_memory(sim->ctx, NULL, "to take several steps at once");
-    if (p->time_blocking == 1) sim->not_blocked = "run.time_blocking is 1";
-    if (!sim->not_blocked && p->time.adaptive) sim->not_blocked = "dt follows from errors";
-    if (!sim->not_blocked && sim->integrator->implicit) sim->not_blocked = "stages are solved for";
-    if (!sim->not_blocked && sim->solving) sim->not_blocked = "equations are solved in each stage";
-    if (!sim->not_blocked && p->time.cfl > 0) sim->not_blocked = "dt follows from cfl";
+    sim->not_blocked = trli_time_blocking_refusal(sim);
     sim->devices_block = !sim->not_blocked && sim->devices && trl_devices_opened(sim->devices) > 0;
     if (sim->devices_block) sim->not_blocked = "devices take part";
     if (sim->devices_block && trl_context_ranks(sim->ctx) == 1) trli_gpu_passes_deepen(sim->step, &sim->rotation);

@@ -204,17 +204,18 @@ done:
     return err;
 }
 
-trl_err trli_gpu_passes_text(trli_program *program, const trli_rotation *rotation, int number, char **text,
+trl_err trli_gpu_passes_text(trli_program *program, const trli_rotation *rotation, int most, char **text,
                              const char **why)
 {
     const trli_step *s = find_step(program);
+    const trli_emit_steps *tile = NULL;
     trli_step_part part = {0};
     int stepped[FIELDS_MOST];
     trl_err err = TRL_OK;
     *text = NULL;
     *why = find_refusal(program, rotation, s);
-    const trli_emit_steps *tile = *why ? NULL : find_tile(program, s, number);
-    if (!*why && !tile) *why = "there are fewer tiles";
+    for (int i = 0; !*why && (i == 0 || (tile && tile->steps > most)); ++i) tile = find_tile(program, s, i);
+    if (!*why && !tile) *why = "no tile has so few";
     if (*why) return TRL_OK;
     TRL_TRY(list_part(program, rotation, s, &part, stepped));
     err = write_text(program, s, &part, stepped, tile, text, why);

@@ -17,10 +17,10 @@ void trli_gpu_passes_deepen(trli_program *program, const trli_rotation *rotation
 TRL_NODISCARD trl_err trli_gpu_passes_create(trli_program *program, trli_frame *frame, const trli_rotation *rotation,
                                              int most, bool one, trli_gpu_passes **passes, const char **why);
 void trli_gpu_passes_destroy(trli_gpu_passes **passes);
-/* The text of a pass by the tile of a number, from 0 on, once kernels for GPUs have theirs; freed by the caller. *text:
+/* The text of a pass of as many steps as there may be, once kernels for GPUs have theirs; freed by the caller. *text:
  * NULL with a reason in *why. Fails with MEMORY. */
-TRL_NODISCARD trl_err trli_gpu_passes_text(trli_program *program, const trli_rotation *rotation, int number,
-                                           char **text, const char **why);
+TRL_NODISCARD trl_err trli_gpu_passes_text(trli_program *program, const trli_rotation *rotation, int most, char **text,
+                                           const char **why);
 /* Ways to make a pass, and the steps of one. */
 int trli_gpu_passes_count(const trli_gpu_passes *passes);
 int trli_gpu_passes_steps(const trli_gpu_passes *passes, int way);

@@ -157,7 +157,7 @@ static void compile_pass(const char *cells, const char *equations)
     ck_assert_int_eq(fclose(out), 0);
     open_deck("passes.yaml");
     ck_ok(trli_gpu_write_texts(sim->model));
-    ck_ok(trli_gpu_passes_text(sim->step, &sim->rotation, 0, &text, &why));
+    ck_ok(trli_gpu_passes_text(sim->step, &sim->rotation, 8, &text, &why));
     ck_assert_msg(text != NULL, "%s", why);
     found[nfound] = (found_text){.text = text};
     ck_assert_msg(compile(nfound, nfound + 1, refused), "%s\n%.3000s", refused, text);

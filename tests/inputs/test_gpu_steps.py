@@ -69,7 +69,7 @@ def check_nonfinite():
 
 
 def check_refused():
-    """The plan says how many steps, or why it is one."""
+    """The plan says how many steps, or why it is one; the kernel is among those of GPUs."""
     deck = pathlib.Path("plan.yaml")
     text = ("trellis: 1\ngrid: {cells: [80, 48, 16], periodic: true}\n"
             "equations: {T: {initial: x, ddt: \"laplacian(T)\"}}\n"
@@ -87,6 +87,12 @@ def check_refused():
         if words not in said:
             blocks = re.findall(r"time blocks.*", said)
             sys.exit(f"{change}: the plan says {blocks}, not '{words}'")
+    for steps in (0, 1, 3):
+        deck.write_text(text + f"run: {{time_blocking: {steps or 'auto'}}}\n", encoding="utf-8")
+        said = subprocess.run([all_decks.TRELLIS, "kernels", str(deck), "--device", "gpu"], capture_output=True,
+                              text=True, check=True).stdout
+        if (f"trl_kernel_steps_tile<1, {steps or 4}, " in said) != (steps != 1):
+            sys.exit(f"kernels of {steps} steps in a launch: {said}")
 
 
 def main():
