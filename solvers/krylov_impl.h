@@ -55,11 +55,12 @@ struct trli_solver {
     trli_residual residual_alone;         /* without; program NULL: there is no size */
     trli_residual of_zero, of_zero_alone; /* likewise where x is zero; program NULL: not known without x */
     double size;                          /* what the request's size is, as last found; -1: it has none */
-    bool trusted; /* direct solutions of the step `trusted_step` need not be looked at any more */
+    bool trusted, sure; /* direct solutions of the step `trusted_step`, or of later ones, need not be looked at */
     trl_gidx trusted_step;
-    bool at_zero;    /* x is zero */
-    bool mean_set;   /* a direct solution makes it what it should be */
-    bool mean_known; /* the solution of the step `mean_step` has it */
+    trl_gidx sized_step; /* in which the size was found last: in each, or where rounding may matter */
+    bool at_zero;        /* x is zero */
+    bool mean_set;       /* a direct solution makes it what it should be */
+    bool mean_known;     /* the solution of the step `mean_step` has it */
     trl_gidx mean_step;
     double wanted_mean;          /* of a direct solution, where it is free */
     int qq, dd, compared;        /* scalars: q.q, d.d, and the product of q with what `with` says */

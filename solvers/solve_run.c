@@ -9,7 +9,7 @@
 #include "multistep_impl.h"
 #include "solving_impl.h"
 
-enum { LINEAR_ROUNDS = 8, HALVINGS = 12, CYCLES_TRIED = 40 };
+enum { LINEAR_ROUNDS = 8, HALVINGS = 12, CYCLES_TRIED = 40, LOOK_EVERY = 8 };
 
 /* ---- null spaces ---- */
 
@@ -72,7 +72,10 @@ static trl_err find_residual(trli_solver *s, const trli_residual *r, double *nor
 {
     const trl_err err = trli_solver_program(s, r->program);
     *norm = trli_solver_norm(s, trli_solver_scalar(s, r->rr));
-    if (r->size >= 0) s->size = trli_solver_norm(s, trli_solver_scalar(s, r->size));
+    if (r->size >= 0) {
+        s->size = trli_solver_norm(s, trli_solver_scalar(s, r->size));
+        s->sized_step = s->step;
+    }
     for (int i = 0; i < s->ask.n; ++i) s->r_sum[i] = trli_solver_scalar(s, r->sum[i]);
     return err;
 }
@@ -88,19 +91,27 @@ static double lost_to_rounding(const trli_solver *s)
     return s->size < 0 ? 0 : 2 * DBL_EPSILON * s->size;
 }
 
-/* Whether a direct solution need not be looked at: that of the same operator came far below what was wanted, at the
- * start of the step. */
+/* Whether a direct solution need not be looked at: that of the same operator came below what was wanted, at the start of
+ * the step, or so far below it that it will in further steps. In some of these solutions are looked at all the same. */
 static bool trusts(const trli_solver *s)
 {
-    return s->trusted && s->trusted_step == s->step && s->method == TRL_SOLVE_DIRECT;
+    const bool sure = s->sure && s->step % LOOK_EVERY != 0;
+    return s->trusted && (s->trusted_step == s->step || sure) && s->method == TRL_SOLVE_DIRECT;
 }
 
 /* After a direct solution that was looked at. Only systems of many solves in a step have a size. */
 static void judge_trust(trli_solver *s, double norm, double target)
 {
-    const double enough = 0.1;
+    const double enough = 0.1, more = 1e-3;
     s->trusted = s->residual_alone.program && s->method == TRL_SOLVE_DIRECT && norm <= enough * target;
+    s->sure = norm <= more * target;
     s->trusted_step = s->step;
+}
+
+/* Whether a residual is no rounding error, however large numbers have become in a few steps. */
+static bool is_clear(const trli_solver *s, double norm)
+{
+    return norm > 1e3 * lost_to_rounding(s);
 }
 
 static trl_err clear(trli_solver *s)
@@ -114,13 +125,15 @@ static trl_err clear(trli_solver *s)
  * begin with. at_zero: x is zero, or to be made so. */
 static trl_err find_reference(trli_solver *s, bool from_zero, double *reference, double *norm)
 {
-    const bool without_x = s->of_zero.program != NULL, sized = from_zero && !trusts(s);
+    const bool without_x = s->of_zero.program != NULL;
+    const trli_residual *sized = without_x ? &s->of_zero : &s->residual;
+    const trli_residual *alone = without_x ? &s->of_zero_alone : &s->residual_alone;
+    const bool at_once = !alone->program || (from_zero && !trusts(s));
     trl_err err = TRL_OK;
     if (!without_x) TRL_TRY(clear(s));
-    if (without_x)
-        TRL_TRY(find_residual(s, sized || !s->of_zero_alone.program ? &s->of_zero : &s->of_zero_alone, reference));
-    else
-        TRL_TRY(sized ? find_residual(s, &s->residual, reference) : trli_solver_residual(s, reference));
+    TRL_TRY(find_residual(s, at_once ? sized : alone, reference));
+    if (!at_once && from_zero && s->sized_step != s->step && !is_clear(s, *reference))
+        TRL_TRY(find_residual(s, sized, reference));
     const bool known = isfinite(*reference) && *reference != 0;
     *norm = *reference;
     s->at_zero = known && from_zero;
@@ -430,7 +443,7 @@ static trl_err solve(trli_solver *s, double *mean, double *scratch)
     TRL_TRY(find_reference(s, directly, &reference, &norm));
     if (!isfinite(norm)) return not_finite(s, "at the first guess");
     const double tolerance = s->linear ? s->settings.tolerance : s->settings.newton_tolerance;
-    if (!directly || !trusts(s)) s->lost = lost_to_rounding(s);
+    s->lost = lost_to_rounding(s);
     const double target = fmax(fmax(tolerance * reference, s->settings.absolute), s->lost);
     s->mean_set = s->at_zero && s->stats.singular && trli_direct_sets_mean(s->direct);
     s->wanted_mean = s->mean_set ? mean[0] : 0;
@@ -457,6 +470,7 @@ trl_err trli_solver_run(trli_solver *solver, trl_gidx step, double time)
 void trli_solver_forget(trli_solver *solver)
 {
     solver->trusted = solver->mean_known = false;
+    solver->sized_step = -1;
 }
 
 trl_err trli_solver_foresee(trli_solver *solver, trl_gidx step, double time)
