@@ -91,8 +91,8 @@ static double lost_to_rounding(const trli_solver *s)
     return s->size < 0 ? 0 : 2 * DBL_EPSILON * s->size;
 }
 
-/* Whether a direct solution need not be looked at: that of the same operator came below what was wanted, at the start of
- * the step, or so far below it that it will in further steps. In some of these solutions are looked at all the same. */
+/* Whether a direct solution need not be looked at: that of the same operator came below what was wanted, at the start
+ * of the step, or so far below it that it will in further steps. In some of these one is looked at all the same. */
 static bool trusts(const trli_solver *s)
 {
     const bool sure = s->sure && s->step % LOOK_EVERY != 0;
