@@ -10,8 +10,9 @@ enum { LEVELS_MOST = 30, SMOOTHING = 2, DENSE_MOST = 400, COARSEST_STEPS = 24, C
 
 typedef struct level {
     trli_sparse a, p, back; /* p: from the next coarser one; back: its transpose; none on the coarsest */
-    double *inverse;        /* [rows] of their own entries; 0: no unknowns */
-    double *memory;
+    double *memory;         /* of all values: */
+    int room;
+    double *inverse;            /* [rows] of their own entries; 0: no unknowns */
     double *z, *r, *d, *next_d; /* solution, residual, direction */
     double old, new;            /* factors of the last direction and of the residual in the next */
     double largest;             /* eigenvalue of the inverse times the matrix: not more than this */
@@ -22,7 +23,12 @@ struct trli_algebraic {
     trl_loop *loop;
     int n, axes;
     level level[LEVELS_MOST];
-    double *dense, *x; /* factors of the coarsest matrix, if it is small, and values */
+    trli_splitting *splitting;
+    trli_sparse_product_room product;
+    bool is_dense; /* the coarsest matrix is small: */
+    double *dense; /* its factors, and */
+    double x[DENSE_MOST];
+    int dense_room;
 };
 
 static trl_err no_memory(const trli_algebraic *st)
@@ -38,11 +44,11 @@ void trli_algebraic_destroy(trli_algebraic **algebraic)
     for (int k = 0; k < LEVELS_MOST; ++k) {
         trli_sparse *all[] = {&st->level[k].a, &st->level[k].p, &st->level[k].back};
         for (int i = 0; i < 3; ++i) trli_sparse_free(all[i]);
-        trli_free(st->level[k].inverse);
         trli_free(st->level[k].memory);
     }
     trli_free(st->dense);
-    trli_free(st->x);
+    trli_splitting_destroy(&st->splitting);
+    trli_free(st->product.place);
     trli_free(st);
 }
 
@@ -50,12 +56,10 @@ void trli_algebraic_destroy(trli_algebraic **algebraic)
 
 static trl_err make_values(const trli_algebraic *st, level *l)
 {
-    const size_t n = (size_t)l->a.rows;
-    l->inverse = trli_new(st->ctx, n + 1, sizeof *l->inverse);
-    l->memory = trli_new(st->ctx, 4 * n + 1, sizeof *l->memory);
-    if (!l->inverse || !l->memory) return no_memory(st);
-    double **all[] = {&l->z, &l->r, &l->d, &l->next_d};
-    for (size_t i = 0; i < 4; ++i) *all[i] = l->memory + i * n;
+    const ptrdiff_t n = l->a.rows;
+    double **all[] = {&l->inverse, &l->z, &l->r, &l->d, &l->next_d};
+    if (!trli_make_room(st->ctx, &l->memory, 0, 5 * n + 1, &l->room, sizeof *l->memory)) return no_memory(st);
+    for (int i = 0; i < 5; ++i) *all[i] = l->memory + i * n;
     l->largest = 1;
     for (int i = 0; i < l->a.rows; ++i) {
         double sum = 0;
@@ -70,14 +74,14 @@ static trl_err make_values(const trli_algebraic *st, level *l)
 
 static trl_err make_dense(trli_algebraic *st, const trli_sparse *a)
 {
-    const size_t n = (size_t)a->rows;
-    if (n > DENSE_MOST) return TRL_OK;
-    st->dense = trli_new(st->ctx, n * n + 1, sizeof *st->dense);
-    st->x = trli_new(st->ctx, n + 1, sizeof *st->x);
-    if (!st->dense || !st->x) return no_memory(st);
-    for (size_t i = 0; i < n; ++i)
-        for (int e = a->begin[i]; e < a->begin[i + 1]; ++e) st->dense[i * n + (size_t)a->column[e]] += a->value[e];
-    trli_eliminate((int)n, st->dense);
+    const int n = a->rows;
+    st->is_dense = n <= DENSE_MOST;
+    if (!st->is_dense) return TRL_OK;
+    if (!trli_make_room(st->ctx, &st->dense, 0, n * n, &st->dense_room, sizeof *st->dense)) return no_memory(st);
+    for (int i = 0; i < n * n; ++i) st->dense[i] = 0;
+    for (int i = 0; i < n; ++i)
+        for (int e = a->begin[i]; e < a->begin[i + 1]; ++e) st->dense[i * n + a->column[e]] += a->value[e];
+    trli_eliminate(n, st->dense);
     return TRL_OK;
 }
 
@@ -89,10 +93,10 @@ static trl_err add_level(trli_algebraic *st, bool *made)
     trl_err err = TRL_OK;
     *made = false;
     if (l->a.rows <= DENSE_MOST || st->n == LEVELS_MOST) return TRL_OK;
-    TRL_TRY(trli_split(st->ctx, &l->a, &l->p));
+    TRL_TRY(trli_split(st->splitting, &l->a, &l->p));
     if (l->p.columns == 0 || l->p.columns > worth * l->a.rows) return TRL_OK;
     TRL_TRY(trli_sparse_transpose(st->ctx, &l->p, &l->back));
-    TRL_TRY(trli_sparse_product(st->ctx, &l->a, &l->p, &l->back, &l[1].a));
+    TRL_TRY(trli_sparse_product(st->ctx, &l->a, &l->p, &l->back, &st->product, &l[1].a));
     TRL_TRY(make_values(st, l + 1));
     ++st->n;
     *made = true;
@@ -100,18 +104,26 @@ done:
     return err;
 }
 
-trl_err trli_algebraic_create(trl_context *ctx, trl_loop *loop, trli_sparse *finest, int axes,
-                              trli_algebraic **algebraic)
+trl_err trli_algebraic_create(trl_context *ctx, trl_loop *loop, int axes, trli_algebraic **algebraic)
 {
     trli_algebraic *st = *algebraic = trli_new(ctx, 1, sizeof *st);
+    if (!st) return trli_no_memory(ctx, NULL, "for coarser grids");
+    st->ctx = ctx;
+    st->loop = loop;
+    st->axes = axes;
+    return trli_splitting_create(ctx, &st->splitting);
+}
+
+trli_sparse *trli_algebraic_finest(trli_algebraic *st)
+{
+    return &st->level[0].a;
+}
+
+trl_err trli_algebraic_make(trli_algebraic *st)
+{
     bool more = true;
     trl_err err = TRL_OK;
-    if (!st) {
-        trli_sparse_free(finest);
-        return trli_no_memory(ctx, NULL, "for coarser grids");
-    }
-    *st = (trli_algebraic){.ctx = ctx, .loop = loop, .n = 1, .axes = axes, .level = {{.a = *finest}}};
-    *finest = (trli_sparse){0};
+    st->n = 1;
     TRL_TRY(make_values(st, st->level));
     while (more) TRL_TRY(add_level(st, &more));
     err = make_dense(st, &st->level[st->n - 1].a);
@@ -194,7 +206,7 @@ static void begin(level *l, double least)
     }
 }
 
-static void solve_dense(const trli_algebraic *st, const level *l)
+static void solve_dense(trli_algebraic *st, const level *l)
 {
     for (int i = 0; i < l->a.rows; ++i) st->x[i] = l->r[i];
     trli_eliminated_solve(l->a.rows, st->dense, st->x);
@@ -214,7 +226,7 @@ static void solve(chain *c, int k, trl_solve_cycle kind)
 {
     trli_algebraic *st = c->st;
     level *l = &st->level[k];
-    if (k + 1 == st->n && st->dense) {
+    if (k + 1 == st->n && st->is_dense) {
         solve_dense(st, l);
         return;
     }

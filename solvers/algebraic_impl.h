@@ -12,11 +12,13 @@
 
 typedef struct trli_algebraic trli_algebraic;
 
-/* Takes the finest matrix over, whose rows have their own entry first, even if it fails. axes: along which the first
- * grid has points. */
-TRL_NODISCARD trl_err trli_algebraic_create(trl_context *ctx, trl_loop *loop, trli_sparse *finest, int axes,
-                                            trli_algebraic **algebraic);
+/* axes: along which the first grid has points. */
+TRL_NODISCARD trl_err trli_algebraic_create(trl_context *ctx, trl_loop *loop, int axes, trli_algebraic **algebraic);
 void trli_algebraic_destroy(trli_algebraic **algebraic);
+/* The finest matrix, for the caller to make or to make anew; its rows have their own entry first. */
+trli_sparse *trli_algebraic_finest(trli_algebraic *st);
+/* Once it is made: all others, in the memory of former ones as far as that goes. */
+TRL_NODISCARD trl_err trli_algebraic_make(trli_algebraic *st);
 int trli_algebraic_levels(const trli_algebraic *st);
 /* [rows] of the finest matrix: the right-hand side of a cycle, which changes it, and its solution. */
 double *trli_algebraic_residual(const trli_algebraic *st);

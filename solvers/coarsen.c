@@ -52,7 +52,8 @@ const char *trli_multigrid_unasked(const trli_solver *s)
     if (method == TRL_SOLVE_BICGSTAB || method == TRL_SOLVE_GMRES) return "auto takes it for cg alone";
     if (s->coupled) return "auto does not take it for unknowns that are in each other's equations";
     if (!s->linear) return "auto does not take it for equations that are not linear";
-    if (trli_solver_reads_fields(s) && !s->ask.varying && trli_galerkin_missing(s))
+    const bool steps = !s->sim->problem->time.none;
+    if (trli_solver_reads_fields(s) && !s->ask.varying && (steps || trli_galerkin_missing(s)))
         return "auto does not take it where coefficients are fields";
     return NULL;
 }

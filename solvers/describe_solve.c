@@ -41,7 +41,8 @@ static void describe_levels(const trli_listing *l, int solver)
 {
     const int n = trl_simulation_solver(l->sim, solver)->levels;
     char grids[256] = "";
-    if (trl_simulation_solver(l->sim, solver)->entries) {
+    const trl_coarse_grids coarse = trl_simulation_solver(l->sim, solver)->coarse;
+    if (coarse == TRL_COARSE_ENTRIES) {
         trli_listing_say(l,
                          "  multigrid, whose coarser grids are products of the operator's entries, since these vary%s",
                          has_gpus(l) ? ": they are on the CPU" : "");
@@ -57,6 +58,11 @@ static void describe_levels(const trli_listing *l, int solver)
     trli_listing_say(l, "  multigrid on %d grids: %s%s", n, grids,
                      n > 1 && trl_context_ranks(l->sim->ctx) > 1 ? "; each rank has all but the first" : "");
     describe_levels_on_cpu(l, solver, n);
+    if (coarse == TRL_COARSE_EITHER)
+        trli_listing_say(l,
+                         "  where its coefficients differ more than a hundredfold coarser grids are products of the "
+                         "operator's entries, found once a step%s",
+                         has_gpus(l) ? ", on the CPU" : "");
 }
 
 static void describe_direct(const trli_listing *l, const trl_solve_stats *s)

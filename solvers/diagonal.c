@@ -121,6 +121,34 @@ done:
     return err;
 }
 
+/* Extremes of the diagonal that vary in time, with which coarser grids are chosen. */
+static trl_err add_extremes(trli_solver *s)
+{
+    static const char *const label[] = {"largest diagonal", "smallest diagonal"};
+    trli_ir *ir = &s->sim->model->ir;
+    const trl_location location = s->sim->model->variable[s->ask.variable[0]].location;
+    const trli_ir_value zero = trli_ir_constant(ir, 0), inverse = trli_ir_unary(ir, TRLI_OP_ABS, s->inverse_value[0]);
+    const trli_ir_value own = trli_ir_binary(ir, TRLI_OP_DIV, trli_ir_constant(ir, 1), inverse);
+    const trli_ir_value value[] = {trli_ir_select(ir, trli_ir_binary(ir, TRLI_OP_EQ, inverse, zero), zero, own),
+                                   inverse};
+    trl_err err = TRL_OK;
+    s->extreme[0] = s->extreme[1] = -1;
+    if (s->finest || s->ask.n != 1 || !s->star || s->sim->problem->time.none) return TRL_OK;
+    for (int i = 0; i < 2; ++i) {
+        TRL_TRY(trli_program_reduce(s->diagonal, label[i], value[i], location, TRLI_REDUCE_MAX, false, NULL,
+                                    &s->extreme[i]));
+        TRL_TRY(trli_program_add_scalar_root(s->diagonal, s->extreme[i]));
+    }
+done:
+    return err;
+}
+
+double trli_solver_contrast(const trli_solver *s)
+{
+    if (s->extreme[0] < 0) return 1;
+    return trli_solver_scalar(s, s->extreme[0]) * trli_solver_scalar(s, s->extreme[1]);
+}
+
 /* The inverse of the diagonal, as a number where it is one, else in a field. */
 trl_err trli_solver_compile_diagonal(trli_solver *s)
 {
@@ -132,6 +160,7 @@ trl_err trli_solver_compile_diagonal(trli_solver *s)
     for (int i = 0; i < s->ask.n && s->inverse_value[i] >= 0; ++i)
         varies |= trli_ir_node(&s->sim->model->ir, s->inverse_value[i])->op != TRLI_OP_CONSTANT;
     if (varies) {
+        TRL_TRY(add_extremes(s));
         TRL_TRY(trli_vector_add(s, "inverse", false, &s->inverse));
         TRL_TRY(trli_solver_store(s, s->diagonal, s->inverse.now, s->inverse_value));
         trli_solver_read(s, s->inverse.now, s->inverse_value);

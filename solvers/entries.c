@@ -167,7 +167,10 @@ static trl_err make_part(const trli_entries *a, int p)
     }
     part->entry = trli_new(ctx, points * (size_t)a->entries, sizeof *part->entry);
     part->left_out = trli_new(ctx, points, sizeof *part->left_out);
-    return part->entry && part->left_out ? TRL_OK : trli_no_memory(ctx, NULL, "for coarser grids");
+    part->number = trli_new(ctx, points, sizeof *part->number);
+    part->row = trli_new(ctx, points, sizeof *part->row);
+    return part->entry && part->left_out && part->number && part->row ? TRL_OK
+                                                                      : trli_no_memory(ctx, NULL, "for coarser grids");
 }
 
 static bool is_thin(const trl_layout *layout)
@@ -214,12 +217,16 @@ void trli_entries_free(trli_entries *a)
         trli_free(part->left_out);
         trli_sparse_free(&part->p);
         trli_sparse_free(&part->back);
+        trli_sparse_free(&part->product);
         trli_free(part->number);
+        trli_free(part->row);
+        trli_free(part->coarse);
         trli_free(part->place);
     }
     trli_free(a->part);
     trli_free(a->whole);
     trli_free(a->kept);
     trli_free(a->before);
+    trli_free(a->product.place);
     *a = (trli_entries){0};
 }

@@ -16,7 +16,7 @@ static trl_err add_row(adding *w, const trli_entries *a, const trli_patch_box *p
     ptrdiff_t step[TRLI_ENTRIES_MOST];
     trl_err err = TRL_OK;
     for (int e = 0; e < a->entries; ++e) step[e] = trli_patch_box_index(part, a->offset[e]);
-    TRL_TRY(trli_sparse_add(&w->rows, w->place, part->number[row], 0)); /* its own entry first */
+    TRL_TRY(trli_sparse_add(&w->rows, w->place, part->coarse[row], 0)); /* its own entry first */
     for (int b = back->begin[row]; b < back->begin[row + 1]; ++b) {
         const int fine = back->column[b];
         const double *entry = part->entry + (ptrdiff_t)fine * a->entries;
@@ -24,7 +24,7 @@ static trl_err add_row(adding *w, const trli_entries *a, const trli_patch_box *p
             const ptrdiff_t other = fine + step[e];
             const double factor = back->value[b] * entry[e];
             for (int c = entry[e] != 0 ? p->begin[other] : 0; entry[e] != 0 && c < p->begin[other + 1]; ++c)
-                TRL_TRY(trli_sparse_add(&w->rows, w->place, p->column[c], factor * p->value[c]));
+                TRL_TRY(trli_sparse_add(&w->rows, w->place, part->number[p->column[c]], factor * p->value[c]));
         }
     }
     trli_sparse_end_row(&w->rows);
@@ -33,19 +33,20 @@ done:
 }
 
 /* Rows of a part, in the order of its coarse points. */
-static trl_err multiply(const trli_entries *a, const trli_patch_box *part, int *place, trli_sparse *rows)
+static trl_err multiply(trli_entries *a, trli_patch_box *part)
 {
-    adding w = {.place = place};
+    trl_context *ctx = a->s->sim->ctx;
+    adding w = {.place = trli_sparse_places(ctx, &a->product, a->coarse)};
     trl_err err = TRL_OK;
-    TRL_TRY(trli_sparse_begin(a->s->sim->ctx, part->back.rows, a->coarse, rows, &w.rows));
-    for (int i = 0; i < a->coarse; ++i) place[i] = -1;
+    if (!w.place) TRL_TRY(trli_no_memory(ctx, NULL, "for coarser grids"));
+    TRL_TRY(trli_sparse_begin(ctx, part->back.rows, a->coarse, &part->product, &w.rows));
     for (int row = 0; row < part->back.rows; ++row) TRL_TRY(add_row(&w, a, part, row));
 done:
     return err;
 }
 
 /* The rows of all parts of all ranks in the order of numbers. */
-static trl_err join(const trli_entries *a, const trli_sparse *rows, trli_sparse *all)
+static trl_err join(const trli_entries *a, trli_sparse *all)
 {
     trl_context *ctx = a->s->sim->ctx;
     const int parts = a->s->sim->layout->nlocal;
@@ -53,41 +54,44 @@ static trl_err join(const trli_entries *a, const trli_sparse *rows, trli_sparse 
     trl_err err = TRL_OK;
     TRL_TRY(trli_sparse_begin(ctx, a->coarse, a->coarse, all, &making));
     for (int i = 0; i <= a->coarse; ++i) all->begin[i] = 0;
-    for (int p = 0; p < parts; ++p)
-        for (int i = 0; i < rows[p].rows; ++i)
-            all->begin[a->part[p].number[i] + 1] = rows[p].begin[i + 1] - rows[p].begin[i];
+    for (int p = 0; p < parts; ++p) {
+        const trli_sparse *rows = &a->part[p].product;
+        for (int i = 0; i < rows->rows; ++i) all->begin[a->part[p].coarse[i] + 1] = rows->begin[i + 1] - rows->begin[i];
+    }
     TRL_TRY(trli_allreduce(ctx, all->begin, a->coarse + 1, MPI_INT, MPI_SUM));
     for (int i = 0; i < a->coarse; ++i) all->begin[i + 1] += all->begin[i];
     const int n = all->begin[a->coarse];
     TRL_TRY(trli_sparse_reserve(ctx, all, n));
     for (int e = 0; e < n; ++e) all->value[e] = all->column[e] = 0;
-    for (int p = 0; p < parts; ++p)
-        for (int i = 0; i < rows[p].rows; ++i) {
-            const int to = all->begin[a->part[p].number[i]];
-            for (int e = rows[p].begin[i]; e < rows[p].begin[i + 1]; ++e) {
-                all->column[to + e - rows[p].begin[i]] = rows[p].column[e];
-                all->value[to + e - rows[p].begin[i]] = rows[p].value[e] + 0.0; /* no negative zero */
+    for (int p = 0; p < parts; ++p) {
+        const trli_sparse *rows = &a->part[p].product;
+        for (int i = 0; i < rows->rows; ++i) {
+            const int to = all->begin[a->part[p].coarse[i]] - rows->begin[i];
+            for (int e = rows->begin[i]; e < rows->begin[i + 1]; ++e) {
+                all->column[to + e] = rows->column[e];
+                all->value[to + e] = rows->value[e] + 0.0; /* no negative zero */
             }
         }
+    }
     TRL_TRY(trli_allreduce(ctx, all->column, n, MPI_INT, MPI_SUM));
     err = trli_allreduce(ctx, all->value, n, MPI_DOUBLE, MPI_SUM);
 done:
     return err;
 }
 
-trl_err trli_entries_product(const trli_entries *a, trli_sparse *product)
+static void number_columns(trli_patch_box *part)
 {
-    trl_context *ctx = a->s->sim->ctx;
+    trli_sparse *p = &part->p;
+    for (int e = 0; e < p->begin[p->rows]; ++e) p->column[e] = part->number[p->column[e]];
+}
+
+trl_err trli_entries_product(trli_entries *a, trli_sparse *product)
+{
     const int parts = a->s->sim->layout->nlocal;
-    int *place = trli_new(ctx, (size_t)a->coarse + 1, sizeof *place);
-    trli_sparse *rows = trli_new(ctx, (size_t)parts + 1, sizeof *rows);
     trl_err err = TRL_OK;
-    if (!place || !rows) TRL_TRY(trli_no_memory(ctx, NULL, "for coarser grids"));
-    for (int p = 0; p < parts; ++p) TRL_TRY(multiply(a, &a->part[p], place, &rows[p]));
-    err = join(a, rows, product);
+    for (int p = 0; p < parts; ++p) TRL_TRY(multiply(a, &a->part[p]));
+    TRL_TRY(join(a, product));
+    for (int p = 0; p < parts; ++p) number_columns(&a->part[p]);
 done:
-    for (int p = 0; rows && p < parts; ++p) trli_sparse_free(&rows[p]);
-    trli_free(rows);
-    trli_free(place);
     return err;
 }

@@ -33,7 +33,7 @@ static int8_t left_out(const trli_entries *a, const double *entry, const int at[
     strengths_of(a, entry, strength);
     for (int axis = 0; axis < 3; ++axis) most = fmax(most, strength[axis]);
     for (int axis = 0; axis < 3; ++axis)
-        if (at[axis] % 2 && strength[axis] > 0 && strength[axis] >= weak * most) bits |= 1 << axis;
+        if (at[axis] & 1 && strength[axis] > 0 && strength[axis] >= weak * most) bits |= 1 << axis;
     return (int8_t)(entry[0] != 0 ? bits : -1);
 }
 
@@ -42,6 +42,7 @@ static int64_t point(const trli_entries *a, const int at[3])
     return at[0] + (int64_t)a->n[0] * (at[1] + (int64_t)a->n[1] * at[2]);
 }
 
+/* Marks the patch's coarse points. */
 static void choose(trli_entries *a, trli_patch_box *part)
 {
     int box[3], at[3];
@@ -64,10 +65,26 @@ static int count_bits(uint64_t bits)
     return n;
 }
 
-int trli_entries_number(const trli_entries *a, const int at[3])
+static trl_err number_points(const trli_entries *a, trli_patch_box *part)
 {
-    const int64_t p = point(a, at);
-    return a->before[p / WORD] + count_bits(a->kept[p / WORD] & (((uint64_t)1 << p % WORD) - 1));
+    int box[3], at[3], rows = 0;
+    int64_t i = 0;
+    for (box[2] = 0; box[2] < part->size[2]; ++box[2])
+        for (box[1] = 0; box[1] < part->size[1]; ++box[1])
+            for (box[0] = 0; box[0] < part->size[0]; ++box[0], ++i) {
+                part->number[i] = part->row[i] = -1;
+                if (part->left_out[i] || !trli_patch_box_point(a, part, box, at)) continue;
+                const int64_t p = point(a, at);
+                const uint64_t below = ((uint64_t)1 << p % WORD) - 1;
+                part->number[i] = a->before[p / WORD] + count_bits(a->kept[p / WORD] & below);
+                if (trli_patch_box_owns(part, box)) part->row[i] = rows++;
+            }
+    part->back.rows = rows;
+    if (!trli_make_room(a->s->sim->ctx, &part->coarse, 0, rows, &part->coarse_room, sizeof *part->coarse))
+        return trli_no_memory(a->s->sim->ctx, NULL, "for coarser grids");
+    for (int64_t k = 0; k < i; ++k)
+        if (part->row[k] >= 0) part->coarse[part->row[k]] = part->number[k];
+    return TRL_OK;
 }
 
 /* ---- interpolation ---- */
@@ -75,6 +92,14 @@ int trli_entries_number(const trli_entries *a, const int at[3])
 static int code_of(const int offset[3])
 {
     return offset[0] + 1 + 3 * (offset[1] + 1) + 9 * (offset[2] + 1);
+}
+
+/* Whether a point's equation has a neighbour along an axis on which the point is left out. */
+static bool is_along(const trli_entries *a, int entry, int own)
+{
+    bool along = false;
+    for (int axis = 0; axis < 3; ++axis) along |= a->offset[entry][axis] && own >> axis & 1;
+    return along;
 }
 
 /* weight[code of an offset from the point that is interpolated] += factor times the weights of the point at a place,
@@ -88,37 +113,39 @@ static void add_weights(const trli_entries *a, const trli_patch_box *part, const
     const int own = part->left_out[here];
     double centre = 0;
     if (own < 0) return;
-    if (own == 0) weight[code_of(offset)] += factor;
-    for (int e = 0; e < a->entries && own; ++e) {
-        bool along = false;
-        for (int axis = 0; axis < 3; ++axis) along |= a->offset[e][axis] && own >> axis & 1;
-        if (!along) centre += entry[e];
+    if (own == 0) {
+        weight[code_of(offset)] += factor;
+        return;
     }
-    for (int e = 1; e < a->entries && own && centre != 0; ++e) {
+    for (int e = 0; e < a->entries; ++e)
+        if (!is_along(a, e, own)) centre += entry[e];
+    for (int e = 1; e < a->entries && centre != 0; ++e) {
         int to[3], further[3];
-        bool along = false, inside = true;
+        bool inside = true;
+        if (entry[e] == 0 || !is_along(a, e, own)) continue;
         for (int axis = 0; axis < 3; ++axis) {
-            along |= a->offset[e][axis] && own >> axis & 1;
             to[axis] = box[axis] + a->offset[e][axis];
             further[axis] = offset[axis] + a->offset[e][axis];
             inside &= to[axis] >= 0 && to[axis] < part->size[axis];
         }
-        if (along && inside && entry[e] != 0) add_weights(a, part, to, further, -factor * entry[e] / centre, weight);
+        if (inside) add_weights(a, part, to, further, -factor * entry[e] / centre, weight);
     }
 }
 
-static trl_err interpolate(const trli_entries *a, const trli_patch_box *part, const int box[3],
+static trl_err interpolate(const trli_entries *a, const trli_patch_box *part, const int box[3], int here,
                            trli_sparse_rows *making)
 {
     const int none[3] = {0, 0, 0};
     double weight[TRLI_AROUND] = {0};
     trl_err err = TRL_OK;
-    add_weights(a, part, box, none, 1, weight);
-    for (int code = 0; code < TRLI_AROUND; ++code) {
-        const int to[3] = {box[0] + code % 3 - 1, box[1] + code / 3 % 3 - 1, box[2] + code / 9 - 1};
-        int at[3];
-        if (weight[code] != 0 && trli_patch_box_point(a, part, to, at))
-            TRL_TRY(trli_sparse_entry(making, trli_entries_number(a, at), weight[code]));
+    if (part->left_out[here] == 0) TRL_TRY(trli_sparse_entry(making, here, 1));
+    if (part->left_out[here] > 0) {
+        add_weights(a, part, box, none, 1, weight);
+        for (int code = 0; code < TRLI_AROUND; ++code) {
+            const int offset[3] = {code % 3 - 1, code / 3 % 3 - 1, code / 9 - 1};
+            if (weight[code] != 0)
+                TRL_TRY(trli_sparse_entry(making, here + (int)trli_patch_box_index(part, offset), weight[code]));
+        }
     }
     trli_sparse_end_row(making);
 done:
@@ -129,35 +156,18 @@ static trl_err interpolate_all(const trli_entries *a, trli_patch_box *part)
 {
     const int points = part->size[0] * part->size[1] * part->size[2];
     trli_sparse_rows making;
-    int box[3];
+    int box[3], here = 0;
     trl_err err = TRL_OK;
-    TRL_TRY(trli_sparse_begin(a->s->sim->ctx, points, a->coarse, &part->p, &making));
+    TRL_TRY(trli_sparse_begin(a->s->sim->ctx, points, points, &part->p, &making));
     for (box[2] = 0; box[2] < part->size[2]; ++box[2])
         for (box[1] = 0; box[1] < part->size[1]; ++box[1])
-            for (box[0] = 0; box[0] < part->size[0]; ++box[0]) TRL_TRY(interpolate(a, part, box, &making));
+            for (box[0] = 0; box[0] < part->size[0]; ++box[0], ++here)
+                TRL_TRY(interpolate(a, part, box, here, &making));
 done:
     return err;
 }
 
 /* ---- its transpose ---- */
-
-static trl_err transpose_row(const trli_patch_box *part, const int box[3], int number, trli_sparse_rows *making)
-{
-    const trli_sparse *p = &part->p;
-    trl_err err = TRL_OK;
-    for (int code = 0; code < TRLI_AROUND; ++code) {
-        const int to[3] = {box[0] + code % 3 - 1, box[1] + code / 3 % 3 - 1, box[2] + code / 9 - 1};
-        bool inside = true;
-        for (int c = 0; c < 3; ++c) inside &= to[c] >= 0 && to[c] < part->size[c];
-        if (!inside) continue;
-        const int fine = (int)trli_patch_box_index(part, to);
-        for (int e = p->begin[fine]; e < p->begin[fine + 1]; ++e)
-            if (p->column[e] == number) TRL_TRY(trli_sparse_entry(making, fine, p->value[e]));
-    }
-    trli_sparse_end_row(making);
-done:
-    return err;
-}
 
 /* Where restriction finds the values of a box's points. */
 static void find_places(const trli_entries *a, const trli_patch_box *part, const trl_array *array)
@@ -173,31 +183,31 @@ static void find_places(const trli_entries *a, const trli_patch_box *part, const
     }
 }
 
-/* A row for each coarse point of the patch. */
+/* A row for each coarse point of the patch, of which part->row has the places. */
 static trl_err transpose(const trli_entries *a, trli_patch_box *part, const trl_array *array)
 {
     trl_context *ctx = a->s->sim->ctx;
+    const trli_sparse *p = &part->p;
+    trli_sparse *back = &part->back;
     trli_sparse_rows making;
-    int box[3], at[3], rows = 0;
     trl_err err = TRL_OK;
-    for (int pass = 0; pass < 2; ++pass) {
-        if (pass == 1) TRL_TRY(trli_sparse_begin(ctx, rows, part->p.rows, &part->back, &making));
-        if (pass == 1 && !trli_make_room(ctx, &part->number, 0, rows, &part->numbers, sizeof *part->number))
-            TRL_TRY(trli_no_memory(ctx, NULL, "for coarser grids"));
-        rows = 0;
-        for (box[2] = part->ghosts[2]; box[2] < part->ghosts[2] + part->n[2]; ++box[2])
-            for (box[1] = part->ghosts[1]; box[1] < part->ghosts[1] + part->n[1]; ++box[1])
-                for (box[0] = part->ghosts[0]; box[0] < part->ghosts[0] + part->n[0]; ++box[0]) {
-                    if (part->left_out[trli_patch_box_index(part, box)] || !trli_patch_box_point(a, part, box, at))
-                        continue;
-                    if (pass == 1) TRL_TRY(transpose_row(part, box, trli_entries_number(a, at), &making));
-                    if (pass == 1) part->number[rows] = trli_entries_number(a, at);
-                    ++rows;
-                }
-    }
-    const int all = part->back.begin[rows];
-    if (!trli_make_room(ctx, &part->place, 0, all, &part->places, sizeof *part->place))
+    TRL_TRY(trli_sparse_begin(ctx, back->rows, p->rows, back, &making));
+    int *end = back->begin + 1; /* of the row before, then of each */
+    for (int i = 0; i <= back->rows; ++i) end[i] = 0;
+    for (int e = 0; e < p->begin[p->rows]; ++e)
+        if (part->row[p->column[e]] >= 0) ++end[part->row[p->column[e]] + 1];
+    for (int i = 0; i < back->rows; ++i) end[i + 1] += end[i];
+    const int all = end[back->rows];
+    TRL_TRY(trli_sparse_reserve(ctx, back, all));
+    if (!trli_make_room(ctx, &part->place, 0, all, &part->place_room, sizeof *part->place))
         TRL_TRY(trli_no_memory(ctx, NULL, "for coarser grids"));
+    for (int fine = 0; fine < p->rows; ++fine)
+        for (int e = p->begin[fine]; e < p->begin[fine + 1]; ++e) {
+            const int row = part->row[p->column[e]];
+            if (row < 0) continue;
+            back->column[end[row]] = fine;
+            back->value[end[row]++] = p->value[e];
+        }
     find_places(a, part, array);
 done:
     return err;
@@ -219,6 +229,7 @@ trl_err trli_entries_split(trli_entries *a)
     }
     for (int p = 0; p < sim->layout->nlocal; ++p) {
         const trl_array array = trli_frame_array(sim->frame, a->level->r.now[0], p, 0);
+        TRL_TRY(number_points(a, &a->part[p]));
         TRL_TRY(interpolate_all(a, &a->part[p]));
         TRL_TRY(transpose(a, &a->part[p], &array));
     }

@@ -13,8 +13,10 @@ struct trli_galerkin {
     const trli_grid_level *level; /* the first grid */
     trl_loop *loop;
     trli_entries a;       /* of the first grid, once there are fields */
-    trli_algebraic *rest; /* NULL: not made yet */
+    trli_algebraic *rest; /* all others; NULL: not made yet */
     double *known;        /* [scalars] of the model, with which the entries were found */
+    bool made;            /* entries are those of this step: */
+    trl_gidx step;
 };
 
 const char *trli_galerkin_missing(const trli_solver *s)
@@ -22,7 +24,6 @@ const char *trli_galerkin_missing(const trli_solver *s)
     const trl_grid *grid = &s->sim->layout->grid;
     if (s->ask.n != 1) return "it has several unknowns";
     if (!s->star) return "rows are of more than the nearest points along axes";
-    if (trli_solver_reads_fields(s) && !s->sim->problem->time.none) return "coefficients are others in each step";
     if (grid->cells[0] * grid->cells[1] > POINTS_MOST / grid->cells[2])
         return "each rank would hold coarser grids of more than 16 million points";
     for (int a = 0; a < grid->dim; ++a)
@@ -59,35 +60,39 @@ trl_err trli_galerkin_create(trli_solver *s, const trli_grid_level *level, trl_l
 static trl_err make_first(trli_galerkin *st)
 {
     const trli_model *model = st->s->sim->model;
-    st->known = trli_new(model->ctx, (size_t)model->nscalars + 1, sizeof *st->known);
-    if (!st->known) return no_memory(st);
-    return trli_entries_create(st->s, st->level, &st->a);
-}
-
-static trl_err make_rest(trli_galerkin *st)
-{
-    trli_sparse coarse = {0};
     int axes = 0;
     trl_err err = TRL_OK;
+    TRL_TRY(trli_entries_create(st->s, st->level, &st->a));
     for (int axis = 0; axis < 3; ++axis) axes += st->a.n[axis] > 1;
-    TRL_TRY(trli_entries_split(&st->a));
-    TRL_TRY(trli_entries_product(&st->a, &coarse));
-    err = trli_algebraic_create(st->s->sim->ctx, st->loop, &coarse, axes, &st->rest);
+    TRL_TRY(trli_algebraic_create(model->ctx, st->loop, axes, &st->rest));
+    st->known = trli_new(model->ctx, (size_t)model->nscalars + 1, sizeof *st->known);
+    if (!st->known) err = no_memory(st);
 done:
-    trli_sparse_free(&coarse);
     return err;
+}
+
+/* Whether entries are to be found again. Of coefficients that are fields those of a step's first stage are near enough
+ * to what others have; which steps these are does not depend on where a run began. */
+static bool are_others(trli_galerkin *st)
+{
+    const trli_solver *s = st->s;
+    const bool first = !st->made || st->step != s->step || s->sim->problem->time.none || s->sim->multistep;
+    const bool changed = trli_solver_scalars_change(s, st->known);
+    st->step = s->step;
+    return !st->made || changed || (trli_solver_reads_fields(s) && first);
 }
 
 trl_err trli_galerkin_prepare(trli_galerkin *st)
 {
     trl_err err = TRL_OK;
     if (!st->known) TRL_TRY(make_first(st));
-    const bool changed = trli_solver_scalars_change(st->s, st->known) || trli_solver_reads_fields(st->s) || !st->rest;
-    if (!changed) return TRL_OK;
-    trli_algebraic_destroy(&st->rest);
+    if (!are_others(st)) return TRL_OK;
     TRL_TRY(trli_entries_find(&st->a));
-    TRL_TRY(make_rest(st));
-    st->s->stats.levels = 1 + trli_algebraic_levels(st->rest);
+    TRL_TRY(trli_entries_split(&st->a));
+    TRL_TRY(trli_entries_product(&st->a, trli_algebraic_finest(st->rest)));
+    TRL_TRY(trli_algebraic_make(st->rest));
+    st->made = true;
+    if (st->s->stats.coarse == TRL_COARSE_ENTRIES) st->s->stats.levels = 1 + trli_algebraic_levels(st->rest);
 done:
     return err;
 }

@@ -20,11 +20,15 @@ typedef struct trli_patch_box {
     int ghosts[3], size[3]; /* layers beyond it, and points of the box, along each axis */
     double *entry;          /* [box][entries] 0 where they would be of points beyond a side */
     int8_t *left_out;       /* [box] bits of axes along which a point is left out; -1: it is no unknown */
-    trli_sparse p;          /* [box] interpolation from coarse points, but of points at the box's rim */
+    int *number;            /* [box] of coarse points, among those of the whole grid; else -1 */
+    int *row;               /* [box] of coarse points in the patch, in `back`; else -1 */
+    trli_sparse p;          /* [box] interpolation from coarse points, but of points at the box's rim; columns: points
+                             * of the box, and once P^T A P is made numbers */
     trli_sparse back;       /* from the patch to its coarse points, in their order; columns: points of the box */
-    int *number;            /* [rows of back] of these */
+    trli_sparse product;    /* rows of P^T A P, likewise */
+    int *coarse;            /* [rows of back] numbers of these */
     ptrdiff_t *place;       /* [entries of back] in the array or the values that are restricted */
-    int numbers, places;    /* room for them */
+    int coarse_room, place_room;
 } trli_patch_box;
 
 /* The operator of one unknown on the first grid. Points whose own entry is 0 are no unknowns. */
@@ -40,6 +44,7 @@ typedef struct trli_entries {
     uint64_t *kept;                   /* [words] a bit for each point of the grid that is a coarse one, too */
     int *before;                      /* [words] the number of those in words before */
     int words, coarse;
+    trli_sparse_product_room product;
 } trli_entries;
 
 static inline int64_t trli_entries_points(const trli_entries *a)
@@ -80,13 +85,11 @@ TRL_NODISCARD trl_err trli_entries_exchange(const trli_entries *a, int entry);
 
 /* Once there are entries: coarse points and interpolation. Collective: yes. */
 TRL_NODISCARD trl_err trli_entries_split(trli_entries *a);
-/* The number of a coarse point. */
-int trli_entries_number(const trli_entries *a, const int at[3]);
 
 /* ---- entries_product.c ---- */
 
 /* P^T A P, the same on all ranks. Collective: yes. */
-TRL_NODISCARD trl_err trli_entries_product(const trli_entries *a, trli_sparse *product);
+TRL_NODISCARD trl_err trli_entries_product(trli_entries *a, trli_sparse *product);
 
 /* ---- sparse_transfer.c: between the first grid and coarse points ---- */
 

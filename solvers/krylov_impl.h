@@ -50,6 +50,7 @@ struct trli_solver {
     bool bounded;                     /* of each row the sum of magnitudes over the diagonal is known: */
     double *bound_number;             /* [n] the largest, or */
     int *bound_scalar;                /* [n] -1, or the scalar that has it once the diagonal is found */
+    int extreme[2];                   /* likewise: the largest magnitude of the diagonal, and of its inverse; or -1 */
     trli_program *apply, *diagonal, *zero, *probe, *compare, *move, *means, *shift, *centre;
     trli_residual residual;               /* of x, with the size */
     trli_residual residual_alone;         /* without; program NULL: there is no size */
@@ -158,6 +159,9 @@ bool trli_solver_reads_fields(const trli_solver *s);
 TRL_NODISCARD trl_err trli_solver_compile_diagonal(trli_solver *s);
 /* After its run, if rows are bounded: the largest sum of a row's magnitudes over its diagonal. */
 double trli_solver_largest_row(const trli_solver *s);
+
+/* After its run: how many times larger the diagonal is at one point than at another, where it varies in steps. */
+double trli_solver_contrast(const trli_solver *s);
 
 /* ---- coupling.c ---- */
 

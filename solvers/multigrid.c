@@ -25,6 +25,8 @@ struct trli_multigrid {
     int n;
     trli_grid_level level[LEVELS_MOST];
     trli_galerkin *galerkin; /* coarser grids by their entries; NULL: by their equations */
+    bool chooses;            /* there are both, for coefficients that are others in each step; and */
+    bool by_entries;         /* cycles take these */
     trl_loop *loop;
 };
 
@@ -148,7 +150,7 @@ done:
 /* Of the first grid, where its patches meet. */
 static trl_err read_residuals(trli_solver *s, trli_grid_level *l)
 {
-    if (s->sim->layout->npatches == 1) return TRL_OK;
+    if (s->sim->layout->npatches == 1 || l->ghosts) return TRL_OK;
     return trli_grid_level_read(l, "residuals of neighbours", &l->ghosts, s->ask.n, l->r.now);
 }
 
@@ -173,7 +175,7 @@ done:
 }
 
 /* Where coefficients vary or points are left out, coarser grids need to know of each point. */
-static bool by_entries(const trli_solver *s)
+static bool has_entries(const trli_solver *s)
 {
     const bool varies = trli_ir_node(&s->sim->model->ir, s->inverse_value[0])->op != TRLI_OP_CONSTANT;
     return varies && !trli_galerkin_missing(s);
@@ -191,11 +193,13 @@ trl_err trli_multigrid_compile(trli_solver *s)
     TRL_TRY(trli_grid_level_add_vectors(&m->level[0]));
     TRL_TRY(trli_grid_level_compile(&m->level[0], s->r.now));
     TRL_TRY(trl_loop_create(s->sim->ctx, s->sim->workers, &m->loop));
-    if (by_entries(s)) {
+    if (has_entries(s)) {
+        m->by_entries = true;
+        m->chooses = trli_solver_reads_fields(s) && !s->sim->problem->time.none;
         TRL_TRY(read_residuals(s, &m->level[0]));
-        s->stats.entries = true;
-        err = trli_galerkin_create(s, &m->level[0], m->loop, &m->galerkin);
-        goto done;
+        s->stats.coarse = m->chooses ? TRL_COARSE_EITHER : TRL_COARSE_ENTRIES;
+        TRL_TRY(trli_galerkin_create(s, &m->level[0], m->loop, &m->galerkin));
+        if (!m->chooses) goto done;
     }
     for (; m->n < LEVELS_MOST && trli_coarsen(m->level[m->n - 1].solver, &grid, &coarse); grid = coarse) {
         TRL_TRY(add_transfers(m, &m->level[m->n - 1], &grid, &coarse));
@@ -311,7 +315,7 @@ static double least_of(const trli_grid_level *l, bool coarsest)
 static void begin_grid(chain *c, int k)
 {
     const trli_grid_level *l = &c->m->level[k];
-    first_direction(l, least_of(l, k + 1 == c->m->n && !c->m->galerkin));
+    first_direction(l, least_of(l, k + 1 == c->m->n && !c->m->by_entries));
     run(c, l, l->begin);
     swap(l);
 }
@@ -388,7 +392,7 @@ trl_err trli_multigrid_cycle(struct trli_multigrid *m, const int *residual)
     if (other) trli_vector_swap(s, &pair); /* in whose place programs look for the residual */
     begin_grid(&c, 0);
     if (other) trli_vector_swap(s, &pair);
-    if (m->galerkin)
+    if (m->by_entries)
         cycle_by_entries(&c, kind_of(s));
     else
         cycle(&c, 0, kind_of(s));
@@ -423,11 +427,13 @@ static void find_largest(trli_grid_level *l)
 /* The times of the system are those of all grids; coefficients may have changed with them. */
 trl_err trli_multigrid_prepare(struct trli_multigrid *m, double time)
 {
+    const double jump = 100; /* of coefficients, that coarser grids' equations do not see through */
     chain c = {m, TRL_OK};
     const double *fine = m->solver->sim->frame->scalar;
     if (m->level[0].coefficients) run(&c, &m->level[0], m->level[0].coefficients);
     find_largest(&m->level[0]);
-    if (m->galerkin) return trli_galerkin_prepare(m->galerkin);
+    if (m->chooses) m->by_entries = trli_solver_contrast(m->solver) > jump;
+    if (m->by_entries) return trli_galerkin_prepare(m->galerkin);
     for (int k = 1; k < m->n; ++k) {
         double *scalar = m->level[k].sim->frame->scalar;
         memcpy(scalar, fine, TRLI_SCALARS_FIXED * sizeof *scalar);

@@ -8,7 +8,7 @@ bool trli_patch_box_point(const trli_entries *a, const trli_patch_box *part, con
 {
     for (int c = 0; c < 3; ++c) {
         at[c] = part->first[c] + box[c] - part->ghosts[c];
-        if (a->periodic[c]) at[c] = (at[c] + a->n[c]) % a->n[c];
+        if (a->periodic[c]) at[c] += at[c] < 0 ? a->n[c] : at[c] >= a->n[c] ? -a->n[c] : 0;
         if (at[c] < 0 || at[c] >= a->n[c]) return false;
     }
     return true;

@@ -44,36 +44,12 @@ done:
     return err;
 }
 
-trl_err trli_sparse_entry(trli_sparse_rows *making, int column, double value)
+trl_err trli_sparse_grow(trl_context *ctx, trli_sparse *a, int entries)
 {
-    trli_sparse *a = making->made;
-    int *count = &a->begin[making->row + 1];
-    if (*count >= a->columns_room || *count >= a->values_room) {
-        if (!trli_make_room(making->ctx, &a->column, *count, 1, &a->columns_room, sizeof *a->column) ||
-            !trli_make_room(making->ctx, &a->value, *count, 1, &a->values_room, sizeof *a->value))
-            return no_memory(making->ctx);
-    }
-    a->column[*count] = column;
-    a->value[(*count)++] = value;
-    return TRL_OK;
-}
-
-void trli_sparse_end_row(trli_sparse_rows *making)
-{
-    trli_sparse *a = making->made;
-    ++making->row;
-    if (making->row < a->rows) a->begin[making->row + 1] = a->begin[making->row];
-}
-
-trl_err trli_sparse_add(trli_sparse_rows *making, int *place, int column, double value)
-{
-    trli_sparse *a = making->made;
-    if (place[column] >= a->begin[making->row]) {
-        a->value[place[column]] += value;
-        return TRL_OK;
-    }
-    place[column] = a->begin[making->row + 1];
-    return trli_sparse_entry(making, column, value);
+    return trli_make_room(ctx, &a->column, entries, 1, &a->columns_room, sizeof *a->column) &&
+                   trli_make_room(ctx, &a->value, entries, 1, &a->values_room, sizeof *a->value)
+               ? TRL_OK
+               : no_memory(ctx);
 }
 
 trl_err trli_sparse_transpose(trl_context *ctx, const trli_sparse *a, trli_sparse *transposed)
@@ -121,17 +97,22 @@ done:
     return err;
 }
 
-trl_err trli_sparse_product(trl_context *ctx, const trli_sparse *a, const trli_sparse *p, const trli_sparse *back,
-                            trli_sparse *product)
+int *trli_sparse_places(trl_context *ctx, trli_sparse_product_room *room, int columns)
 {
-    adding w = {.place = trli_new(ctx, (size_t)p->columns + 1, sizeof *w.place)};
+    if (!trli_make_room(ctx, &room->place, 0, (int64_t)columns + 1, &room->places, sizeof *room->place)) return NULL;
+    for (int i = 0; i < columns; ++i) room->place[i] = -1;
+    return room->place;
+}
+
+trl_err trli_sparse_product(trl_context *ctx, const trli_sparse *a, const trli_sparse *p, const trli_sparse *back,
+                            trli_sparse_product_room *room, trli_sparse *product)
+{
+    adding w = {.place = trli_sparse_places(ctx, room, p->columns)};
     trl_err err = TRL_OK;
-    TRL_TRY(trli_sparse_begin(ctx, p->columns, p->columns, product, &w.rows));
     if (!w.place) TRL_TRY(no_memory(ctx));
-    for (int i = 0; i < p->columns; ++i) w.place[i] = -1;
+    TRL_TRY(trli_sparse_begin(ctx, p->columns, p->columns, product, &w.rows));
     for (int i = 0; i < p->columns; ++i) TRL_TRY(add_row(&w, a, p, back, i));
 done:
-    trli_free(w.place);
     return err;
 }
 

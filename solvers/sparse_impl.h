@@ -29,26 +29,69 @@ typedef struct trli_sparse_rows {
  * if its making fails. Fails with MEMORY, as all that follow. */
 TRL_NODISCARD trl_err trli_sparse_begin(trl_context *ctx, int rows, int columns, trli_sparse *a,
                                         trli_sparse_rows *making);
+/* Make room for one more behind so many entries. */
+TRL_NODISCARD trl_err trli_sparse_grow(trl_context *ctx, trli_sparse *a, int entries);
+
 /* Append an entry to the present row. */
-TRL_NODISCARD trl_err trli_sparse_entry(trli_sparse_rows *making, int column, double value);
-void trli_sparse_end_row(trli_sparse_rows *making);
+TRL_NODISCARD static inline trl_err trli_sparse_entry(trli_sparse_rows *making, int column, double value)
+{
+    trli_sparse *a = making->made;
+    int *count = &a->begin[making->row + 1];
+    if (*count >= a->columns_room || *count >= a->values_room) {
+        const trl_err err = trli_sparse_grow(making->ctx, a, *count);
+        if (err != TRL_OK) return err;
+    }
+    a->column[*count] = column;
+    a->value[(*count)++] = value;
+    return TRL_OK;
+}
+
 /* Add to the present row's entry in a column, or append it. place: [columns] -1 before the first row, for all rows. */
-TRL_NODISCARD trl_err trli_sparse_add(trli_sparse_rows *making, int *place, int column, double value);
+TRL_NODISCARD static inline trl_err trli_sparse_add(trli_sparse_rows *making, int *place, int column, double value)
+{
+    trli_sparse *a = making->made;
+    if (place[column] < a->begin[making->row]) {
+        place[column] = a->begin[making->row + 1];
+        return trli_sparse_entry(making, column, value);
+    }
+    a->value[place[column]] += value;
+    return TRL_OK;
+}
+
+static inline void trli_sparse_end_row(trli_sparse_rows *making)
+{
+    trli_sparse *a = making->made;
+    ++making->row;
+    if (making->row < a->rows) a->begin[making->row + 1] = a->begin[making->row];
+}
+
 /* Make room for entries. */
 TRL_NODISCARD trl_err trli_sparse_reserve(trl_context *ctx, trli_sparse *a, int entries);
 
 TRL_NODISCARD trl_err trli_sparse_transpose(trl_context *ctx, const trli_sparse *a, trli_sparse *transposed);
+/* What products keep from one to the next; all zero: nothing. */
+typedef struct trli_sparse_product_room {
+    int *place;
+    int32_t places;
+} trli_sparse_product_room;
+/* [columns] of -1, for trli_sparse_add; NULL: no memory. */
+int *trli_sparse_places(trl_context *ctx, trli_sparse_product_room *room, int columns);
 /* P^T A P, whose entries are added up in the order of rows; back: the transpose of P. */
 TRL_NODISCARD trl_err trli_sparse_product(trl_context *ctx, const trli_sparse *a, const trli_sparse *p,
-                                          const trli_sparse *back, trli_sparse *product);
+                                          const trli_sparse *back, trli_sparse_product_room *room,
+                                          trli_sparse *product);
 /* y = A x */
 TRL_NODISCARD trl_err trli_sparse_multiply(const trli_sparse *a, const double *x, double *y, trl_loop *loop);
 
 /* ---- splitting.c: which points are left out of the next coarser grid, and their interpolation (Ruge & Stüben 1987)
  * ---- */
 
+/* What splitting keeps from one matrix to the next. */
+typedef struct trli_splitting trli_splitting;
+TRL_NODISCARD trl_err trli_splitting_create(trl_context *ctx, trli_splitting **splitting);
+void trli_splitting_destroy(trli_splitting **splitting);
 /* Interpolation from points of the next grid, which are some of these; columns 0: there is none. */
-TRL_NODISCARD trl_err trli_split(trl_context *ctx, const trli_sparse *a, trli_sparse *p);
+TRL_NODISCARD trl_err trli_split(trli_splitting *s, const trli_sparse *a, trli_sparse *p);
 
 /* ---- elimination.c ---- */
 

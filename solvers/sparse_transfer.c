@@ -23,7 +23,7 @@ static trl_err restrict_chunk(void *data, int chunk, int chunks, int worker)
     for (int i = (int)((int64_t)back->rows * chunk / chunks); i < end; ++i) {
         double sum = 0;
         for (int e = back->begin[i]; e < back->begin[i + 1]; ++e) sum += back->value[e] * w->from[part->place[e]];
-        w->to[part->number[i]] = sum + 0.0; /* no negative zero: sums over ranks have none */
+        w->to[part->coarse[i]] = sum + 0.0; /* no negative zero: sums over ranks have none */
     }
     return TRL_OK;
 }

@@ -4,23 +4,27 @@
  * has neighbours to be interpolated from along its own strong couplings, whatever axes these lie on (Ruge & Stüben
  * 1987). Points come in an order that only the matrix decides. */
 #include <math.h>
-#include <string.h>
 
 #include "memory_impl.h"
 #include "sparse_impl.h"
 
 enum { UNDECIDED, COARSE, FINE };
 
-typedef struct splitting {
+typedef struct trli_splitting {
+    trl_context *ctx;
     const trli_sparse *a;
     trli_sparse strong;    /* a row: the points that a point depends on strongly, and */
     trli_sparse influence; /* that depend on it; values do not count */
-    int8_t *state;
+    int *memory;           /* of all that follow: */
+    int room;
+    int *state;
     int *measure;     /* of undecided points: how much they would do as coarse ones */
     int *head;        /* [measures] lists of undecided points; -1: none */
     int *next, *last; /* [points] in these lists */
     int *stamp;       /* [points] of the coarse points around the one that is looked at */
     int most;         /* no larger measure has points */
+    double *weight;   /* [points] */
+    int weights;
 } splitting;
 
 /* ---- strong couplings ---- */
@@ -182,17 +186,17 @@ done:
     return err;
 }
 
-static trl_err interpolate_all(trl_context *ctx, splitting *s, int *number, double *weight, trli_sparse *p)
+static trl_err interpolate_all(splitting *s, trli_sparse *p)
 {
-    interpolating w = {.number = number, .weight = weight};
+    interpolating w = {.number = s->measure, .weight = s->weight};
     const int n = s->a->rows;
     int coarse = 0;
     trl_err err = TRL_OK;
     for (int i = 0; i < n; ++i) {
-        number[i] = s->state[i] == COARSE ? coarse++ : -1;
+        s->measure[i] = s->state[i] == COARSE ? coarse++ : -1;
         s->stamp[i] = -1;
     }
-    TRL_TRY(trli_sparse_begin(ctx, n, coarse, p, &w.rows));
+    TRL_TRY(trli_sparse_begin(s->ctx, n, coarse, p, &w.rows));
     for (int i = 0; i < n; ++i) {
         TRL_TRY(interpolate(s, &w, i));
         trli_sparse_end_row(&w.rows);
@@ -203,57 +207,61 @@ done:
 
 /* ---- all of it ---- */
 
-static trl_err make_room(trl_context *ctx, splitting *s)
+trl_err trli_splitting_create(trl_context *ctx, trli_splitting **splitting)
 {
-    const size_t n = (size_t)s->a->rows + 1;
+    *splitting = trli_new(ctx, 1, sizeof **splitting);
+    if (!*splitting) return trli_no_memory(ctx, NULL, "for coarser grids");
+    (*splitting)->ctx = ctx;
+    return TRL_OK;
+}
+
+void trli_splitting_destroy(trli_splitting **splitting)
+{
+    trli_splitting *s = *splitting;
+    *splitting = NULL;
+    if (!s) return;
+    trli_sparse_free(&s->strong);
+    trli_sparse_free(&s->influence);
+    trli_free(s->memory);
+    trli_free(s->weight);
+    trli_free(s);
+}
+
+static trl_err make_room(splitting *s)
+{
+    const ptrdiff_t n = s->a->rows;
+    int **all[] = {&s->state, &s->measure, &s->next, &s->last, &s->stamp, &s->head};
     int longest = 0;
     trl_err err = TRL_OK;
-    TRL_TRY(find_strong(ctx, s->a, &s->strong));
-    TRL_TRY(trli_sparse_transpose(ctx, &s->strong, &s->influence));
+    TRL_TRY(find_strong(s->ctx, s->a, &s->strong));
+    TRL_TRY(trli_sparse_transpose(s->ctx, &s->strong, &s->influence));
     for (int i = 0; i < s->a->rows; ++i) {
         const int length = s->influence.begin[i + 1] - s->influence.begin[i];
         if (length > longest) longest = length;
     }
-    const size_t measures = 2 * (size_t)longest + 2;
-    s->state = trli_new(ctx, n, sizeof *s->state);
-    s->measure = trli_new(ctx, n, sizeof *s->measure);
-    s->next = trli_new(ctx, n, sizeof *s->next);
-    s->last = trli_new(ctx, n, sizeof *s->last);
-    s->stamp = trli_new(ctx, n, sizeof *s->stamp);
-    s->head = trli_new(ctx, measures, sizeof *s->head);
-    if (!s->state || !s->measure || !s->next || !s->last || !s->stamp || !s->head)
-        TRL_TRY(trli_no_memory(ctx, NULL, "for coarser grids"));
-    memset(s->head, -1, measures * sizeof *s->head);
-    memset(s->stamp, -1, n * sizeof *s->stamp);
+    const ptrdiff_t measures = 2 * (ptrdiff_t)longest + 2;
+    if (!trli_make_room(s->ctx, &s->memory, 0, 5 * n + measures, &s->room, sizeof *s->memory) ||
+        !trli_make_room(s->ctx, &s->weight, 0, n + 1, &s->weights, sizeof *s->weight))
+        TRL_TRY(trli_no_memory(s->ctx, NULL, "for coarser grids"));
+    for (int i = 0; i < 6; ++i) *all[i] = s->memory + i * n;
+    for (ptrdiff_t i = 0; i < measures; ++i) s->head[i] = -1;
+    for (ptrdiff_t i = 0; i < n; ++i) {
+        s->state[i] = UNDECIDED;
+        s->stamp[i] = -1;
+    }
 done:
     return err;
 }
 
-static void free_splitting(splitting *s)
+trl_err trli_split(trli_splitting *s, const trli_sparse *a, trli_sparse *p)
 {
-    trli_sparse_free(&s->strong);
-    trli_sparse_free(&s->influence);
-    trli_free(s->state);
-    trli_free(s->measure);
-    trli_free(s->next);
-    trli_free(s->last);
-    trli_free(s->stamp);
-    trli_free(s->head);
-}
-
-trl_err trli_split(trl_context *ctx, const trli_sparse *a, trli_sparse *p)
-{
-    splitting s = {.a = a};
-    double *weight = trli_new(ctx, (size_t)a->rows + 1, sizeof *weight);
     trl_err err = TRL_OK;
-    TRL_TRY(make_room(ctx, &s));
-    if (!weight) TRL_TRY(trli_no_memory(ctx, NULL, "for coarser grids"));
-    split_first(&s);
+    s->a = a;
+    TRL_TRY(make_room(s));
+    split_first(s);
     for (int i = 0; i < a->rows; ++i)
-        if (s.state[i] == FINE) check_point(&s, i);
-    err = interpolate_all(ctx, &s, s.measure, weight, p);
+        if (s->state[i] == FINE) check_point(s, i);
+    err = interpolate_all(s, p);
 done:
-    free_splitting(&s);
-    trli_free(weight);
     return err;
 }

@@ -64,6 +64,9 @@ typedef struct trl_solver_entry {
         .tolerance = 1e-8, .iterations = 200, .restart = 30, .newton_tolerance = 1e-8, .newton_iterations = 20 \
     }
 
+/* What coarser grids have: the equation, products of the operator's entries, or the one or the other in each solve. */
+typedef enum trl_coarse_grids { TRL_COARSE_EQUATION, TRL_COARSE_ENTRIES, TRL_COARSE_EITHER } trl_coarse_grids;
+
 /* What solving did. */
 typedef struct trl_solve_stats {
     const char *unknowns;       /* of the system, joined by ", " */
@@ -76,7 +79,7 @@ typedef struct trl_solve_stats {
     const char *no_direct;      /* why it is none, though it might be; or NULL */
     const char *no_multigrid;   /* why the preconditioner is not multigrid, though it might be; or NULL */
     int levels;                 /* of multigrid; 0: none */
-    bool entries;               /* coarser grids have products of the operator's entries in place of equations */
+    trl_coarse_grids coarse;    /* what multigrid's coarser grids have */
     bool linear, singular;      /* singular: constants are in the null space */
     double condition;           /* a bound of it, of the matrix over its diagonal; INFINITY: none; 0: not looked for */
     int64_t solves, iterations; /* so far */

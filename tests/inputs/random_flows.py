@@ -58,7 +58,8 @@ def write(rng):
     velocity = f"[{', '.join(names)}]"
     sides = conditions(rng, periodic, names)
     held = rng.choice(["", "", "(x - 0.4)^2 + (y - 0.5)^2 > 0.03"])
-    density = rng.choice(["1", "1", "2", "1 + 0.5*x", "rho", "1 + 0.2*rho"])
+    density = rng.choice(["1", "1", "2", "1 + 0.5*x", "rho", "1 + 0.2*rho",
+                          "exp(3*tanh(9*(rho - 1.5)))"])
     viscosity = rng.choice(["0.02*laplacian({0})", "0", "div((0.01 + 0.01*x)*grad({0}))"])
     thinning = rng.choice(["0.01/(1 + strain({0}))", "0.005 + 1e-3*strain({0})", None, None])
     method = rng.choice(["euler", "ssprk2", "ssprk3", "rk4", "bs3", "dp5", "ark3", "ark4", "beuler"])
