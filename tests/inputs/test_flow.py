@@ -149,6 +149,16 @@ def conserved():
     check("energy", lost[0] < 1e-4 * start["energy"] and lost[1] < lost[0] / 8, lost)
 
 
+def rotating():
+    """In a frame that turns, momentum does, too, and the force across the velocity has no power."""
+    deck = WAVES.replace("nu*laplacian(u)", "nu*laplacian(u) + 3*at(v, xface)").replace(
+        "- 10*nu", "- 10*nu - 3*at(u, yface)").replace("0.3*cos(kx", "0.7 + 0.3*cos(kx")
+    row = waves("rk4", 0.005, end=0.1, nu=0, deck=deck)
+    x, y = 0.7 * math.cos(0.3) + 0.1 * math.sin(0.3), 0.1 * math.cos(0.3) - 0.7 * math.sin(0.3)
+    check("momentum", abs(row["x"] - x) < 1e-9 and abs(row["y"] - y) < 1e-9, (row, x, y))
+    check("power of all terms", abs(row["power"]) < 1e-11, row["power"])
+
+
 # Ghia, Ghia & Shin (1982), tables I and II, Re = 100: u on the line x = 0.5, v on the line y = 0.5.
 GHIA = {"u1": -0.10150, "u2": -0.20581, "u3": 0.23151, "v1": 0.17527, "v2": -0.24533}
 
@@ -320,6 +330,6 @@ def held():
     check("momentum", abs(change / held_back - 1) < 1e-3, (change, held_back))
 
 
-for test in (order_in_space, order_in_time, implicit_stages, chosen_steps, pulsing, conserved, cavity, heated_cavity,
-             through, driven, strain_rate, dynamic, channel, held):
+for test in (order_in_space, order_in_time, implicit_stages, chosen_steps, pulsing, conserved, rotating, cavity,
+             heated_cavity, through, driven, strain_rate, dynamic, channel, held):
     test()
