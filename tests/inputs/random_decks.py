@@ -576,8 +576,9 @@ def write(rng, method, partial=True, flat=False):
     if w.solvers:
         text = ["solvers: {" + ", ".join(f"{name}: {how}" for name, how in w.solvers.items()) + "}"] + text
     profiles = f", profiles: {{P: {{of: {e}*{e} + p, along: {rng.choice('xyz'[:dim])}}}}}" if rng.random() < 0.4 else ""
+    means = ", means: {from: 0}" if profiles else ""
     return "\n".join(["trellis: 1", line, "parameters: {p: 0.75, q: 3}"] + text + equations + [
         f"time: {{method: {method}, steps: {rng.choice([1, 2, 3, 1, 2, 3, 1, 2, 3, 30])}{stop}}}",
         f"output: {{every: {every(rng)}, fields: [{', '.join(names)}], {keep}"
-        f"series: {{every: {every(rng)}, values: {{{series}}}{profiles}}}}}", ""
+        f"series: {{every: {every(rng)}, values: {{{series}}}{profiles}{means}}}}}", ""
     ]), dim, w.written

@@ -70,11 +70,11 @@ def run(options, deck, folder, settings, out):
     done = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True,
                           check=False, timeout=600)
     if done.returncode == 0:
-        told, series = json.loads(report.read_text(encoding="utf-8")), folder / out / "series.csv"
+        told = json.loads(report.read_text(encoding="utf-8"))
         received = folder / out / "receivers.nc"
         return {
             "fields": told["fields"], "errors": told["errors"],
-            "series": series.read_text(encoding="utf-8") if series.exists() else "",
+            "series": [path.read_text(encoding="utf-8") for path in sorted((folder / out).glob("*.csv"))],
             "receivers": hashlib.sha256(received.read_bytes()).hexdigest() if received.exists() else ""
         }, ""
     return done.returncode, done.stderr
