@@ -21,9 +21,11 @@ const trli_krylov_type *trli_krylov_of(const trli_solver *s, trl_solve_method me
 trl_err trli_krylov_compile(trli_solver *s)
 {
     const trl_solve_method wanted = s->settings.method;
+    const bool doubtful = wanted == TRL_SOLVE_MULTIGRID && (s->coupled || trli_solver_has_gaps(s));
     trl_err err = TRL_OK;
     for (int m = 0; m < TRL_SOLVE_METHODS; ++m) {
-        const bool automatic = wanted == TRL_SOLVE_AUTO && (m == TRL_SOLVE_CG || m == TRL_SOLVE_BICGSTAB);
+        const bool automatic = (wanted == TRL_SOLVE_AUTO && (m == TRL_SOLVE_CG || m == TRL_SOLVE_BICGSTAB)) ||
+                               (doubtful && m == TRL_SOLVE_BICGSTAB);
         if (types[m] && types[m]->compile && (automatic || m == (int)wanted))
             TRL_TRY(types[m]->compile(s, &s->made[m]));
     }

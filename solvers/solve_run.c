@@ -301,6 +301,21 @@ static const char *preconditioner_of(const trli_solver *s)
     return s->cycles ? "multigrid" : s->inverse_value[0] < 0 ? "none" : "jacobi";
 }
 
+/* Before another method: it begins with c = 0 where c is not x, so r is to be what it was. */
+static trl_err begin_again(trli_solver *s, double *norm)
+{
+    bool any = false;
+    trl_err err = TRL_OK;
+    if (s->linear) return TRL_OK;
+    TRL_TRY(trli_solver_residual(s, norm));
+    for (int i = 0; i < s->ask.n; ++i) any |= s->singular[i] && s->balanced[i];
+    if (!any) return TRL_OK;
+    TRL_TRY(trli_solver_program(s, s->centre));
+    trli_vector_swap(s, &s->r);
+done:
+    return err;
+}
+
 /* Solve J c = r as far as the target says. */
 static trl_err solve_linear(trli_solver *s, double target, double *norm)
 {
@@ -320,9 +335,15 @@ static trl_err solve_linear(trli_solver *s, double target, double *norm)
     s->stats.last_iterations += iterations;
     if (!isfinite(*norm)) return not_finite(s, "while its linear system is solved");
     if (*norm <= target) return TRL_OK;
+    if (s->method == TRL_SOLVE_MULTIGRID && s->made[TRL_SOLVE_BICGSTAB]) {
+        s->method = TRL_SOLVE_BICGSTAB; /* cycles alone need not converge where unknowns are coupled or left out */
+        TRL_TRY(begin_again(s, norm));
+        return solve_linear(s, target, norm);
+    }
     if (may_give_up) {
         s->cycles = false;
         s->cycles_failed = true;
+        TRL_TRY(begin_again(s, norm));
         return solve_linear(s, target, norm);
     }
     if (broken && s->settings.method == TRL_SOLVE_AUTO && s->method == TRL_SOLVE_CG && s->linear) {
@@ -437,7 +458,7 @@ static trl_err solve(trli_solver *s, double *mean, double *scratch)
         TRL_TRY(trli_solver_residual(s, &norm));
         TRL_TRY(trli_solver_look(s));
     }
-    if (s->settings.method == TRL_SOLVE_AUTO) s->method = s->krylov; /* likewise */
+    s->method = s->settings.method == TRL_SOLVE_AUTO ? s->krylov : s->settings.method; /* likewise */
     if (s->stats.singular && !knows_means(s)) TRL_TRY(measure_means(s, mean));
     TRL_TRY(choose_start(s, &directly));
     TRL_TRY(find_reference(s, directly, &reference, &norm));

@@ -73,8 +73,6 @@ def write(rng):
         if where == 0 and not mask:
             rest.append(f"  rest_{name}: \"{left} - ({right})\"")
     solver = rng.choice(SOLVERS)
-    if coupled and "method: multigrid" in solver and any(", mask: " in line for line in lines):
-        solver = "{method: gmres, preconditioner: multigrid}"  # cycles by themselves need not converge there
     closed = ", ".join(f"{AXES[a]}{s}: {{neumann: 0}}" for a, wraps in enumerate(periodic) if not wraps for s in "-+")
     left = ["expressions:", *rest] if rest else []
     return "\n".join(["trellis: 1", f"grid: {{cells: {cells}, periodic: {json.dumps(periodic)}}}",

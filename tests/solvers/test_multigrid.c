@@ -119,6 +119,26 @@ START_TEST(jacobi_goes_on_where_cycles_fail)
 }
 END_TEST
 
+/* Where unknowns are in each other's equations cycles by themselves need not converge: of a linear system, and of one
+ * in Newton's method, whose residual is found anew. */
+START_TEST(bicgstab_goes_on_where_cycles_alone_fail)
+{
+    static const char *const equations[] = {
+        "  p: {initial: 0, solve: \"laplacian(p) + 20*q = 1\", solver: s, " ZERO "}\n"
+        "  q: {initial: 0, solve: \"laplacian(q) - 20*p = 0\", solver: s, " ZERO "}\n",
+        "  p: {initial: 0, solve: \"laplacian(p) + 20*q - p^3 = 1\", solver: s, " ZERO "}\n"
+        "  q: {initial: 0, solve: \"laplacian(q) - 20*p = 0\", solver: s, " ZERO "}\n"};
+    for (int k = 0; k < 2; ++k) {
+        const trl_solve_stats *s = solve(equations[k], 33, "{method: multigrid}");
+        ck_assert_int_eq(s->linear, k == 0);
+        ck_assert_str_eq(s->method, "bicgstab");
+        ck_assert_str_eq(s->preconditioner, "multigrid");
+        ck_assert_double_le(s->last_residual, 1e-8 * s->last_reference);
+    }
+    close_problem();
+}
+END_TEST
+
 #define JUMPS(k)                                                                    \
     "  k: {initial: 1, solve: \"k = " k "\", " FREE "}\n"                           \
     "  p: {initial: 0, solve: \"div(harmonic(k, faces)*grad(p)) = 1\", solver: s, " \
@@ -295,6 +315,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, each_kind_of_cycle_takes_the_iterations_it_is_known_for);
     tcase_add_test(tc, auto_leaves_hard_equations_to_jacobi);
     tcase_add_test(tc, jacobi_goes_on_where_cycles_fail);
+    tcase_add_test(tc, bicgstab_goes_on_where_cycles_alone_fail);
     tcase_add_test(tc, iterations_hardly_grow_with_what_coefficients_do);
     tcase_add_test(tc, null_spaces_are_of_points_that_are_not_masked);
     tcase_add_test(tc, implicit_steps_choose_by_their_diffusion_number);
