@@ -93,11 +93,7 @@ void trli_gpu_blocking_destroy(trli_gpu_blocking **blocking)
 
 void trli_gpu_blocking_describe(const trli_gpu_blocking *b, size_t size, char *text)
 {
-    int tile[2];
-    trli_gpu_passes_tile(b->passes, 0, tile);
-    snprintf(text, size, "%s%d steps in one launch on the GPU, tiles of %d x %d points that overlap by %d at each side",
-             b->asked ? "" : "up to ", trli_gpu_passes_steps(b->passes, 0), tile[0], tile[1],
-             2 * trli_gpu_passes_steps(b->passes, 0));
+    trli_gpu_passes_describe(b->passes, b->asked, size, text);
 }
 
 trl_err trli_gpu_blocking_write(trl_simulation *sim, FILE *out)
@@ -172,12 +168,13 @@ trl_err trli_gpu_blocking_advance(trl_simulation *sim, trli_gpu_blocking *b, trl
     const bool there = !b->refused && (b->asked || b->settled >= SETTLING) && trli_gpu_passes_ready(b->passes);
     const int way = is_seeking(b) ? b->tried : b->best;
     if (b->settled < SETTLING) ++b->settled;
-    if (there && steps_of(b, way) > 1) TRL_TRY(trli_look_ahead(sim, steps_of(b, way), stop, data, next, &count));
-    const bool passes = count > 1 && count == steps_of(b, way);
+    const bool passing = there && pass_of(b, way) >= 0;
+    if (passing) TRL_TRY(trli_look_ahead(sim, steps_of(b, way), stop, data, next, &count));
+    const bool passes = passing && count == steps_of(b, way);
     if (there && is_seeking(b) && b->steps_done == 0) TRL_TRY(trl_workers_finish(sim->workers));
     const int64_t start = trli_now_ns();
     TRL_TRY(passes ? run_pass(sim, b, way, next, count) : trli_step_later(sim));
-    if (!there || b->refused || !is_seeking(b) || passes != (steps_of(b, way) > 1)) return TRL_OK;
+    if (!there || b->refused || !is_seeking(b) || passes != passing) return TRL_OK;
     if (!passes && b->steps_done % SAMPLE == SAMPLE - 1) TRL_TRY(trl_workers_finish(sim->workers));
     note(b, (double)(trli_now_ns() - start), count);
 done:

@@ -119,8 +119,7 @@ static trl_err list_layers(const trli_program *program, const trli_step *s, cons
     return *layer ? TRL_OK : trli_no_memory(program->model->ctx, NULL, "for kernel '%s'", s->label);
 }
 
-/* Whether the arrays of two fields have the same strides, on all patches of this rank. */
-static bool have_one_shape(const trli_model *model, int a, int b)
+bool trli_gpu_lie_alike(const trli_model *model, int a, int b)
 {
     const size_t np = (size_t)model->layout->nlocal;
     const trl_array *of_a = &model->slots->geometry[(size_t)a * np], *of_b = &model->slots->geometry[(size_t)b * np];
@@ -144,7 +143,7 @@ static trl_err list_shapes(const trli_program *program, const trli_step *s, cons
     for (int i = 0; i < n; ++i) {
         field[i] = i < ninputs ? part->reads.field[i] : s->field[part->root[i - ninputs]];
         int k = 0;
-        while (!have_one_shape(model, field[k], field[i])) ++k;
+        while (!trli_gpu_lie_alike(model, field[k], field[i])) ++k;
         (*shape)[i] = k;
     }
     trli_free(field);

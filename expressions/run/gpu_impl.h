@@ -69,6 +69,8 @@ void trli_gpu_call_part(const trl_task_args *args, const trli_step_task *task, i
 /* The same for any part of it, in the caller's room: inputs, then outputs; scalars are not set. */
 void trli_gpu_call_in(const trl_task_args *args, const trli_step_task *task, const trli_step_part *part,
                       trl_kernel_array *array, double *scalar, trli_gpu_call *call);
+/* Whether the arrays of two fields have the same strides, on all patches of this rank. */
+bool trli_gpu_lie_alike(const trli_model *model, int a, int b);
 /* What GPUs are to compute of a part that computes its ghosts; its layers and shapes are the caller's. Fails with
  * MEMORY. */
 TRL_NODISCARD trl_err trli_gpu_request_of_part(const trli_program *program, const trli_step *step,

@@ -21,11 +21,11 @@ void trli_gpu_passes_destroy(trli_gpu_passes **passes);
  * NULL with a reason in *why. Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_gpu_passes_text(trli_program *program, const trli_rotation *rotation, int most, char **text,
                                            const char **why);
-/* Ways to make a pass, and the steps of one. */
+/* Ways to make a pass, and the steps of one; one with all stages of a method, if there are several. */
 int trli_gpu_passes_count(const trli_gpu_passes *passes);
 int trli_gpu_passes_steps(const trli_gpu_passes *passes, int way);
-/* Its tile along x and y. */
-void trli_gpu_passes_tile(const trli_gpu_passes *passes, int way, int tile[2]);
+/* The first way in words; only: there is no other. */
+void trli_gpu_passes_describe(const trli_gpu_passes *passes, bool only, size_t size, char *text);
 /* To be asked before each step: whether the GPU has the fields, and memory for their next levels. */
 bool trli_gpu_passes_ready(trli_gpu_passes *passes);
 /* Take the frame's scalars as those of a step of the coming pass. */

@@ -146,14 +146,14 @@ static void add_deck(const char *path)
 }
 
 /* Several steps in one launch, by the first tile: a program of its own, since each has a point. */
-static void compile_pass(const char *cells, const char *equations)
+static void compile_pass(const char *cells, const char *method, const char *equations)
 {
     char refused[TRLI_RTC_WHY_ROOM], *text;
     const char *why;
     FILE *out = fopen("passes.yaml", "w");
     ck_assert_ptr_nonnull(out);
-    fprintf(out, "trellis: 1\ngrid: {cells: %s}\nequations:\n%stime: {dt: 1e-3, steps: 2, method: euler}\n", cells,
-            equations);
+    fprintf(out, "trellis: 1\ngrid: {cells: %s}\nequations:\n%stime: {dt: 1e-3, steps: 2, method: %s}\n", cells,
+            equations, method);
     ck_assert_int_eq(fclose(out), 0);
     open_deck("passes.yaml");
     ck_ok(trli_gpu_write_texts(sim->model));
@@ -165,16 +165,16 @@ static void compile_pass(const char *cells, const char *equations)
     close_problem();
 }
 
-/* Sides that are computed in a tile, and an axis that goes round; fields that last; 2-D. */
+/* Sides that are computed in a tile, and an axis that goes round; fields that last; 2-D, and stages. */
 static void compile_passes(void)
 {
-    compile_pass("[20, 18, 17], periodic: [false, true, false]",
+    compile_pass("[20, 18, 17], periodic: [false, true, false]", "euler",
                  "  T:\n    initial: x\n    ddt: \"laplacian(T) + sin(t)*z - T*y\"\n    boundary: {x-: {dirichlet: "
                  "y}, x+: {neumann: 1}, z-: {neumann: 0}, z+: {robin: {a: 1, b: 2, c: t}}}\n");
-    compile_pass("[20, 18, 17], periodic: true",
+    compile_pass("[20, 18, 17], periodic: true", "euler",
                  "  T: {initial: x, ddt: \"div(k*grad(T)) + U\"}\n  U: {initial: x, ddt: \"laplacian(U) - T\"}\n"
                  "  k: {initial: y, ddt: 0}\n");
-    compile_pass("[20, 18], periodic: [true, false]",
+    compile_pass("[20, 18], periodic: [true, false]", "ssprk3",
                  "  T: {initial: x, ddt: \"cddx(q)*laplacian(T)\", boundary: {y-: {neumann: 1}, y+: {dirichlet: "
                  "0}}}\n  q: {initial: y, ddt: 0}\n");
 }

@@ -6,8 +6,9 @@ import re
 
 # By axes and equations, then by the steps of a launch: the least grid along x and y.
 TILES = {(3, 1): {2: (36, 36), 3: (70, 40), 4: (72, 40)}, (3, 2): {2: (52, 40), 3: (48, 40)}, (3, 3): {2: (48, 40)},
-         (2, 1): {2: (64, 64), 4: (64, 64), 8: (128, 64)}, (2, 2): {2: (64, 32), 4: (64, 64), 6: (64, 64)},
-         (2, 3): {2: (64, 40), 4: (64, 48)}}
+         (2, 1): {2: (64, 64), 3: (64, 64), 4: (64, 64), 8: (128, 64)},
+         (2, 2): {2: (64, 32), 3: (64, 64), 4: (64, 64), 6: (64, 64)}, (2, 3): {2: (64, 40), 3: (64, 48), 4: (64, 48)}}
+METHODS = {2: ["euler", "ssprk2"], 3: ["euler", "ssprk3"]}  # by levels of a launch: steps, or stages of one
 
 
 def sides(rng, axis):
@@ -19,21 +20,22 @@ def sides(rng, axis):
 
 def rate(rng, dim, name, others, lasting):
     """What an equation's ddt is, of the fields that change beside it and of one that does not."""
-    words = ["0.02*laplacian(T)", "div(0.01*grad(T))", "-0.3*cddx(T)", "0.2*cddy(T) + 0.1*cddx(T)", "0.1*sin(t)*y",
+    words = ["0.02*laplacian(T)", "div(0.01*grad(T))", "-0.3*cddx(T)", "0.2*cddy(T) + 0.1*cddx(T)",
              "(-1)*T^3", "x*T", "exp(-x)*cos(T)", "t*T"] + ["0.2*cddz(T)", "z*T"] * (dim == 3)
-    terms = rng.sample(words, rng.choice([2, 4]))
+    terms = ["0.1*sin(t)*y", *rng.sample(words, rng.choice([2, 4]))]  # sides that change follow in kernels that read t
     terms += [rng.choice([f"0.3*T*{o}", f"0.1*laplacian({o})", f"0.2*cddy({o})*T"]) for o in others]
     if lasting:
         terms += rng.sample(["div(K*grad(T))", "0.1*K*T", "cddx(K)*y", "0.1*laplacian(K)", "-0.5*K^2"], 2)
     return re.sub(r"\bT\b", name, " + ".join(terms))
 
 
-def write(rng, dim, equations, steps):
+def write(rng, dim, equations, steps, method):
     """A deck."""
-    least = TILES[dim, equations][steps]
+    counted = equations + (method != "euler")  # stages write what does not change, too
+    lasting = rng.random() < 0.5 and steps in TILES.get((dim, counted), {})
+    least = TILES[dim, counted if lasting else equations][steps]
     cells = [least[0] + rng.choice([0, 1, 9, 30]), least[1] + rng.choice([0, 3, 20]), rng.choice([16, 17, 23])][:dim]
     periodic = [rng.random() < 0.5 for _ in range(dim)]
-    lasting = rng.random() < 0.5
     names = ["T", "U", "V"][:equations]
     text = f"trellis: 1\ngrid: {{cells: {cells}, periodic: {json.dumps(periodic)}}}\nequations:\n"
     for name in names + ["K"] * lasting:
@@ -44,12 +46,13 @@ def write(rng, dim, equations, steps):
         text += (f"  {name}:\n    initial: \"{start}\"\n"
                  f"    ddt: \"{0 if name == 'K' else rate(rng, dim, name, others, lasting)}\"\n"
                  f"    boundary: {{{conditions}}}\n")
-    return text + (f"time: {{method: euler, dt: 1e-5, steps: {rng.choice([2 * steps + 3, 3 * steps + 5])}}}\n"
-                   f"output:\n  fields: []\n  series: {{every: {{steps: {rng.choice([steps + 3, 2 * steps + 3])}}}, "
+    return text + (f"time: {{method: {method}, dt: 1e-5, steps: {rng.choice([4 * steps + 3, 5 * steps + 1])}}}\n"
+                   f"output:\n  fields: []\n  series: {{every: {{steps: {rng.choice([3 * steps + 1, 50])}}}, "
                    "values: {m: \"integral(T)\"}}\n")
 
 
 def draw(rng):
-    """Axes, equations and steps of a launch."""
+    """Axes, equations, levels of a launch and a method."""
     dim, equations = rng.choice(list(TILES))
-    return dim, equations, rng.choice(list(TILES[dim, equations]))
+    steps = rng.choice(list(TILES[dim, equations]))
+    return dim, equations, steps, rng.choice(METHODS.get(steps, ["euler"]))

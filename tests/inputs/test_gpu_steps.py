@@ -18,7 +18,8 @@ import random_steps
 import test_gpu_random
 
 LONG = "TRL_TEST_LONG" in os.environ
-SHORT = [(3, 1, 4), (3, 2, 2), (2, 1, 4), (2, 2, 6), (3, 1, 2), (2, 3, 2)]  # axes, equations, steps
+SHORT = [(3, 1, 4, "euler"), (3, 2, 2, "euler"), (3, 1, 3, "ssprk3"), (2, 2, 6, "euler"), (2, 2, 2, "ssprk2"),
+         (2, 1, 8, "euler")]  # axes, equations, levels, method
 
 
 def run(deck, *settings):
@@ -36,11 +37,11 @@ def run(deck, *settings):
 def compare(number):
     """A random deck."""
     rng = random.Random(number)
-    dim, equations, steps = SHORT[number % len(SHORT)]
+    dim, equations, steps, method = SHORT[number % len(SHORT)]
     if LONG:
-        dim, equations, steps = random_steps.draw(rng)
+        dim, equations, steps, method = random_steps.draw(rng)
     deck = pathlib.Path(f"steps{number}.yaml")
-    deck.write_text(random_steps.write(rng, dim, equations, steps), encoding="utf-8")
+    deck.write_text(random_steps.write(rng, dim, equations, steps, method), encoding="utf-8")
     wanted = run(deck, "run.devices=cpu", "run.compile=never")
     found = run(deck, "run.devices=[0]", "run.placement=devices", f"run.time_blocking={steps}")
     if wanted[0] != 0:
@@ -75,7 +76,8 @@ def check_refused():
             "equations: {T: {initial: x, ddt: \"laplacian(T)\"}}\n"
             "time: {method: euler, dt: 1e-6, steps: 1000}\noutput: {fields: []}\n")
     for change, words in ((("", ""), "up to 4 steps in one launch on the GPU, tiles of 72 x 40 points"),
-                          (("euler", "rk4"), "one step at a time: a step is more than one kernel"),
+                          (("euler", "rk4"), "one step at a time: stages keep more than one value of a field"),
+                          (("euler", "ssprk3"), "all 3 stages of a step in one launch on the GPU"),
                           (("laplacian(T)", "ddx(ddx(ddx(ddx(T))))"), "nearest neighbours"),
                           (("80, 48, 16", "80"), "one step at a time: the grid is 1-D"),
                           (("}}", "}, U: {initial: x, ddt: T}}"), "up to 3 steps in one launch on the GPU"),

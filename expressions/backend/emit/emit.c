@@ -231,7 +231,7 @@ static trli_emitter emitter_of(const trli_dialect *dialect, const trli_ir *ir, t
                           .shape = request->shape,
                           .wide = request->wide,
                           .steps = request->steps,
-                          .stepped = request->stepped,
+                          .level = request->level,
                           .nnumbers = request->nnumbers,
                           .given_number = request->number,
                           .check_finite = request->check_finite,

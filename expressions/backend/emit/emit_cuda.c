@@ -44,17 +44,10 @@ static void put_stride(trli_emitter *e, int axis, int shape)
         fputs(" * 8", e->out);
 }
 
-/* Of a kernel of several steps: the root that an input is one step later; -1: it stays as it is. */
-static int root_of(const trli_emitter *e, int input)
-{
-    for (int r = 0; e->steps && r < e->nroots; ++r)
-        if (e->stepped[r] == input) return r;
-    return -1;
-}
-
+/* Of a kernel of several steps: which result of the level before a field is; -1: it lies in memory. */
 static int stepped_as(const trli_emitter *e, const trli_sample *in)
 {
-    return root_of(e, array_of(e, in));
+    return e->steps ? e->level->number[array_of(e, in)] : -1;
 }
 
 /* From a tile. */
@@ -409,22 +402,22 @@ static unsigned find_wraps(const trli_emitter *e)
     return wraps;
 }
 
-/* Fields that stay as they are, and where the point is in them. */
+/* Fields that lie in memory, and where the point is in them. */
 static void put_lasting(trli_emitter *e)
 {
     const char *const type = place_type(e);
     for (int i = 0; i < e->reads->nfields; ++i) {
+        const int s = shape_of(e, i), array = e->level->array[i];
         bool placed = false;
-        for (int k = 0; k < i; ++k) placed |= root_of(e, k) < 0 && shape_of(e, k) == shape_of(e, i);
-        if (root_of(e, i) >= 0) continue;
-        fprintf(e->out, "        const char *const in%d = trl_kernel_lowest(&arrays.array[%d], call.low);\n", i, i);
+        if (e->level->number[i] >= 0) continue;
+        for (int k = 0; k < i; ++k) placed |= e->level->number[k] < 0 && shape_of(e, k) == s;
+        fprintf(e->out, "    const char *const in%d = trl_kernel_lowest(&arrays.array[%d], call.low);\n", i, array);
         if (placed) continue;
-        const int s = shape_of(e, i);
         fprintf(e->out,
-                "        const %s y%d = 8 * (%s)arrays.array[%d].stride[1], z%d = 8 * (%s)arrays.array[%d].stride[2];\n"
-                "        const %s at%d = ",
-                type, s, type, s, s, type, s, type, s);
-        if (s == shape_of(e, e->stepped[0]))
+                "    const %s y%d = 8 * (%s)arrays.array[%d].stride[1], z%d = 8 * (%s)arrays.array[%d].stride[2];\n"
+                "    const %s at%d = ",
+                type, s, type, array, s, type, array, type, s);
+        if (e->level->alike[i])
             fprintf(e->out, "8 * (%s)row - (8 * (%s)call.low[0] + (%s)call.low[1] * y%d)", type, type, type, s);
         else
             fprintf(e->out, "8 * (%s)(i - call.low[0]) + (%s)(j - call.low[1]) * y%d", type, type, s);
@@ -432,9 +425,37 @@ static void put_lasting(trli_emitter *e)
     }
 }
 
-/* A point one step later. */
-static void put_next(trli_emitter *e, const values *done, int each)
+/* A point of the next level. */
+static void put_next(trli_emitter *e, const values *done)
 {
+    fprintf(
+        e->out,
+        "template <class list, class star, int n>\n"
+        "TRL_BODY void trl_next_%d(const trl_kernel_launch &call, const list &arrays, const double *all, int level, "
+        "unsigned row,\n                         int i, int j, int k, const star (&in)[n], double (&result)[n])\n"
+        "{\n"
+        "    const trl_kernel_grid *const grid = &call.grid;\n"
+        "    (void)grid, (void)row, (void)i, (void)j, (void)k, (void)level;\n",
+        e->level->stage);
+    for (int i = 0; i < e->reads->nscalars; ++i)
+        fprintf(e->out, "    const double s%d = all[level * %d + %d];\n", e->reads->scalar[i], e->level->each, i);
+    put_lasting(e);
+    put_rounds(e, false, 1);
+    put_values(e, done, false, 1);
+    put_rounds(e, true, 1);
+    put_values(e, done, true, 1);
+    for (int r = 0; r < e->nroots; ++r) {
+        fprintf(e->out, "    result[%d] = ", r);
+        put_use(e, TRLI_IN_RESULT, e->root[r]);
+        fputs(";\n", e->out);
+    }
+    fputs("}\n", e->out);
+}
+
+/* A point of any level. */
+static void put_point_of_level(const trli_emitter *e)
+{
+    const int n = e->level->nstages;
     fprintf(e->out,
             "struct trl_point {\n"
             "    const trl_kernel_launch &call;\n"
@@ -443,58 +464,55 @@ static void put_next(trli_emitter *e, const values *done, int each)
             "    template <class star>\n"
             "    __device__ __forceinline__ void operator()(int level, unsigned row, int i, int j, int k, const star "
             "(&in)[%d],\n                                               double (&result)[%d]) const\n"
-            "    {\n"
-            "        const trl_kernel_grid *const grid = &call.grid;\n"
-            "        (void)grid, (void)row, (void)i, (void)j, (void)k, (void)level;\n",
-            e->reads->nfields + e->nroots, e->nroots, e->nroots);
-    for (int i = 0; i < e->reads->nscalars; ++i)
-        fprintf(e->out, "        const double s%d = all[level * %d + %d];\n", e->reads->scalar[i], each, i);
-    put_lasting(e);
-    put_rounds(e, false, 2);
-    put_values(e, done, false, 2);
-    put_rounds(e, true, 2);
-    put_values(e, done, true, 2);
-    for (int r = 0; r < e->nroots; ++r) {
-        fprintf(e->out, "        result[%d] = ", r);
-        put_use(e, TRLI_IN_RESULT, e->root[r]);
-        fputs(";\n", e->out);
+            "    {\n",
+            e->level->narrays, e->nroots, e->nroots);
+    for (int g = 0; g < n; ++g) {
+        fputs("        ", e->out);
+        if (g < n - 1) fprintf(e->out, "if (level %% %d == %d) return ", n, g);
+        fprintf(e->out, "trl_next_%d(call, arrays, all, level, row, i, j, k, in, result);\n", g);
     }
     fputs("    }\n};\n", e->out);
 }
 
-static void put_stepped(trli_emitter *e)
+static void put_stepped(const trli_emitter *e)
 {
-    const int inputs = e->reads->nfields;
+    const int before = e->level->narrays - e->nroots;
     fprintf(e->out, "    const trl_kernel_stepped<%d> stepped = {{", e->nroots);
-    for (int r = 0; r < e->nroots; ++r) fprintf(e->out, "%sarrays.array[%d].at", r > 0 ? ", " : "", e->stepped[r]);
+    for (int r = 0; r < e->nroots; ++r) fprintf(e->out, "%sarrays.array[%d].at", r > 0 ? ", " : "", r);
     fputs("}, {", e->out);
-    for (int r = 0; r < e->nroots; ++r) fprintf(e->out, "%sarrays.array[%d].at", r > 0 ? ", " : "", inputs + r);
-    fprintf(e->out, "}, arrays.array[%d].stride[1], arrays.array[%d].stride[2]};\n", inputs, inputs);
+    for (int r = 0; r < e->nroots; ++r) fprintf(e->out, "%sarrays.array[%d].at", r > 0 ? ", " : "", before + r);
+    fputs("}, arrays.array[0].stride[1], arrays.array[0].stride[2]};\n", e->out);
 }
 
 /* What takes all steps of all points. */
-static void put_steps(trli_emitter *e, const values *done)
+static void put_launch(const trli_emitter *e)
 {
     const trli_emit_steps *s = e->steps;
-    const int nscalars = e->reads->nscalars, each = nscalars + e->nnumbers > 0 ? nscalars + e->nnumbers : 1;
-    if (!fits_tile(e)) {
-        e->why = "it reads more than a field's nearest neighbours";
-        return;
-    }
-    put_next(e, done, each);
     fprintf(e->out,
             "typedef trl_kernel_steps_tile<%d, %d, %d, %d, %d, %d> trl_tile;\n"
             "extern \"C\" __global__ void __launch_bounds__(trl_tile::threads, trl_tile::blocks)\n"
             "trl_kernel(const __grid_constant__ trl_kernel_launch call, const __grid_constant__ trl_kernel_arrays<%d> "
             "arrays,\n           const __grid_constant__ trl_kernel_scalars<%d> scalars)\n"
             "{\n",
-            s->fields, s->steps, s->wide, s->high, s->rows, s->at_once, e->reads->nfields + e->nroots, each * s->steps);
+            s->fields, s->steps, s->wide, s->high, s->rows, s->at_once, e->level->narrays, e->level->each * s->steps);
     put_stepped(e);
     fprintf(e->out,
-            "    trl_kernel_take%s_steps<trl_tile, %u, %s>(call, stepped, trl_point{call, arrays, scalars.value});\n"
+            "    trl_kernel_take%s_steps<trl_tile, %u, %d>(call, stepped, trl_point{call, arrays, scalars.value});\n"
             "}\n"
             "#define TRL_KERNEL_TAKES_STEPS\n",
-            s->flat ? "_flat" : "", find_wraps(e), e->check_finite ? "true" : "false");
+            s->flat ? "_flat" : "", find_wraps(e), e->check_finite ? e->level->nstages : 0);
+}
+
+static void put_steps(trli_emitter *e, const values *done)
+{
+    if (!fits_tile(e)) {
+        e->why = "it reads more than a field's nearest neighbours";
+        return;
+    }
+    put_next(e, done);
+    if (e->level->stage < e->level->nstages - 1) return;
+    put_point_of_level(e);
+    put_launch(e);
 }
 
 static trl_err put_kernel(trli_emitter *e)

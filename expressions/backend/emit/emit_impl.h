@@ -39,6 +39,17 @@ typedef struct trli_emit_steps {
     bool flat; /* there is one plane */
 } trli_emit_steps;
 
+/* Which kernel of a step it is that makes a level of several steps, from the results of the one before, and from what
+ * lies in memory. The last one has the launch in its text, behind those of the others. */
+typedef struct trli_emit_level {
+    int stage, nstages;
+    const int *number; /* by input: which result of the level before it is; -1: it lies in memory */
+    const int *array;  /* by input that does: among the arrays of the launch */
+    const bool *alike; /* by input: it lies in memory as results do */
+    int narrays;       /* of the launch: the first level, others that are read; results */
+    int each;          /* scalars of a level */
+} trli_emit_level;
+
 typedef struct trli_emit_request {
     unsigned disabled_passes; /* TRL_PASS_... */
     const trli_reads *reads;  /* of the roots */
@@ -58,7 +69,7 @@ typedef struct trli_emit_request {
     bool wide; /* CUDA: an array may have 4 GiB or more, between the lowest point of a launch and its own last one */
     /* CUDA, with all layers that it reads: NULL: a step at a time. Scalars are there for each step. */
     const trli_emit_steps *steps;
-    const int *stepped; /* of several steps: by root, the input that is it a step before */
+    const trli_emit_level *level; /* of several steps */
     /* Constants that the kernel is given, in that order: CPU: trl_kernel_call.number; CUDA: behind its scalars. */
     int nnumbers;
     const trli_ir_value *number;

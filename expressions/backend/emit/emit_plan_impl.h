@@ -96,9 +96,9 @@ struct trli_emitter {
     const int *shape; /* as the request says */
     bool wide;        /* the same */
     const trli_emit_steps *steps;
-    const int *stepped; /* the same */
-    const char *why;    /* there is no text, once it is written */
-    int nnumbers;       /* constants that the kernel is given */
+    const trli_emit_level *level; /* the same */
+    const char *why;              /* there is no text, once it is written */
+    int nnumbers;                 /* constants that the kernel is given */
     const trli_ir_value *given_number;
     bool check_finite, edges;
     int along, across; /* axes: of rows, and of the rows of a plane */

@@ -189,9 +189,10 @@ TRL_BODY void trl_kernel_steps_level(const thread &of, const point &next, int le
     }
 }
 
-/* next(level, row, i, j, k, star, result): the fields' values of a point one step later. call.planes: along z, of a
+/* next(level, row, i, j, k, star, result): the fields' values of a point one level later. check: each so many levels,
+ * results have to be finite; 0: none has. call.planes: along z, of a
  * block; the box is the fields' own points. */
-template <class tile, int wraps, bool check, class point>
+template <class tile, int wraps, int check, class point>
 TRL_BODY void trl_kernel_take_steps(const trl_kernel_launch &call, const trl_kernel_stepped<tile::fields> &stepped,
                                     const point &next)
 {
@@ -222,7 +223,8 @@ TRL_BODY void trl_kernel_take_steps(const trl_kernel_launch &call, const trl_ker
             double *const in = l == 0 ? before : memory + (2 + l) * plane;
             const int z = t - l - 1;
             trl_kernel_steps_level<tile, false>(of, next, l, of.k(z), in, apart, below[l], value, above);
-            if (check) excess |= trl_kernel_steps_excess<tile>(value, z >= first && z < end ? of.mine : 0);
+            if (check > 0 && (l + 1) % check == 0)
+                excess |= trl_kernel_steps_excess<tile>(value, z >= first && z < end ? of.mine : 0);
             if (l == 0) continue;
             __syncthreads(); /* all have read the level's plane */
 #pragma unroll
@@ -243,7 +245,7 @@ TRL_BODY void trl_kernel_take_steps(const trl_kernel_launch &call, const trl_ker
 
 /* The same where there is one plane. Levels take turns with two planes of shared memory: who writes to one has waited
  * for those who read it. */
-template <class tile, int wraps, bool check, class point>
+template <class tile, int wraps, int check, class point>
 TRL_BODY void trl_kernel_take_flat_steps(const trl_kernel_launch &call, const trl_kernel_stepped<tile::fields> &stepped,
                                          const point &next)
 {
@@ -266,7 +268,7 @@ TRL_BODY void trl_kernel_take_flat_steps(const trl_kernel_launch &call, const tr
             for (int r = 0; r < rows; ++r) in[f * plane + of.own + r * wide] = value[f][r];
         __syncthreads();
         trl_kernel_steps_level<tile, true>(of, next, l, k, in, plane, none, value, none);
-        if (check) excess |= trl_kernel_steps_excess<tile>(value, of.mine);
+        if (check > 0 && (l + 1) % check == 0) excess |= trl_kernel_steps_excess<tile>(value, of.mine);
     }
     trl_kernel_steps_store<tile>(of, stepped, k, value);
     if (excess < 0) *call.nonfinite = 1;
