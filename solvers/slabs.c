@@ -188,6 +188,12 @@ TRLI_CLONES static void gather(const double *from, ptrdiff_t stride, int n, doub
     for (int i = 0; i < n; ++i) memcpy(to + (ptrdiff_t)i * TRLI_LANES, from + i * stride, TRLI_LANES * sizeof *to);
 }
 
+/* Bring lines to the caches while those beside them are worked on. */
+static void fetch(const double *from, ptrdiff_t stride, int n)
+{
+    for (int i = 0; i < n; ++i) __builtin_prefetch(from + i * stride, 1);
+}
+
 TRLI_CLONES static void scatter(const double *from, ptrdiff_t stride, int n, double *to)
 {
     for (int i = 0; i < n; ++i) memcpy(to + i * stride, from + (ptrdiff_t)i * TRLI_LANES, TRLI_LANES * sizeof *to);
@@ -256,6 +262,28 @@ static void move_rows(const trli_slabs *w, const int lo[3], const int hi[3], boo
         }
 }
 
+/* The planes are the only patch, and lines along x, which come first there and last back, are transformed on the way. */
+static void transform_rows(const trli_slabs *w, const int lo[3], const int hi[3], double *scratch)
+{
+    const trli_transform *t = w->plan->axis[0].transform;
+    const trli_view *v = &w->planes.local, *r = w->residual, *c = w->solution;
+    for (int k = lo[2]; k < hi[2]; ++k)
+        for (int j = lo[1]; j < hi[1]; ++j) {
+            double *row = v->at + j * v->stride[1] + k * v->stride[2];
+            if (!w->back) {
+                trli_transform_row(t, false, r->at + j * r->stride[1] + k * r->stride[2], row, scratch);
+                continue;
+            }
+            double *to = c->at + j * c->stride[1] + k * c->stride[2];
+            if (w->add) {
+                trli_transform_line(t, true, row, scratch);
+                take_row(to, row, hi[0], true);
+            } else {
+                trli_transform_row(t, true, row, to, scratch);
+            }
+        }
+}
+
 /* Chunks are planes across the last axis; across x as many as fit in a cache line. */
 static trl_err transform_planes(void *data, int chunk, int chunks, int worker)
 {
@@ -263,16 +291,20 @@ static trl_err transform_planes(void *data, int chunk, int chunks, int worker)
     const int step = w->last == 0 ? TRLI_LANES : 1, n = w->planes.n[w->last], count = (n + step - 1) / step;
     const int begin = (int)((int64_t)count * chunk / chunks) * step;
     const int end = (int)((int64_t)count * (chunk + 1) / chunks) * step;
+    const bool rows = w->direct && w->last != 0 && w->plan->axis[0].transform;
     for (int k = begin; k < end && k < n; k += step) {
         int lo[3] = {0}, hi[3] = {w->planes.n[0], w->planes.n[1], w->planes.n[2]};
         lo[w->last] = k;
         hi[w->last] = k + step < n ? k + step : n;
-        if (w->direct && !w->back) move_rows(w, lo, hi, false);
+        if (w->direct && !w->back && !rows) move_rows(w, lo, hi, false);
         for (int i = 0; i < 3; ++i) {
             const int axis = w->back ? 2 - i : i;
-            if (axis != w->last) transform_box(w, lo, hi, axis, w->back, w->scratch[worker]);
+            if (axis == 0 && rows)
+                transform_rows(w, lo, hi, w->scratch[worker]);
+            else if (axis != w->last)
+                transform_box(w, lo, hi, axis, w->back, w->scratch[worker]);
         }
-        if (w->direct && w->back) move_rows(w, lo, hi, true);
+        if (w->direct && w->back && !rows) move_rows(w, lo, hi, true);
     }
     return TRL_OK;
 }
@@ -375,6 +407,7 @@ static double *take_group(const trli_slabs *w, const slab *s, const int at[3], i
         gather_rows(row, lanes, n, scratch);
     else
         gather(first, v->stride[w->last], n, scratch);
+    if (across == 0 && at[0] + TRLI_LANES < s->n[0]) fetch(first + TRLI_LANES, v->stride[w->last], n);
     return first;
 }
 

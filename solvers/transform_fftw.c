@@ -121,18 +121,18 @@ static void join(const double *line, int n, double *half)
 }
 
 /* As FFTW has half a spectrum, with the last wave in place of what is zero. */
-static void transform_complex(const trli_transform *t, bool back, double *line, double *half)
+static void transform_complex(const trli_transform *t, bool back, double *from, double *to, double *half)
 {
-    const size_t bytes = (size_t)t->n * sizeof *line;
+    const size_t bytes = (size_t)t->n * sizeof *half;
     if (back) {
-        memcpy(half, line, bytes);
+        memcpy(half, from, bytes);
         half[t->n] = half[1];
         half[1] = half[t->n + 1] = 0;
-        fftw_execute_dft_c2r(t->line[1], (fftw_complex *)half, line);
+        fftw_execute_dft_c2r(t->line[1], (fftw_complex *)half, to);
     } else {
-        fftw_execute_dft_r2c(t->line[0], line, (fftw_complex *)half);
+        fftw_execute_dft_r2c(t->line[0], from, (fftw_complex *)half);
         half[1] = half[t->n];
-        memcpy(line, half, bytes);
+        memcpy(to, half, bytes);
     }
 }
 
@@ -140,7 +140,7 @@ void trli_transform_line(const trli_transform *transform, bool back, double *lin
 {
     fftw_complex *half = (fftw_complex *)scratch;
     if (transform->kind == TRLI_TRANSFORM_COMPLEX) {
-        transform_complex(transform, back, line, scratch);
+        transform_complex(transform, back, line, line, scratch);
     } else if (!transform->periodic) {
         fftw_execute_r2r(transform->line[back], line, line);
     } else if (back) {
@@ -150,6 +150,19 @@ void trli_transform_line(const trli_transform *transform, bool back, double *lin
         fftw_execute_dft_r2c(transform->line[0], line, half);
         split(scratch, transform->n, line);
     }
+}
+
+/* FFTW's plans are for memory that begins where that of others did which they were made with. */
+void trli_transform_row(const trli_transform *transform, bool back, double *from, double *to, double *scratch)
+{
+    const size_t bytes = (size_t)transform->n * sizeof *to;
+    if (transform->kind == TRLI_TRANSFORM_COMPLEX && fftw_alignment_of(back ? to : from) == 0) {
+        transform_complex(transform, back, from, to, scratch);
+        return;
+    }
+    if (!back) memcpy(to, from, bytes);
+    trli_transform_line(transform, back, back ? from : to, scratch);
+    if (back) memcpy(to, from, bytes);
 }
 
 /* ---- several lines ---- */

@@ -25,6 +25,11 @@ void trli_transform_line(const trli_transform *transform, bool back, double *lin
     (void)transform, (void)back, (void)line, (void)scratch;
 }
 
+void trli_transform_row(const trli_transform *transform, bool back, double *from, double *to, double *scratch)
+{
+    (void)transform, (void)back, (void)from, (void)to, (void)scratch;
+}
+
 void trli_transform_lines(const trli_transform *transform, bool back, bool first, double *lines)
 {
     (void)transform, (void)back, (void)first, (void)lines;
