@@ -262,7 +262,7 @@ static void move_rows(const trli_slabs *w, const int lo[3], const int hi[3], boo
         }
 }
 
-/* The planes are the only patch, and lines along x, which come first there and last back, are transformed on the way. */
+/* The planes are the only patch; lines along x, first on the way there and last back, are transformed between both. */
 static void transform_rows(const trli_slabs *w, const int lo[3], const int hi[3], double *scratch)
 {
     const trli_transform *t = w->plan->axis[0].transform;

@@ -50,8 +50,8 @@ void trli_transform_destroy(trli_transform **transform);
  * pair, but one line by itself has others than one of several. There and back gives the line times trli_transform_norm.
  * Thread: any. */
 void trli_transform_line(const trli_transform *transform, bool back, double *line, double *scratch);
-/* One line from somewhere to somewhere else; there `to` begins at a cache line, back `from` does, which is lost. Bits as
- * in place. */
+/* One line from somewhere to somewhere else; there `to` begins at a cache line, back `from` does, which is lost. Bits
+ * as in place. */
 void trli_transform_row(const trli_transform *transform, bool back, double *from, double *to, double *scratch);
 void trli_transform_lines(const trli_transform *transform, bool back, bool first, double *lines);
 double trli_transform_norm(const trli_transform *transform);
