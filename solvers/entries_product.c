@@ -41,6 +41,7 @@ static trl_err multiply(trli_entries *a, trli_patch_box *part)
     if (!w.place) TRL_TRY(trli_no_memory(ctx, NULL, "for coarser grids"));
     TRL_TRY(trli_sparse_begin(ctx, part->back.rows, a->coarse, &part->product, &w.rows));
     for (int row = 0; row < part->back.rows; ++row) TRL_TRY(add_row(&w, a, part, row));
+    trli_sparse_trim(ctx, &part->product);
 done:
     return err;
 }
@@ -79,6 +80,15 @@ done:
     return err;
 }
 
+/* The rows of the only part are all, in the order of numbers. What was in their place is made anew next time. */
+static void take(trli_sparse *rows, trli_sparse *all)
+{
+    const trli_sparse other = *all;
+    *all = *rows;
+    *rows = other;
+    for (int e = 0; e < all->begin[all->rows]; ++e) all->value[e] += 0.0; /* no negative zero */
+}
+
 static void number_columns(trli_patch_box *part)
 {
     trli_sparse *p = &part->p;
@@ -90,7 +100,10 @@ trl_err trli_entries_product(trli_entries *a, trli_sparse *product)
     const int parts = a->s->sim->layout->nlocal;
     trl_err err = TRL_OK;
     for (int p = 0; p < parts; ++p) TRL_TRY(multiply(a, &a->part[p]));
-    TRL_TRY(join(a, product));
+    if (a->s->sim->layout->npatches == 1)
+        take(&a->part[0].product, product);
+    else
+        TRL_TRY(join(a, product));
     for (int p = 0; p < parts; ++p) number_columns(&a->part[p]);
 done:
     return err;

@@ -163,6 +163,7 @@ static trl_err interpolate_all(const trli_entries *a, trli_patch_box *part)
         for (box[1] = 0; box[1] < part->size[1]; ++box[1])
             for (box[0] = 0; box[0] < part->size[0]; ++box[0], ++here)
                 TRL_TRY(interpolate(a, part, box, here, &making));
+    trli_sparse_trim(a->s->sim->ctx, &part->p);
 done:
     return err;
 }

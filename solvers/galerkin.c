@@ -5,8 +5,8 @@
 #include "galerkin_impl.h"
 #include "memory_impl.h"
 
-/* Each rank has all coarser grids: some 25 bytes for each point of the first in 2-D, 50 in 3-D. */
-enum { POINTS_MOST = 1 << 24 };
+/* Each rank has all coarser grids: some 50 bytes for each point of the first in 2-D, 90 in 3-D. */
+enum { POINTS_MOST = 1 << 23 };
 
 struct trli_galerkin {
     trli_solver *s;
@@ -25,7 +25,7 @@ const char *trli_galerkin_missing(const trli_solver *s)
     if (s->ask.n != 1) return "it has several unknowns";
     if (!s->star) return "rows are of more than the nearest points along axes";
     if (grid->cells[0] * grid->cells[1] > POINTS_MOST / grid->cells[2])
-        return "each rank would hold coarser grids of more than 16 million points";
+        return "each rank would hold coarser grids of more than 8 million points";
     for (int a = 0; a < grid->dim; ++a)
         if (grid->periodic[a] && grid->cells[a] < 3) return "a period has fewer than three points";
     return NULL;

@@ -27,18 +27,21 @@ trl_err trli_sparse_reserve(trl_context *ctx, trli_sparse *a, int entries)
                : no_memory(ctx);
 }
 
-static trl_err reserve_rows(trl_context *ctx, trli_sparse *a, int rows, int columns)
+trl_err trli_sparse_reserve_pattern(trl_context *ctx, trli_sparse *a, int rows, int columns, int entries)
 {
     a->rows = rows;
     a->columns = columns;
-    return trli_make_room(ctx, &a->begin, 0, (int64_t)rows + 2, &a->begins, sizeof *a->begin) ? TRL_OK : no_memory(ctx);
+    return trli_make_room(ctx, &a->begin, 0, (int64_t)rows + 2, &a->begins, sizeof *a->begin) &&
+                   trli_make_room(ctx, &a->column, 0, entries, &a->columns_room, sizeof *a->column)
+               ? TRL_OK
+               : no_memory(ctx);
 }
 
 trl_err trli_sparse_begin(trl_context *ctx, int rows, int columns, trli_sparse *a, trli_sparse_rows *making)
 {
     trl_err err = TRL_OK;
     *making = (trli_sparse_rows){.ctx = ctx, .made = a};
-    TRL_TRY(reserve_rows(ctx, a, rows, columns));
+    TRL_TRY(trli_sparse_reserve_pattern(ctx, a, rows, columns, 0));
     a->begin[0] = a->begin[1] = 0;
 done:
     return err;
@@ -52,13 +55,33 @@ trl_err trli_sparse_grow(trl_context *ctx, trli_sparse *a, int entries)
                : no_memory(ctx);
 }
 
+/* Where there is no other memory the old one stays. */
+static void *shorten(trl_context *ctx, void *list, size_t used, int wanted, int32_t *room, size_t size)
+{
+    void *shorter = trli_new(ctx, (size_t)wanted, size);
+    if (!shorter) return list;
+    memcpy(shorter, list, used * size);
+    trli_free(list);
+    *room = wanted;
+    return shorter;
+}
+
+void trli_sparse_trim(trl_context *ctx, trli_sparse *a)
+{
+    const int64_t n = a->begin[a->rows], wanted = n + n / 8 + 1;
+    if (a->columns_room > n + n / 4 + 1)
+        a->column = shorten(ctx, a->column, (size_t)n, (int)wanted, &a->columns_room, sizeof *a->column);
+    if (a->values_room > n + n / 4 + 1)
+        a->value = shorten(ctx, a->value, (size_t)n, (int)wanted, &a->values_room, sizeof *a->value);
+}
+
 trl_err trli_sparse_transpose(trl_context *ctx, const trli_sparse *a, trli_sparse *transposed)
 {
     trli_sparse *t = transposed;
     const int n = a->begin[a->rows];
     trl_err err = TRL_OK;
-    TRL_TRY(reserve_rows(ctx, t, a->columns, a->rows));
-    TRL_TRY(trli_sparse_reserve(ctx, t, n));
+    TRL_TRY(trli_sparse_reserve_pattern(ctx, t, a->columns, a->rows, n));
+    if (a->value) TRL_TRY(trli_sparse_reserve(ctx, t, n));
     for (int i = 0; i < t->rows + 2; ++i) t->begin[i] = 0;
     for (int e = 0; e < n; ++e) ++t->begin[a->column[e] + 2];
     for (int i = 0; i < t->rows; ++i) t->begin[i + 2] += t->begin[i + 1];
@@ -66,7 +89,7 @@ trl_err trli_sparse_transpose(trl_context *ctx, const trli_sparse *a, trli_spars
         for (int e = a->begin[i]; e < a->begin[i + 1]; ++e) {
             const int to = t->begin[a->column[e] + 1]++;
             t->column[to] = i;
-            t->value[to] = a->value[e];
+            if (a->value) t->value[to] = a->value[e];
         }
 done:
     return err;
@@ -112,6 +135,7 @@ trl_err trli_sparse_product(trl_context *ctx, const trli_sparse *a, const trli_s
     if (!w.place) TRL_TRY(no_memory(ctx));
     TRL_TRY(trli_sparse_begin(ctx, p->columns, p->columns, product, &w.rows));
     for (int i = 0; i < p->columns; ++i) TRL_TRY(add_row(&w, a, p, back, i));
+    trli_sparse_trim(ctx, product);
 done:
     return err;
 }

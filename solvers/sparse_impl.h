@@ -65,9 +65,15 @@ static inline void trli_sparse_end_row(trli_sparse_rows *making)
     if (making->row < a->rows) a->begin[making->row + 1] = a->begin[making->row];
 }
 
+/* Once all rows are there: give back memory of which less than 4 in 5 is used, but for some that a matrix made anew may
+ * need. */
+void trli_sparse_trim(trl_context *ctx, trli_sparse *a);
 /* Make room for entries. */
 TRL_NODISCARD trl_err trli_sparse_reserve(trl_context *ctx, trli_sparse *a, int entries);
 
+/* Make room for the pattern of a matrix: it has no values. */
+TRL_NODISCARD trl_err trli_sparse_reserve_pattern(trl_context *ctx, trli_sparse *a, int rows, int columns, int entries);
+/* That of a pattern is one. */
 TRL_NODISCARD trl_err trli_sparse_transpose(trl_context *ctx, const trli_sparse *a, trli_sparse *transposed);
 /* What products keep from one to the next; all zero: nothing. */
 typedef struct trli_sparse_product_room {

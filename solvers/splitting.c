@@ -14,7 +14,7 @@ typedef struct trli_splitting {
     trl_context *ctx;
     const trli_sparse *a;
     trli_sparse strong;    /* a row: the points that a point depends on strongly, and */
-    trli_sparse influence; /* that depend on it; values do not count */
+    trli_sparse influence; /* that depend on it; both without values */
     int *memory;           /* of all that follow: */
     int room;
     int *state;
@@ -32,9 +32,10 @@ typedef struct trli_splitting {
 static trl_err find_strong(trl_context *ctx, const trli_sparse *a, trli_sparse *strong)
 {
     const double share = 0.25, dominated = 0.05;
-    trli_sparse_rows making;
+    int n = 0;
     trl_err err = TRL_OK;
-    TRL_TRY(trli_sparse_begin(ctx, a->rows, a->rows, strong, &making));
+    TRL_TRY(trli_sparse_reserve_pattern(ctx, strong, a->rows, a->rows, a->begin[a->rows]));
+    strong->begin[0] = 0;
     for (int i = 0; i < a->rows; ++i) {
         const int begin = a->begin[i], end = a->begin[i + 1];
         const double own = begin < end ? a->value[begin] : 0, sign = own < 0 ? 1 : -1;
@@ -44,9 +45,8 @@ static trl_err find_strong(trl_context *ctx, const trli_sparse *a, trli_sparse *
             sum += fabs(a->value[e]);
         }
         for (int e = begin + 1; e < end && sum > dominated * fabs(own); ++e)
-            if (sign * a->value[e] > 0 && sign * a->value[e] >= share * most)
-                TRL_TRY(trli_sparse_entry(&making, a->column[e], 1));
-        trli_sparse_end_row(&making);
+            if (sign * a->value[e] > 0 && sign * a->value[e] >= share * most) strong->column[n++] = a->column[e];
+        strong->begin[i + 1] = n;
     }
 done:
     return err;
@@ -201,6 +201,7 @@ static trl_err interpolate_all(splitting *s, trli_sparse *p)
         TRL_TRY(interpolate(s, &w, i));
         trli_sparse_end_row(&w.rows);
     }
+    trli_sparse_trim(s->ctx, p);
 done:
     return err;
 }
