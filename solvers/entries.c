@@ -173,14 +173,6 @@ static trl_err make_part(const trli_entries *a, int p)
                                                                       : trli_no_memory(ctx, NULL, "for coarser grids");
 }
 
-static bool is_thin(const trl_layout *layout)
-{
-    bool thin = false;
-    for (int a = 0; a < 3; ++a)
-        thin |= layout->counts[a] > 1 && layout->grid.cells[a] / layout->counts[a] < TRLI_TRANSFER_DEPTH;
-    return thin;
-}
-
 trl_err trli_entries_create(trli_solver *s, const trli_grid_level *level, trli_entries *a)
 {
     static const int offsets[][3] = {{0, 0, 0}, {-1, 0, 0}, {1, 0, 0}, {0, -1, 0}, {0, 1, 0}, {0, 0, -1}, {0, 0, 1}};
@@ -188,7 +180,7 @@ trl_err trli_entries_create(trli_solver *s, const trli_grid_level *level, trli_e
     trl_simulation *sim = s->sim;
     const trl_grid *grid = &sim->layout->grid;
     const trl_location location = sim->model->variable[s->ask.variable[0]].location;
-    const bool thin = is_thin(sim->layout);
+    const bool thin = trli_transfer_gathers(sim->layout);
     trl_err err = TRL_OK;
     *a = (trli_entries){.s = s, .level = level};
     for (int axis = 0; axis < 3; ++axis) {

@@ -196,7 +196,7 @@ trl_err trli_multigrid_compile(trli_solver *s)
     if (has_entries(s)) {
         m->by_entries = true;
         m->chooses = trli_solver_reads_fields(s) && !s->sim->problem->time.none;
-        TRL_TRY(read_residuals(s, &m->level[0]));
+        if (!trli_transfer_gathers(s->sim->layout)) TRL_TRY(read_residuals(s, &m->level[0]));
         s->stats.coarse = m->chooses ? TRL_COARSE_EITHER : TRL_COARSE_ENTRIES;
         TRL_TRY(trli_galerkin_create(s, &m->level[0], m->loop, &m->galerkin));
         if (!m->chooses) goto done;

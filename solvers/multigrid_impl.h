@@ -71,6 +71,8 @@ typedef struct trli_transfer_request {
     int workers;
 } trli_transfer_request;
 
+/* Whether patches are thinner than ghosts that transfers read. */
+bool trli_transfer_gathers(const trl_layout *layout);
 /* layout: of the fine grid; NULL: every rank has all of it. */
 TRL_NODISCARD trl_err trli_transfer_create(trl_context *ctx, const trl_layout *layout,
                                            const trli_transfer_request *request, trli_grid_transfer **transfer);

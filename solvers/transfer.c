@@ -26,6 +26,14 @@ static trl_err make_lines(trl_context *ctx, trli_grid_transfer *t, int workers, 
     return TRL_OK;
 }
 
+bool trli_transfer_gathers(const trl_layout *layout)
+{
+    bool thin = false;
+    for (int a = 0; a < 3; ++a)
+        thin |= layout->counts[a] > 1 && layout->grid.cells[a] / layout->counts[a] < TRLI_TRANSFER_DEPTH;
+    return thin;
+}
+
 trl_err trli_transfer_create(trl_context *ctx, const trl_layout *layout, const trli_transfer_request *request,
                              trli_grid_transfer **transfer)
 {
@@ -33,8 +41,8 @@ trl_err trli_transfer_create(trl_context *ctx, const trl_layout *layout, const t
     const trl_grid *fine = request->fine, *coarse = request->coarse;
     trli_grid_transfer *t = *transfer = trli_new(ctx, 1, sizeof *t);
     if (!t) return trli_no_memory(ctx, NULL, "for a transfer between grids");
+    t->gathers = layout && trli_transfer_gathers(layout);
     for (int a = 0; a < 3; ++a) {
-        t->gathers |= layout && layout->counts[a] > 1 && fine->cells[a] / layout->counts[a] < TRLI_TRANSFER_DEPTH;
         t->axis[a] = (trli_axis_transfer){.fine_cells = (int)fine->cells[a],
                                           .coarse_cells = (int)coarse->cells[a],
                                           .on_faces = request->location >> a & 1,
