@@ -21,7 +21,7 @@ static int64_t lay_out(trl_field *field, int p)
         a->held.lo[axis] -= field->ghost_lo[axis];
         a->held.hi[axis] += field->ghost_hi[axis];
     }
-    return trli_lay_out(a, layout->grid.dim, &origin);
+    return trli_lay_out(a, layout->grid.dim, TRLI_CACHE_LINE_CPU, &origin);
 }
 
 static trl_err allocate(trl_field *field, const char *name)
@@ -114,7 +114,7 @@ trl_err trl_field_array(trl_field *field, int p, trl_array *array)
         void *memory;
         ptrdiff_t origin;
         TRL_TRY(trl_block_acquire(field->block[p], 0, 0, &memory));
-        (void)trli_lay_out(&field->array[p], field->layout->grid.dim, &origin);
+        (void)trli_lay_out(&field->array[p], field->layout->grid.dim, TRLI_CACHE_LINE_CPU, &origin);
         field->array[p].at = (double *)memory + origin;
     }
     *array = field->array[p];

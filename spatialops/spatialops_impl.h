@@ -19,10 +19,13 @@ trl_gidx trli_cut_part(trl_gidx n, trl_gidx parts, trl_gidx element);
 /* A grid as one patch, which every rank has as its own: reductions over such layouts count it once for each rank. */
 TRL_NODISCARD trl_err trli_layout_create_whole(trl_context *ctx, const trl_grid *grid, trl_layout **layout);
 
+/* Values of a cache line: of a processor, and of a GPU, whose rows share lines the less. */
+typedef enum trli_cache_line { TRLI_CACHE_LINE_CPU = 8, TRLI_CACHE_LINE_GPU = 16 } trli_cache_line;
+
 /* Set the strides of an array by the points that it holds, for memory that begins at a cache line: long rows begin at
  * one too, with their first owned point. *origin: where point (0,0,0) lies. Returns the values that the memory needs.
  */
-int64_t trli_lay_out(trl_array *array, int dim, ptrdiff_t *origin);
+int64_t trli_lay_out(trl_array *array, int dim, trli_cache_line line, ptrdiff_t *origin);
 
 /* Values that nothing wrote yet: a read of them shows as (signalling) NaN, of integers as an absurd number. */
 void trli_poison(void *values, size_t bytes, trl_scalar_type type);

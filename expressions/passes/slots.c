@@ -34,7 +34,7 @@ static int64_t lay_out(const trli_model *model, int field, int p, trl_array *arr
         array->held.lo[a] -= f->ghost_lo[a];
         array->held.hi[a] += f->ghost_hi[a];
     }
-    return trli_lay_out(array, layout->grid.dim, origin);
+    return trli_lay_out(array, layout->grid.dim, model->settings.line, origin);
 }
 
 /* Values that a field needs on each patch of this rank; returns their sum. */

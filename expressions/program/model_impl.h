@@ -6,6 +6,7 @@
 
 #include "machine_impl.h"
 #include "program_impl.h"
+#include "spatialops_impl.h"
 #include "variable_impl.h"
 #include <trl_field_manager.h>
 
@@ -22,6 +23,7 @@ typedef struct trli_settings {
     trl_compile compile;
     bool fast_math;
     unsigned disabled_passes; /* TRL_PASS_... */
+    trli_cache_line line;     /* at which rows of fields begin */
 } trli_settings;
 
 struct trli_model {

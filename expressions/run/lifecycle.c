@@ -16,6 +16,12 @@
 #include "slot_plan_impl.h"
 #include "tasks_impl.h"
 
+static bool has_gpus(const trl_workers *workers)
+{
+    const trl_devices *devices = trl_workers_devices(workers);
+    return devices && devices->n > 0 && devices->device[0]->kind == TRL_KIND_GPU;
+}
+
 static trl_err copy_request(trli_model *model, const trli_model_request *request)
 {
     model->layout = request->layout;
@@ -23,6 +29,7 @@ static trl_err copy_request(trli_model *model, const trli_model_request *request
     model->settings.compile = request->compile;
     model->settings.fast_math = request->fast_math;
     model->settings.disabled_passes = request->disabled_passes;
+    model->settings.line = has_gpus(request->workers) ? TRLI_CACHE_LINE_GPU : TRLI_CACHE_LINE_CPU;
     model->variable = trli_new(model->ctx, (size_t)request->nvariables + 1, sizeof *model->variable);
     if (!model->variable) return trli_no_memory(model->ctx, NULL, "for a model of %d equations", request->nvariables);
     model->nvariables = request->nvariables;

@@ -22,7 +22,7 @@ static int64_t bytes_of(int field)
     for (int p = 0; p < m->layout->nlocal; ++p) {
         trl_array array = m->slots->geometry[(size_t)field * (size_t)m->layout->nlocal + (size_t)p];
         ptrdiff_t origin;
-        values += trli_lay_out(&array, m->layout->grid.dim, &origin);
+        values += trli_lay_out(&array, m->layout->grid.dim, m->settings.line, &origin);
     }
     return values * (int64_t)sizeof(double);
 }

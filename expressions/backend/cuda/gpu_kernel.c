@@ -25,6 +25,7 @@ enum {
     BLOCKS_AT_ONCE = 16,     /* of a multiprocessor, at most, that go through all points: all that it runs at once */
     WARP = 32,               /* threads, all of which merge together */
     PLANES_MOST = 4,         /* of one result; with more, what a thread has of the plane before is as near in caches */
+    PLANES_CACHED = 8,       /* the same, where a cache has all that is read and written */
     THREADS = 128            /* of a block where points are many: more blocks, whose waits overlap */
 };
 
@@ -43,6 +44,7 @@ struct trli_gpu_kernels {
     const trl_devices *devices;
     const trli_gpu_api *api;
     int capability, multiprocessors;
+    size_t cache_bytes;
     trli_rtc rtc;
     char why[TRLI_RTC_WHY_ROOM]; /* there is no NVRTC */
     trli_cache cache;
@@ -61,6 +63,7 @@ trl_err trli_gpu_kernels_create(trl_context *ctx, const trl_devices *devices, tr
     k->api = trli_gpu_api_get();
     k->capability = 10 * info->major + info->minor;
     k->multiprocessors = info->multiprocessors;
+    k->cache_bytes = info->cache_bytes;
     (void)trli_rtc_open(&k->rtc, k->why);
     trli_cache_open(&k->cache);
     return TRL_OK;
@@ -430,15 +433,25 @@ static void choose_threads(const long long n[3], unsigned threads[3])
     threads[2] = 1;
 }
 
-static void choose_blocks(const trli_gpu_kernels *k, const trli_gpu_call *call, const long long n[3],
-                          const unsigned threads[3], long long *planes, unsigned blocks[3])
+/* Planes that a thread goes through. Where the cache has all, one wave of blocks is the shortest; else neighbours of
+ * many blocks that are at work at once share what they load. */
+static long long choose_planes(const trli_gpu_kernels *k, const trli_gpu_kernel *kernel, const trli_gpu_call *call,
+                               const long long n[3], long long blocks)
+{
+    const size_t bytes = (size_t)(n[0] * n[1] * n[2] * kernel->narrays) * sizeof(double);
+    const long long at_once = (long long)BLOCKS_AT_ONCE * k->multiprocessors;
+    const bool cached = bytes <= k->cache_bytes;
+    const long long wanted = cached ? (blocks + at_once - 1) / at_once : blocks / (BLOCKS_WANTED * k->multiprocessors);
+    const long long most = (cached ? PLANES_CACHED : PLANES_MOST) / (call->nresults > 0 ? call->nresults : 1);
+    const long long planes = wanted < most ? wanted : most;
+    return planes < 1 ? 1 : planes;
+}
+
+static void choose_blocks(const trli_gpu_kernels *k, const trli_gpu_kernel *kernel, const trli_gpu_call *call,
+                          const long long n[3], const unsigned threads[3], long long *planes, unsigned blocks[3])
 {
     const long long across = (n[0] + threads[0] - 1) / threads[0], along = (n[1] + threads[1] - 1) / threads[1];
-    const long long wanted = (long long)BLOCKS_WANTED * k->multiprocessors;
-    long long most = across * along * n[2] / wanted;
-    const long long few = PLANES_MOST / (call->nresults > 0 ? call->nresults : 1);
-    if (most > few) most = few;
-    if (most < 1) most = 1;
+    long long most = choose_planes(k, kernel, call, n, across * along * n[2]);
     while ((n[2] + most - 1) / most > 65535) most *= 2;
     *planes = most;
     blocks[0] = (unsigned)across;
@@ -542,7 +555,7 @@ trl_err trli_gpu_launch(const trli_gpu_kernels *k, const trli_gpu_kernel *kernel
         break;
     default:
         choose_threads(n, work.threads);
-        choose_blocks(k, call, n, work.threads, &call->launch.planes, work.blocks);
+        choose_blocks(k, kernel, call, n, work.threads, &call->launch.planes, work.blocks);
     }
     return trli_gpu_enqueue(trli_device_of(k->devices, space), &work, bytes, stream, call->label);
 }
