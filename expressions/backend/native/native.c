@@ -448,7 +448,8 @@ static void receive(trli_compiler *c, job *j)
     const bool found = other->library && find_function(c, j, other->library);
     trli_unit_file(other->digest, ".so", from);
     trli_unit_file(j->digest, ".so", to);
-    if (found && c->cache.folder >= 0) (void)linkat(c->cache.folder, from, c->cache.folder, to, 0);
+    if (found && c->cache.folder >= 0) /* a failure costs a later run a compilation */
+        (void)!linkat(c->cache.folder, from, c->cache.folder, to, 0);
     c->received += found;
     settle(c, j, found ? LOADED : FAILED);
 }
