@@ -175,6 +175,35 @@ static bool has_many_points(const trli_parting *d)
     return false;
 }
 
+/* Whether a layer that a kernel may compute itself reads a scalar that the kernel does not, as the time. */
+static bool layers_read_more(const trli_parting *d)
+{
+    const trli_reads *of = &d->plan->reads;
+    for (int k = 0; k < d->plan->nslabs; ++k) {
+        const trli_reads *reads = &d->plan->slab[k].reads;
+        for (int i = 0; i < reads->nscalars && d->plan->slab[k].of_row; ++i) {
+            int at = 0;
+            while (at < of->nscalars && of->scalar[at] != reads->scalar[i]) ++at;
+            if (at == of->nscalars) return true;
+        }
+    }
+    return false;
+}
+
+static trl_err add_all(trli_parting *d)
+{
+    trl_context *ctx = d->ir->ctx;
+    int *root;
+    trl_err err;
+    if (!layers_read_more(d)) return trli_parting_add_whole(d);
+    root = trli_new(ctx, (size_t)d->step->nout, sizeof *root);
+    if (!root) return trli_no_memory(ctx, NULL, "for the parts of kernel '%s'", d->step->label);
+    for (int r = 0; r < d->step->nout; ++r) root[r] = r;
+    err = trli_parting_add(d, d->step->nout, root);
+    trli_free(root);
+    return err;
+}
+
 static bool costs_little(size apart, size whole)
 {
     return 10LL * apart.samples <= 11LL * whole.samples && 3LL * apart.arrays <= 4LL * whole.arrays;
@@ -200,7 +229,7 @@ static trl_err pack(trli_parting *d, size all)
         TRL_TRY(pack_all(&p, all, SAMPLES_WANTED, false));
         if (costs_little(p.sum, all)) limit = SAMPLES_WANTED;
     }
-    err = fits(all, limit) ? trli_parting_add_whole(d) : pack_all(&p, all, limit, true);
+    err = fits(all, limit) ? add_all(d) : pack_all(&p, all, limit, true);
 done:
     trli_free(p.alone);
     trli_free(p.taken);
@@ -219,7 +248,7 @@ static trl_err part_step(trli_parting *d)
     size all;
     trl_err err = TRL_OK;
     TRL_TRY(measure(d, s->nout, s->value, &all));
-    err = !groups || s->nout == 1 || fits(all, enough) ? trli_parting_add_whole(d) : pack(d, all);
+    err = !groups || s->nout == 1 || fits(all, enough) ? add_all(d) : pack(d, all);
 done:
     return err;
 }

@@ -17,7 +17,19 @@ static trl_err no_memory(const trli_program *program)
 
 /* ---- what changes ---- */
 
-/* Whether a result is what it was a step before, once -0 has become 0. */
+static bool is_read_beside(const trli_reads *reads, int field)
+{
+    for (int i = 0; i < reads->nfields; ++i) {
+        const trl_offsets hull = trl_footprint_hull(&reads->footprint[i]);
+        if (reads->field[i] != field) continue;
+        for (int a = 0; a < 3; ++a)
+            if (hull.lo[a] < 0 || hull.hi[a] > 0) return true;
+    }
+    return false;
+}
+
+/* Whether a result is what it was a step before, once -0 has become 0, and read from memory. What is read at several
+ * points goes with the others, as shared memory is faster, if there is room. */
 static bool lasts(const trli_program *program, const trli_step *s, int r)
 {
     const trli_ir *ir = &program->model->ir;
@@ -26,7 +38,9 @@ static bool lasts(const trli_program *program, const trli_step *s, int r)
     const trli_node *change = trli_ir_node(ir, sum->arg[1]);
     if (change->op != TRLI_OP_MUL || trli_ir_node(ir, change->arg[0])->op != TRLI_OP_SCALAR) return false;
     const trli_node *rate = trli_ir_node(ir, change->arg[1]);
-    return rate->op == TRLI_OP_CONSTANT && rate->number == 0;
+    if (rate->op != TRLI_OP_CONSTANT || rate->number != 0) return false;
+    return s->nout > TRLI_GPU_PASS_FIELDS ||
+           !is_read_beside(&trli_plan_of(program, s)->reads, trli_ir_node(ir, sum->arg[0])->index);
 }
 
 static int count_changing(const trli_program *program, const trli_step *s)
@@ -83,31 +97,48 @@ static int place_of(int n, const int *list, int field)
     return i < n ? i : -1;
 }
 
+/* What a part reads, with its layers. */
+static trl_err find_reads(const trli_gpu_pass_plan *plan, const trli_step *s, trli_step_part *part)
+{
+    trli_model *model = plan->program->model;
+    trli_ir_value *all = trli_new(model->ctx, (size_t)(part->nroots + part->nslabs), sizeof *all);
+    if (!all) return no_memory(plan->program);
+    for (int r = 0; r < part->nroots; ++r) all[r] = part->value[r];
+    for (int k = 0; k < part->nslabs; ++k)
+        all[part->nroots + k] = trli_plan_of(plan->program, s)->slab[part->slab[k]].value;
+    const trl_err err =
+        trli_reads_find_in_depth(&model->ir, &model->walk, part->nroots + part->nslabs, all, &part->reads);
+    trli_free(all);
+    return err;
+}
+
 /* What changes in a step as one part. */
 static trl_err list_part(const trli_gpu_pass_plan *plan, trli_gpu_stage *stage)
 {
     const trli_step *s = stage->step;
     trl_context *ctx = plan->program->model->ctx;
     const trli_step_plan *of = trli_plan_of(plan->program, s);
-    const size_t ninputs = (size_t)of->reads.nfields + 1;
     trli_step_part *part = &stage->part;
     *part = (trli_step_part){.root = trli_new(ctx, (size_t)s->nout, sizeof *part->root),
                              .value = trli_new(ctx, (size_t)s->nout, sizeof *part->value),
-                             .slab = trli_new(ctx, (size_t)of->nslabs + 1, sizeof *part->slab),
-                             .reads = of->reads};
-    stage->number = trli_new(ctx, ninputs, sizeof *stage->number);
-    stage->array = trli_new(ctx, ninputs, sizeof *stage->array);
-    stage->alike = trli_new(ctx, ninputs, sizeof *stage->alike);
-    if (!part->root || !part->value || !part->slab || !stage->number || !stage->array || !stage->alike)
-        return no_memory(plan->program);
+                             .slab = trli_new(ctx, (size_t)of->nslabs + 1, sizeof *part->slab)};
+    trl_err err = TRL_OK;
+    if (!part->root || !part->value || !part->slab) return no_memory(plan->program);
     for (int r = 0; r < s->nout; ++r) {
         if (plan->nstages == 1 && lasts(plan->program, s, r)) continue;
         part->value[part->nroots] = s->value[r];
         part->root[part->nroots++] = r;
     }
     for (int k = 0; k < of->nslabs; ++k)
-        if (of->slab[k].of_row) part->slab[part->nslabs++] = k;
-    return TRL_OK;
+        if (of->slab[k].of_row && of->slab[k].kind != TRLI_SLAB_MODIFIER) part->slab[part->nslabs++] = k;
+    TRL_TRY(find_reads(plan, s, part));
+    const size_t ninputs = (size_t)part->reads.nfields + 1;
+    stage->number = trli_new(ctx, ninputs, sizeof *stage->number);
+    stage->array = trli_new(ctx, ninputs, sizeof *stage->array);
+    stage->alike = trli_new(ctx, ninputs, sizeof *stage->alike);
+    if (!stage->number || !stage->array || !stage->alike) err = no_memory(plan->program);
+done:
+    return err;
 }
 
 static const char *find_before(trli_gpu_pass_plan *plan, const trli_rotation *rotation)
@@ -222,6 +253,7 @@ void trli_gpu_pass_plan_free(trli_gpu_pass_plan *plan)
         void *blocks[] = {stage->part.root, stage->part.value, stage->part.slab,
                           stage->number,    stage->array,      stage->alike};
         for (size_t i = 0; i < sizeof blocks / sizeof *blocks; ++i) trli_free(blocks[i]);
+        trli_reads_free(&stage->part.reads);
     }
     trli_free(plan->launch.reads.field);
     trli_free(plan->lasting);
