@@ -5,12 +5,13 @@
 same bits on any ranks, threads and patches; and what is said where there are none."""
 import itertools
 import math
-import os
 import pathlib
 import subprocess
 import sys
 
-TRELLIS = os.environ.get("TRELLIS", "trellis")
+import run_series
+from run_series import columns
+
 DECK = """trellis: 1
 grid: {{cells: {cells}, length: {length}, periodic: {periodic}}}
 equations:
@@ -28,20 +29,7 @@ output:
 def run(ranks=1, *options, **deck):
     """The last line of the series by name, and the text of the file."""
     text = DECK.format(**{"location": "cell", "values": "", "length": "[1, 2, 3]", **deck})
-    pathlib.Path("deck.yaml").write_text(text, encoding="utf-8")
-    command = ["mpirun", "--oversubscribe", "--bind-to", "none", "-n", str(ranks)] if ranks > 1 else []
-    done = subprocess.run([*command, TRELLIS, "run", "deck.yaml", "--quiet", "--set", "output.directory=out", "--set",
-                           "run.compile=never", *options], capture_output=True, text=True, check=False)
-    if done.returncode:
-        return None, done.stderr
-    text = pathlib.Path("out/series.csv").read_text(encoding="utf-8")
-    head, *rows = text.splitlines()
-    return dict(zip(head.split(","), map(float, rows[-1].split(",")))), text
-
-
-def columns(row, name):
-    """The values of a profile."""
-    return [value for key, value in row.items() if key.startswith(name + "_")]
+    return run_series.run(text, ranks, *options)
 
 
 def points(n, length, on_face, periodic):
@@ -131,8 +119,9 @@ def means_over_time():
 
     def go(*options, ranks=1):
         command = ["mpirun", "--oversubscribe", "--bind-to", "none", "-n", str(ranks)] if ranks > 1 else []
-        done = subprocess.run([*command, TRELLIS, "run", "means.yaml", "--quiet", "--set", "output.directory=out",
-                               "--set", "run.compile=never", *options], capture_output=True, text=True, check=False)
+        done = subprocess.run([*command, run_series.TRELLIS, "run", "means.yaml", "--quiet", "--set",
+                               "output.directory=out", "--set", "run.compile=never", *options],
+                              capture_output=True, text=True, check=False)
         if done.returncode:
             sys.exit(done.stderr)
         return done.stderr, pathlib.Path("out/means.csv").read_text(encoding="utf-8")

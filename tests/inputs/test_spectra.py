@@ -5,12 +5,12 @@
 threads; and what is said where there are none."""
 import cmath
 import math
-import os
-import pathlib
 import subprocess
 import sys
 
-TRELLIS = os.environ.get("TRELLIS", "trellis")
+import run_series
+from run_series import columns
+
 SPECTRA = """trellis: 1
 grid: {{cells: {cells}, length: {length}, periodic: {periodic}}}
 equations:
@@ -31,21 +31,7 @@ def run(ranks=1, threads=1, **deck):
     text = SPECTRA.format(**{"location": "cell", "values": "", "length": "[1, 1]", **deck})
     without = [key for key in ("values", "spectra") if deck.get(key, "") is None]
     text = "".join(line for line in text.splitlines(True) if line.split(":")[0].strip() not in without)
-    pathlib.Path("deck.yaml").write_text(text, encoding="utf-8")
-    command = ["mpirun", "--oversubscribe", "--bind-to", "none", "-n", str(ranks)] if ranks > 1 else []
-    done = subprocess.run([*command, TRELLIS, "run", "deck.yaml", "--quiet", "--threads", str(threads), "--set",
-                           "output.directory=out", "--set", "run.compile=never"], capture_output=True, text=True,
-                          check=False)
-    if done.returncode:
-        return None, done.stderr
-    text = pathlib.Path("out/series.csv").read_text(encoding="utf-8")
-    head, *rows = text.splitlines()
-    return dict(zip(head.split(","), map(float, rows[-1].split(",")))), text
-
-
-def columns(row, name):
-    """The values of a spectrum."""
-    return [value for key, value in row.items() if key.startswith(name + "_")]
+    return run_series.run(text, ranks, "--threads", str(threads))
 
 
 def check(what, ours, theirs, bound=1e-14):
@@ -121,7 +107,7 @@ def refusals():
         sys.exit(f"no columns: {text}")
 
 
-if "FFTW       not in this build" in subprocess.run([TRELLIS, "info"], capture_output=True, text=True,
+if "FFTW       not in this build" in subprocess.run([run_series.TRELLIS, "info"], capture_output=True, text=True,
                                                     check=False).stdout:
     sys.exit(77)
 known_waves()
