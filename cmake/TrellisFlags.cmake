@@ -10,7 +10,8 @@ set(TRL_SANITIZE "" CACHE STRING "Sanitizers, as for -fsanitize=: address,undefi
 if(NOT CMAKE_BUILD_TYPE)
     set(CMAKE_BUILD_TYPE Release)
 endif()
-set(CMAKE_C_FLAGS_RELEASE "-O3 -g")
+# Functions and lines are what profilers and traces of optimised code can use; variables would take a fifth of the compilation.
+set(CMAKE_C_FLAGS_RELEASE "-O3 -g1")
 set(CMAKE_C_FLAGS_RELWITHDEBINFO "-O2 -g")
 # Compiles in half the time of -O1 -g and runs as fast under a sanitizer, whose traces need functions and lines alone.
 set(CMAKE_C_FLAGS_SANITIZE "-Og -g1 -fno-omit-frame-pointer")
