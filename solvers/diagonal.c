@@ -20,7 +20,9 @@ static void note_strength(trli_solver *s, const trli_partial_derivative *e)
     s->plain &= n && n->op == TRLI_OP_CONSTANT && e->bound < 0 && !e->everywhere && far <= 1;
     for (int a = 0; a < 3; ++a) {
         const bool along = e->offset[a] && !e->offset[(a + 1) % 3] && !e->offset[(a + 2) % 3];
-        if (along && n && n->op == TRLI_OP_CONSTANT) s->strength[a] = fmax(s->strength[a], fabs(n->number));
+        if (!along || !n || n->op != TRLI_OP_CONSTANT) continue;
+        s->strength[a] = fmax(s->strength[a], fabs(n->number));
+        s->drift[a] += e->offset[a] * n->number;
     }
 }
 

@@ -26,6 +26,7 @@ struct trli_solver {
     trl_solver_entry settings;
     int first_field, end_field;       /* of the model: made for it */
     int direction;                    /* of the tangents, which the Jacobian is applied to */
+    double drift[3];                  /* of these what is on one side more than on the other: advection */
     double strength[3];               /* of the coupling of neighbours along an axis, where it is a number; else 0 */
     int *in_field, *old_field;        /* [equations] where the instance of F has their values, and that of the start */
     bool *reads, *reads_old;          /* [equations] the Jacobian reads them there */

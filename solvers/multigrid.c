@@ -174,10 +174,13 @@ done:
     return err;
 }
 
-/* Where coefficients vary or points are left out, coarser grids need to know of each point. */
+/* Where coefficients vary or points are left out, coarser grids need to know of each point; and where there is
+ * advection, which central differences of a coarser grid would not stand. */
 static bool has_entries(const trli_solver *s)
 {
-    const bool varies = trli_ir_node(&s->sim->model->ir, s->inverse_value[0])->op != TRLI_OP_CONSTANT;
+    const double rounding = 1e-10;
+    bool varies = trli_ir_node(&s->sim->model->ir, s->inverse_value[0])->op != TRLI_OP_CONSTANT;
+    for (int a = 0; a < 3; ++a) varies |= fabs(s->drift[a]) > rounding * s->strength[a];
     return varies && !trli_galerkin_missing(s);
 }
 

@@ -18,6 +18,8 @@ static const char *const varying =
     "  p: {location: node, initial: 0, solve: \"div((1 + x*y)*grad(p)) = 1\", solver: s, " ZERO "}\n";
 static const char *const advection =
     "  p: {initial: 0, solve: \"laplacian(p) - 5*cddx(p) + 3*cddy(p) = 1\", solver: s, " ZERO "}\n";
+static const char *const wind =
+    "  p: {initial: 0, solve: \"laplacian(p) - 50*cddx(p) + 50*cddy(p) = 1\", solver: s, " ZERO "}\n";
 static const char *const coupled = "  p: {initial: 0, solve: \"laplacian(p) - q = 1\", solver: s, " ZERO "}\n"
                                    "  q: {initial: 0, solve: \"laplacian(q) - p = 0\", solver: s, " ZERO "}\n";
 static const char *const bratu = "  p: {initial: 0, solve: \"laplacian(p) + exp(p) = 0\", solver: s, " ZERO "}\n";
@@ -35,8 +37,8 @@ START_TEST(iterations_do_not_grow_with_the_mesh)
     static const struct {
         const char *const *equations;
         const char *method;
-    } cases[] = {{&field, "cg"},           {&disc, "cg"},         {&node, "cg"},    {&face, "cg"},
-                 {&advection, "bicgstab"}, {&advection, "gmres"}, {&coupled, "cg"}, {&bratu, "cg"}};
+    } cases[] = {{&field, "cg"},        {&disc, "cg"},       {&node, "cg"},    {&face, "cg"}, {&advection, "bicgstab"},
+                 {&advection, "gmres"}, {&wind, "bicgstab"}, {&coupled, "cg"}, {&bratu, "cg"}};
     for (size_t k = 0; k < sizeof cases / sizeof *cases; ++k) {
         int taken[2];
         char solver[100];
@@ -47,9 +49,8 @@ START_TEST(iterations_do_not_grow_with_the_mesh)
             ck_assert_str_eq(s->preconditioner, "multigrid");
             taken[i] = (int)s->last_iterations;
         }
-        ck_assert_msg(taken[0] <= 10 && abs(taken[1] - taken[0]) <= 1,
-                      "%s of\n%s: %d iterations, and %d on a finer grid", cases[k].method, *cases[k].equations,
-                      taken[0], taken[1]);
+        ck_assert_msg(taken[0] <= 10 && taken[1] <= taken[0] + 1, "%s of\n%s: %d iterations, and %d on a finer grid",
+                      cases[k].method, *cases[k].equations, taken[0], taken[1]);
     }
     close_problem();
 }
