@@ -13,7 +13,7 @@ enum {
 #ifdef TRL_SMALL_SIZES /* parts are small, too */
     MANY = 10,
 #else
-    MANY = 40,
+    MANY = 24,
 #endif
     FUNCTIONS_MOST = 64 * MANY
 };
