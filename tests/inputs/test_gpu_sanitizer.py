@@ -63,7 +63,7 @@ def main():
             done = subprocess.run([sanitizer, "--tool", tool, *options, "--error-exitcode", "9", *run],
                                   env={**os.environ, **environment}, capture_output=True, text=True, check=False)
             if done.returncode != 0:
-                print(f"{tool} on {name}:\n{done.stdout[-4000:]}{done.stderr[-4000:]}")
+                print(f"{tool} on {name} ends with {done.returncode}:\n{done.stdout[-4000:]}{done.stderr[-4000:]}")
                 failed += 1
     sys.exit(1 if failed else 0)
 
