@@ -33,7 +33,7 @@ static count solve(const char *equation, const char *solver, const char *toleran
     count c;
     open_text("grid: {cells: [24, 24]}\nequations:\n  p: {initial: 0, solve: \"%s\", solver: s, boundary: {x-: "
               "{dirichlet: 0}, x+: {dirichlet: 0}, y-: {dirichlet: 0}, y+: {neumann: 0}}}\n"
-              "solvers: {s: {method: %s, tolerance: %s}}\n",
+              "solvers: {s: {method: %s, tolerance: %s}}\nrun: {compile: never}\n",
               equation, solver, tolerance);
     c = messages();
     c.iterations = (int)trl_simulation_solver(sim, 0)->last_iterations;
