@@ -63,12 +63,12 @@ static bool compile(int first, int end, char why[TRLI_RTC_WHY_ROOM])
     return made;
 }
 
-/* In the short form, what all runs on GPUs need and each sixth of the other texts. */
+/* In the short form, what all runs on GPUs need and each tenth of the other texts. */
 static void keep_some_texts(int needed)
 {
     int kept = needed;
     for (int i = needed; i < nfound; ++i)
-        if (test_has(i, 6))
+        if (test_has(i, 10))
             found[kept++] = found[i];
         else {
             free(found[i].text);

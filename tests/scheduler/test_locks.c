@@ -177,7 +177,8 @@ static const setting stressed[] = {{"serial", 1}, {"priority", 1}, {"priority", 
 
 START_TEST(conflicting_tasks_of_random_forests_never_run_at_once)
 {
-    enum { FORESTS = 5, TASKS = 4000, RUNS = 50 }; /* a million tasks for each number of workers */
+    enum { FORESTS = 5, TASKS = 4000 };
+    const int runs = test_long() ? 50 : 15; /* in the long form, a million tasks for each number of workers */
     trl_workers *workers = make_workers(&stressed[_i]);
     int tasks = TASKS / SLOWER;
     visitor *visitors = calloc((size_t)tasks, sizeof *visitors);
@@ -197,9 +198,9 @@ START_TEST(conflicting_tasks_of_random_forests_never_run_at_once)
                 ck_ok(trl_graph_add_dependency(graph, task[random_below(&seed, t)], task[t]));
         }
         ck_ok(trl_graph_freeze(graph));
-        for (int run = 0; run < RUNS; ++run) ck_ok(trl_graph_run(graph, workers, NULL));
-        check_forest(&f, RUNS);
-        for (int t = 0; t < tasks; ++t) ck_assert_int_eq(visitors[t].runs, RUNS);
+        for (int run = 0; run < runs; ++run) ck_ok(trl_graph_run(graph, workers, NULL));
+        check_forest(&f, runs);
+        for (int t = 0; t < tasks; ++t) ck_assert_int_eq(visitors[t].runs, runs);
         trl_graph_destroy(&graph);
     }
     free(task);

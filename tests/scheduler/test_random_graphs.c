@@ -16,7 +16,7 @@
 
 /* Of how many random graphs: so many in a release, fewer under sanitizers. */
 enum {
-    GRAPHS = APP_SANITIZED ? 60 : 1000,
+    GRAPHS = APP_SANITIZED ? 60 : 600,
     FAILING_GRAPHS = APP_SANITIZED ? 30 : 200,
     CANCELLED_GRAPHS = APP_SANITIZED ? 20 : 100,
     GRAPHS_AT_ONCE = 3,

@@ -8,7 +8,7 @@
  *
  * Checked: conflicting tasks never hold their resources at once; every task comes to its end (an invalid end state is a task
  * that waits for ever); and no task waits for what it could have, however long others keep what they have. Searched:
- *   right:                          three tasks, each with any wants
+ *   right, long:                    three tasks, each with any wants
  *   right: -DFOUR                   four tasks, whose wants are given
  *   wrong: -DWAIT_WITHOUT_CHECK     a task waits whatever the counts are by then, and does not look again
  *   wrong: -DLIST_LATER             the task goes on the list only after the lists were left
