@@ -187,6 +187,7 @@ static trl_err agree_on_run(trl_simulation *sim, const trli_program *program, tr
     *again = most[1] == AGAIN;
     warn(sim, most[2], program, step, *again);
     if (!*again) goto done;
+    trli_notice_forget(sim->ctx); /* all know of the failure, and it ends nobody */
     trli_diagnostics_forgive(sim->ctx, said);
     err = trl_context_agree(sim->ctx, leave_devices(sim, program));
 done:
