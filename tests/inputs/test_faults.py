@@ -104,7 +104,7 @@ def fail_in_turn(case, every, expected):
     for fault in FAULTS:
         place = missed = 0
         while missed <= MISSED[fault]:
-            place += 1 if every else rng.randint(1, 1 + 4 * place)
+            place += 1 if every or missed else rng.randint(1, 1 + 4 * place)
             if place > MOST_PLACES:
                 sys.exit(f"{case}, {fault}: faults without end")
             met = judge(case, MOCKS[case.mocks].format(f"fail={fault}@{place}"), expected[case.deck])
@@ -118,6 +118,9 @@ def fail_somewhere(cases, number, expected):
     rng = random.Random(1)
     counts = collections.Counter()
     jobs = []
+    ranks = Case("gray_scott", 2, "one", "devices", "auto")  # both run again without it, and wait for each other
+    if ranks in cases:
+        jobs += [("call", ranks, MOCKS["one"].format("fail=call@2"))] * 2
     for i in range(number):
         case, fault = rng.choice(cases), list(FAULTS)[i % len(FAULTS)]
         place = rng.randint(1, FAULTS[fault])
