@@ -37,8 +37,16 @@ START_TEST(iterations_do_not_grow_with_the_mesh)
     static const struct {
         const char *const *equations;
         const char *method;
-    } cases[] = {{&field, "cg"},        {&disc, "cg"},       {&node, "cg"},    {&face, "cg"}, {&advection, "bicgstab"},
-                 {&advection, "gmres"}, {&wind, "bicgstab"}, {&coupled, "cg"}, {&bratu, "cg"}};
+        int fewer; /* on a finer grid, beside one: the wind's share of the entries is less there */
+    } cases[] = {{&field, "cg", 0},
+                 {&disc, "cg", 0},
+                 {&node, "cg", 0},
+                 {&face, "cg", 0},
+                 {&advection, "bicgstab", 0},
+                 {&advection, "gmres", 0},
+                 {&wind, "bicgstab", 1},
+                 {&coupled, "cg", 0},
+                 {&bratu, "cg", 0}};
     for (size_t k = 0; k < sizeof cases / sizeof *cases; ++k) {
         int taken[2];
         char solver[100];
@@ -49,8 +57,9 @@ START_TEST(iterations_do_not_grow_with_the_mesh)
             ck_assert_str_eq(s->preconditioner, "multigrid");
             taken[i] = (int)s->last_iterations;
         }
-        ck_assert_msg(taken[0] <= 10 && taken[1] <= taken[0] + 1, "%s of\n%s: %d iterations, and %d on a finer grid",
-                      cases[k].method, *cases[k].equations, taken[0], taken[1]);
+        ck_assert_msg(taken[0] <= 10 && taken[1] <= taken[0] + 1 && taken[1] >= taken[0] - 1 - cases[k].fewer,
+                      "%s of\n%s: %d iterations, and %d on a finer grid", cases[k].method, *cases[k].equations,
+                      taken[0], taken[1]);
     }
     close_problem();
 }
@@ -154,19 +163,19 @@ START_TEST(iterations_hardly_grow_with_what_coefficients_do)
 {
     static const struct {
         const char *equations;
-        int most, growth;
+        int most, growth, cycles; /* cycles: by themselves, more than the others take beside iterations */
     } cases[] = {
-        {JUMPS("if(x < 0.5, 1, 1e4)"), 9, 1},
-        {JUMPS("if(x + 0.3*y < 0.57, 1e4, 1)"), 9, 1},
-        {JUMPS("if(min((x-0.3)^2 + (y-0.3)^2, (x-0.72)^2 + (y-0.65)^2) < 0.02, 1e4, 1)"), 9, 1},
-        {JUMPS("if(fmod(floor(4*x) + floor(4*y), 2) == 0, 1e4, 1)"), 9, 1},
-        {TURNS("if(x + 0.3*y < 0.65, 1, 1e-4)", "if(x + 0.3*y < 0.65, 1e-4, 1)"), 8, 1},
-        {TURNS("exp(4*sin(6*x + 3*y))", "exp(-4*sin(6*x + 3*y))"), 8, 1},
-        {TURNS("1 + x", "0.1 + 100*exp(-30*y)"), 9, 2},
-        {"  p: {initial: 0, solve: \"laplacian(p) = 1\", solver: s, mask: \"random(3) > 0.03\", " ZERO "}\n", 8, 1},
+        {JUMPS("if(x < 0.5, 1, 1e4)"), 9, 1, 0},
+        {JUMPS("if(x + 0.3*y < 0.57, 1e4, 1)"), 9, 1, 0},
+        {JUMPS("if(min((x-0.3)^2 + (y-0.3)^2, (x-0.72)^2 + (y-0.65)^2) < 0.02, 1e4, 1)"), 9, 1, 0},
+        {JUMPS("if(fmod(floor(4*x) + floor(4*y), 2) == 0, 1e4, 1)"), 9, 1, 0},
+        {TURNS("if(x + 0.3*y < 0.65, 1, 1e-4)", "if(x + 0.3*y < 0.65, 1e-4, 1)"), 8, 1, 1},
+        {TURNS("exp(4*sin(6*x + 3*y))", "exp(-4*sin(6*x + 3*y))"), 8, 1, 0},
+        {TURNS("1 + x", "0.1 + 100*exp(-30*y)"), 9, 2, 0},
+        {"  p: {initial: 0, solve: \"laplacian(p) = 1\", solver: s, mask: \"random(3) > 0.03\", " ZERO "}\n", 8, 1, 0},
         {"  p: {location: yface, initial: 0, solve: \"div(if(x + 0.3*y < 0.57, 1, 1e4)*grad(p)) = 1\", solver: s, " ZERO
          "}\n",
-         10, 1},
+         10, 1, 0},
     };
     for (size_t k = 0; k < sizeof cases / sizeof *cases; ++k) {
         int taken[3];
@@ -177,7 +186,8 @@ START_TEST(iterations_hardly_grow_with_what_coefficients_do)
             ck_assert_double_le(s->last_residual, 1e-8 * s->last_reference);
             taken[i] = s->last_iterations;
         }
-        ck_assert_msg(taken[1] <= cases[k].most && taken[1] <= taken[0] + cases[k].growth && taken[2] <= taken[1] + 5,
+        ck_assert_msg(taken[1] <= cases[k].most && taken[1] <= taken[0] + cases[k].growth &&
+                          taken[2] <= taken[1] + 4 + cases[k].cycles,
                       "%s takes %d and %d iterations, and %d cycles", cases[k].equations, taken[0], taken[1], taken[2]);
     }
     close_problem();
