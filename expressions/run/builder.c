@@ -16,7 +16,7 @@ static int boxes_of(const trli_model *model, int field, int patch, trli_points w
 {
     const trl_array *shape = &model->slots->geometry[(size_t)field * (size_t)model->layout->nlocal + (size_t)patch];
     trl_box box[TRL_MEMORY_BOXES];
-    const int n = trli_points_boxes(shape, model->field[field].location, which, model->run->exchanged_axes, box);
+    const int n = trli_points_boxes(model, field, shape, which, box);
     *points = 0;
     for (int i = 0; i < n; ++i) *points += trl_box_points(&box[i]);
     return n;
@@ -30,8 +30,8 @@ static void find_points(trli_task_builder *b)
     for (int f = 0; f < model->nfields; ++f)
         for (int p = 0; p < np && model->field[f].slot >= 0; ++p)
             for (int which = 0; which < TRLI_POINTS; ++which)
-                if (boxes_of(model, f, p, (trli_points)which, &points) > 0)
-                    b->slot_points[model->field[f].slot * np + p] |= 1u << which;
+                if (model->run->points >> which & 1 && boxes_of(model, f, p, (trli_points)which, &points) > 0)
+                    b->slot_points[model->field[f].slot * np + p] |= (uint16_t)(1u << which);
 }
 
 trl_err trli_builder_begin(trli_task_builder *b, const trli_model *model, const char *name, trl_graph **graph)
@@ -191,7 +191,7 @@ trl_err trli_builder_field(trli_task_builder *b, trl_task task, int field, int p
                            trl_access access)
 {
     trl_err err = TRL_OK;
-    if (b->model->run->exchanged_axes == 0) points &= ~(unsigned)(TRLI_SET_RIM | TRLI_SET_HALO);
+    points &= b->model->run->points;
     for (int which = 0; which < TRLI_POINTS; ++which)
         if (points & 1u << which) TRL_TRY(access_part(b, task, field, patch, (trli_points)which, access));
 done:
@@ -319,7 +319,8 @@ trl_err trli_builder_halo(trli_task_builder *b, const trli_exchanged *exchanged,
     for (int i = 0; i < data->npieces; ++i) {
         const trli_exchange_piece *piece = &data->piece[i];
         const int field = exchanged->field[piece->field];
-        TRL_TRY(trli_builder_field(b, *task, field, piece->source_local, TRLI_SET_RIM, TRL_READ));
+        TRL_TRY(trli_builder_field(b, *task, field, piece->source_local, trli_points_sent(b->model, field, piece),
+                                   TRL_READ));
         TRL_TRY(trli_builder_field(b, *task, field, piece->target_local, TRLI_SET_HALO, TRL_READ_WRITE));
     }
 done:

@@ -7,17 +7,21 @@
 
 #include <trl_graph.h>
 
+#include <exchange_impl.h>
+
 #include "model_impl.h"
 #include "opaque_impl.h"
 #include "time_plan_impl.h"
 
-/* What lies in a slot on a patch, as tasks touch it: owned points that no other patch reads, and those that may be sent
- * to others; ghosts that come from others, and those beyond sides of the domain. Tenants of a slot may have them in
- * different places, so who computes a field touches all. Where nothing is exchanged, all is inner or side. */
-typedef enum trli_points { TRLI_INNER, TRLI_RIM, TRLI_SIDE, TRLI_HALO, TRLI_POINTS } trli_points;
-/* Sets of them, a bit each. */
+/* What lies in a slot on a patch, as tasks touch it: owned points that no other patch reads; ghosts beyond sides of the
+ * domain, and those that come from others; owned points that may be sent to others, the rim. With devices and several
+ * patches the rim is in parts, from TRLI_RIM on: below and above along the last axis, then of what is left along the
+ * axis before, so that a device gets the part that it reads. Else the rim is TRLI_RIM. Tenants of a slot may have
+ * points in different places, so who computes a field touches all. */
+typedef enum trli_points { TRLI_INNER, TRLI_SIDE, TRLI_HALO, TRLI_RIM, TRLI_POINTS = TRLI_RIM + 6 } trli_points;
+/* Sets of them, a bit each. A model has some of them only (trli_model_run.points). */
 enum {
-    TRLI_SET_RIM = 1 << TRLI_RIM,
+    TRLI_SET_RIM = (1 << TRLI_POINTS) - (1 << TRLI_RIM),
     TRLI_SET_SIDE = 1 << TRLI_SIDE,
     TRLI_SET_HALO = 1 << TRLI_HALO,
     TRLI_OWNED = 1 << TRLI_INNER | TRLI_SET_RIM,
@@ -30,20 +34,24 @@ typedef struct trli_step_task trli_step_task; /* tasks_impl.h */
 typedef struct trli_task_builder {
     const trli_model *model;
     trl_graph *graph;
-    trl_handle *slot_handle;    /* [slot][patch][TRLI_POINTS] */
-    unsigned char *slot_points; /* [slot][patch] which of its points some field has, by bit */
-    trl_handle *scalar_handle;  /* [scalar] */
-    trl_handle *opaque_handle;  /* [opaque expression] of those that may not run twice at once */
-    trl_handle collective;      /* for trli_builder_value: orders collective operations the same on all ranks */
+    trl_handle *slot_handle;   /* [slot][patch][TRLI_POINTS] */
+    uint16_t *slot_points;     /* [slot][patch] which of its points some field has, by bit */
+    trl_handle *scalar_handle; /* [scalar] */
+    trl_handle *opaque_handle; /* [opaque expression] of those that may not run twice at once */
+    trl_handle collective;     /* for trli_builder_value: orders collective operations the same on all ranks */
 } trli_task_builder;
 
 /* Keys of handles whose data may be copied. */
 int64_t trli_slot_key(const trli_model *model, int slot, int patch, trli_points which);
 int64_t trli_share_key(const trli_model *model, int reduction, int patch);
 
-/* The boxes of points of an array: at most 6. axes: those along which anything is exchanged, a bit each. */
-int trli_points_boxes(const trl_array *array, trl_location location, trli_points which, unsigned axes,
+/* The set of points that a model has, once it is known along which axes it exchanges anything. */
+unsigned trli_points_of(const trli_model *model);
+/* The boxes of points of a field, whose array on a patch this is: at most 6. */
+int trli_points_boxes(const trli_model *model, int field, const trl_array *array, trli_points which,
                       trl_box box[TRL_MEMORY_BOXES]);
+/* The parts of the rim in which a piece of an exchange begins: a set. */
+unsigned trli_points_sent(const trli_model *model, int field, const trli_exchange_piece *piece);
 
 /* Begin a graph, which belongs to the caller also after a failure. */
 TRL_NODISCARD trl_err trli_builder_begin(trli_task_builder *builder, const trli_model *model, const char *name,

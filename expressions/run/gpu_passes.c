@@ -295,7 +295,8 @@ trl_err trli_gpu_passes_run(trli_gpu_passes *p, int way, bool *alarmed)
     for (int r = 0; r < p->plan.fields; ++r) {
         uint32_t *valid = valid_of(p, result_of(p, r));
         const uint32_t *was = valid_of(p, p->plan.before[r]);
-        for (int i = TRLI_INNER; i <= TRLI_RIM; ++i) valid[i] = was[i] & 1u << p->device->space;
+        for (int i = 0; i < TRLI_POINTS; ++i)
+            if (TRLI_OWNED >> i & 1) valid[i] = was[i] & 1u << p->device->space;
     }
     *alarmed = trli_frame_alarmed(p->frame, false);
 done:

@@ -234,6 +234,7 @@ trl_err trli_model_freeze(trli_model *model, const trli_program *step, const str
     TRL_TRY(trli_slots_plan(model));
     for (int i = 0; i < model->nprograms; ++i) TRL_TRY(trli_execution_create(model->program[i]));
     find_exchanged_axes(model);
+    model->run->points = trli_points_of(model);
     TRL_TRY(trli_gpu_choose_messages(model, trli_gpu_request(model)));
     plan_scratch(model);
     for (int i = 0; i < model->nprograms; ++i)

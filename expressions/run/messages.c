@@ -130,11 +130,12 @@ static trl_err touch(trli_task_builder *b, trl_task task, const trli_exchanged *
     trl_err err = TRL_OK;
     for (int n = m->first; n < m->first + m->n; ++n) {
         const trli_exchange_piece *t = &traffic->transfer[n], *before = n > m->first ? t - 1 : NULL;
-        const int patch = receives ? t->target_local : t->source_local;
-        if (before && before->field == t->field && patch == (receives ? before->target_local : before->source_local))
-            continue;
-        TRL_TRY(trli_builder_field(b, task, exchanged->field[t->field], patch, receives ? TRLI_SET_HALO : TRLI_SET_RIM,
-                                   receives ? TRL_ADD : TRL_READ));
+        const int patch = receives ? t->target_local : t->source_local, field = exchanged->field[t->field];
+        const unsigned points = receives ? TRLI_SET_HALO : trli_points_sent(b->model, field, t);
+        const bool again =
+            before && before->field == t->field && patch == (receives ? before->target_local : before->source_local);
+        if (again && (receives || points == trli_points_sent(b->model, field, before))) continue;
+        TRL_TRY(trli_builder_field(b, task, field, patch, points, receives ? TRL_ADD : TRL_READ));
     }
 done:
     return err;

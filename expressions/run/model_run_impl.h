@@ -24,6 +24,7 @@ struct trli_model_run {
     int nworkers;
     int lanes;                              /* of workers and devices: a task is called in one of them */
     unsigned exchanged_axes;                /* along which patches exchange anything, a bit each */
+    unsigned points;                        /* which there are of trli_points, a bit each */
     size_t scratch_bytes;                   /* of a worker */
     int nexchanges, nreductions, nbatches;  /* of all programs */
     struct trli_gpu_kernels *gpu_kernels;   /* NULL: there are no GPUs */

@@ -173,16 +173,24 @@ static trl_memory_box piece_of(const trl_array *a, const trl_box *box)
 }
 
 /* What is in one box and not in another inside of it: whole planes, then rows of the planes left, then their ends. */
-static int difference(trl_box outer, const trl_box *inner, trl_box box[TRL_MEMORY_BOXES])
+static void cut_around(trl_box outer, const trl_box *inner, trl_box box[6])
 {
-    int n = 0;
     for (int axis = 2; axis >= 0; --axis) {
-        trl_box below = outer, above = outer;
-        below.hi[axis] = outer.lo[axis] = inner->lo[axis];
-        above.lo[axis] = outer.hi[axis] = inner->hi[axis];
-        if (trl_box_points(&below) > 0) box[n++] = below;
-        if (trl_box_points(&above) > 0) box[n++] = above;
+        trl_box *below = box++, *above = box++;
+        *below = *above = outer;
+        below->hi[axis] = outer.lo[axis] = inner->lo[axis];
+        above->lo[axis] = outer.hi[axis] = inner->hi[axis];
     }
+}
+
+/* The same, without empty boxes; returns how many are left. */
+static int difference(const trl_box *outer, const trl_box *inner, trl_box box[TRL_MEMORY_BOXES])
+{
+    trl_box every[6];
+    int n = 0;
+    cut_around(*outer, inner, every);
+    for (int i = 0; i < 6; ++i)
+        if (trl_box_points(&every[i]) > 0) box[n++] = every[i];
     return n;
 }
 
@@ -205,21 +213,68 @@ static trl_box inner_box(const trl_array *a, trl_location location, unsigned axe
     return inner;
 }
 
-int trli_points_boxes(const trl_array *a, trl_location location, trli_points which, unsigned axes,
+/* Whether the rim is in parts: so that devices copy less. */
+static bool has_rim_in_parts(const trli_model *model)
+{
+    return trl_workers_devices(model->run->workers) && model->layout->nlocal > 1;
+}
+
+unsigned trli_points_of(const trli_model *model)
+{
+    unsigned points = 1 << TRLI_INNER | TRLI_SET_SIDE;
+    if (model->run->exchanged_axes == 0) return points;
+    points |= TRLI_SET_HALO;
+    if (!has_rim_in_parts(model)) return points | 1 << TRLI_RIM;
+    for (int axis = 0; axis < 3; ++axis)
+        if (model->run->exchanged_axes >> axis & 1) points |= 3u << (TRLI_RIM + 2 * (2 - axis));
+    return points;
+}
+
+static int rim_boxes(const trli_model *model, const trl_array *a, const trl_box *inner, trli_points which,
+                     trl_box box[TRL_MEMORY_BOXES])
+{
+    trl_box part[6];
+    if (!has_rim_in_parts(model)) return difference(&a->owned, inner, box);
+    cut_around(a->owned, inner, part);
+    box[0] = part[which - TRLI_RIM];
+    return trl_box_points(&box[0]) > 0;
+}
+
+int trli_points_boxes(const trli_model *model, int field, const trl_array *a, trli_points which,
                       trl_box box[TRL_MEMORY_BOXES])
 {
-    const trl_box inner = inner_box(a, location, axes);
+    const unsigned axes = model->run->exchanged_axes;
+    const trl_box inner = inner_box(a, model->field[field].location, axes);
     trl_box core = a->held; /* without what lies beyond others' sides */
     for (int axis = 0; axis < 3; ++axis) {
         if (!(axes & 1u << axis)) continue;
         core.lo[axis] = a->owned.lo[axis];
         core.hi[axis] = a->owned.hi[axis];
     }
-    if (which == TRLI_RIM) return difference(a->owned, &inner, box);
-    if (which == TRLI_HALO) return difference(a->held, &core, box);
-    if (which == TRLI_SIDE) return difference(core, &a->owned, box);
+    if (which >= TRLI_RIM) return rim_boxes(model, a, &inner, which, box);
+    if (which == TRLI_HALO) return difference(&a->held, &core, box);
+    if (which == TRLI_SIDE) return difference(&core, &a->owned, box);
     box[0] = inner;
     return trl_box_points(&inner) > 0;
+}
+
+unsigned trli_points_sent(const trli_model *model, int field, const trli_exchange_piece *piece)
+{
+    if (!has_rim_in_parts(model)) return TRLI_SET_RIM;
+    const trl_array *a =
+        &model->slots->geometry[(size_t)field * (size_t)model->layout->nlocal + (size_t)piece->source_local];
+    const trl_box inner = inner_box(a, model->field[field].location, model->run->exchanged_axes);
+    trl_box part[6];
+    unsigned sent = 0;
+    cut_around(a->owned, &inner, part);
+    for (int i = 0; i < 6; ++i) {
+        bool apart = trl_box_points(&part[i]) == 0;
+        for (int axis = 0; axis < 3; ++axis)
+            apart |=
+                piece->from[axis] >= part[i].hi[axis] || piece->from[axis] + piece->extent[axis] <= part[i].lo[axis];
+        if (!apart) sent |= 1u << (TRLI_RIM + i);
+    }
+    return sent;
 }
 
 static int locate(void *data, void *of, int64_t key, int32_t part, int space, trl_memory_box piece[TRL_MEMORY_BOXES])
@@ -236,8 +291,7 @@ static int locate(void *data, void *of, int64_t key, int32_t part, int space, tr
     }
     const trl_array a = trli_frame_array(frame, part, (int)(key / TRLI_POINTS % model->layout->nlocal), space);
     trl_box box[TRL_MEMORY_BOXES];
-    const int n = trli_points_boxes(&a, model->field[part].location, (trli_points)(key % TRLI_POINTS),
-                                    model->run->exchanged_axes, box);
+    const int n = trli_points_boxes(model, part, &a, (trli_points)(key % TRLI_POINTS), box);
     for (int i = 0; i < n; ++i) piece[i] = piece_of(&a, &box[i]);
     return n;
 }
@@ -282,7 +336,10 @@ size_t trli_frame_state(void *of, void *in, int space, void *to)
 uint32_t trli_frame_spaces(const trli_frame *frame, int field, int patch)
 {
     const uint32_t *valid = &frame->valid[frame->model->field[field].slot][(ptrdiff_t)patch * TRLI_POINTS];
-    return frame->model->run->exchanged_axes != 0 ? valid[TRLI_INNER] & valid[TRLI_RIM] : valid[TRLI_INNER];
+    uint32_t spaces = valid[TRLI_INNER];
+    for (int which = TRLI_RIM; which < TRLI_POINTS; ++which)
+        if (frame->model->run->points >> which & 1) spaces &= valid[which];
+    return spaces;
 }
 
 trl_err trli_frame_provide(trli_frame *frame, int field, int space)
@@ -356,6 +413,7 @@ static trl_err bring_points(trli_frame *frame, int field, unsigned points)
 {
     trli_model *model = frame->model;
     trl_err err = TRL_OK;
+    points &= model->run->points;
     for (int p = 0; p < model->layout->nlocal; ++p)
         for (int which = 0; which < TRLI_POINTS; ++which) {
             const int64_t key = trli_slot_key(model, model->field[field].slot, p, (trli_points)which);

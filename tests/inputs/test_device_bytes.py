@@ -101,14 +101,24 @@ def rim_and_ghosts(cut):
     return points(patch, 0) - points(inner, 0), points(patch, 1) - points(beside, 0)
 
 
+def sent(cut, axis):
+    """Points that a patch gets of a neighbour along an axis: the part of the rim that it reads. Parts along the last
+    axis are whole, and those along the first one lie between them."""
+    patch = [n // p for n, p in zip(CELLS, cut)]
+    if axis == 1 or cut[1] == 1:
+        return patch[1 - axis]
+    return patch[1] - 2 + 2 * patch[0]
+
+
 def check_halos(check):
-    """Between patches on one device nothing is copied, between devices the rim of a patch, to each that has a
-    neighbour. A device has patches that are next to each other."""
-    for devices, cut, rims in ((1, [2, 2], 0), (1, [3, 2], 0), (2, [2, 2], 4), (2, [2, 1], 2), (2, [3, 2], 6),
-                               (2, [3, 1], 2), (2, [4, 1], 2), (4, [2, 2], 8), (4, [4, 1], 6)):
-        rim, _ = rim_and_ghosts(cut)
+    """Between patches on one device nothing is copied, between devices what one reads of the other's rim. A device has
+    patches that are next to each other. sides: along each axis, those at a patch of another device."""
+    for devices, cut, sides in ((1, [2, 2], (0, 0)), (1, [3, 2], (0, 0)), (2, [2, 2], (0, 4)), (2, [2, 1], (2, 0)),
+                                (2, [3, 2], (0, 6)), (2, [3, 1], (2, 0)), (2, [4, 1], (2, 0)), (4, [2, 2], (4, 4)),
+                                (4, [4, 1], (6, 0))):
+        points_sent = sum(n * sent(cut, axis) for axis, n in enumerate(sides))
         check.deck(f"{cut[0]}x{cut[1]}_patches_on_{devices}", write(), devices, [f"grid.patches={cut}"],
-                   across=STAGES * rims * DOUBLE * rim)
+                   across=STAGES * DOUBLE * points_sent)
     # Two patches that are each other's neighbours on both sides, in a step of one stage.
     check.deck("2_patches_of_each_other", write(method="euler", periodic="[true, true]", sides=""), 2,
                ["grid.patches=[2, 1]"], across=2 * 2 * DOUBLE * CELLS[1])

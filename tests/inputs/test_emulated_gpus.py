@@ -38,7 +38,8 @@ def run(deck, *settings, ranks=1):
 
 def check_patches():
     """Of patches that have nothing but a kernel and ghosts of the other, each is on a device of its own; rims are
-    computed beside inner points, and fields are what they are on the CPU."""
+    computed beside inner points, and fields are what they are on the CPU. What a patch gets of each of its neighbours
+    is one plane."""
     deck = pathlib.Path("patches.yaml").absolute()
     deck.write_text("trellis: 1\ngrid: {cells: [24, 12, 40], periodic: [true, true, true], patches: [1, 1, 4]}\n"
                     "equations:\n  T: {initial: \"sin(x+2*z)\", ddt: \"laplacian(T) - S*T\"}\n"
@@ -49,6 +50,9 @@ def check_patches():
     tasks = found["placement"]["tasks"]
     if len(set(tasks[1:])) > 1 or tasks[1] < 12:
         sys.exit(f"four patches of inner points and rims, and tasks of workers and devices: {tasks}")
+    copied, plane, exchanges = found["device_transfers"]["p2p_bytes"], 24 * 12 * 8, 3 * 10
+    if copied > (least := exchanges * 2 * 4 * 2 * plane):  # stages, fields, patches, neighbours
+        sys.exit(f"four patches exchange {copied} bytes; {least} are enough")
     for name, field in wanted["fields"].items():
         if field["hash"] != found["fields"][name]["hash"]:
             sys.exit(f"{name} differs on four GPUs")
