@@ -10,16 +10,19 @@
 #include "placement_run_impl.h"
 
 enum {
-    PROFILED = 3, /* runs with each executor, of which the first one is not counted */
-    REPEATED = 2, /* runs with a random placement */
-    TRIED = 8,    /* runs before a placement is compared with a single executor */
-    CHECKED = 32  /* runs between two checks of the times of a placement */
+    PROFILED = 3,  /* runs with each executor, of which the first one is not counted */
+    LAUNCHED = 12, /* such runs of a device whose calls become one launch, which is what a run takes later on: */
+    REPEATED = 2,  /* runs with a random placement */
+    TRIED = 8,     /* runs before a placement is compared with a single executor */
+    CHECKED = 32   /* runs between two checks of the times of a placement */
 };
 
 /* Part of a run's time by which it must grow before tasks are placed again. */
 static const double drift = 0.5;
 /* Part of a single executor's time by which a placement may be slower. */
 static const double loss = 0.02;
+/* Time of a trial's runs behind which launches are not waited for. */
+static const int64_t launches_ns = 5000000;
 
 static bool read_rule(const char *text, trli_placement_rule *rule)
 {
@@ -421,15 +424,23 @@ static void time_again(trli_placement *p)
     drop(p);
 }
 
+/* Whether the executor had enough runs. What a launch takes does not matter in long ones. */
+static bool is_profiled(const trli_placement *p)
+{
+    if (p->runs < PROFILED) return false;
+    return !p->placed->relaunch || p->runs >= LAUNCHED || p->sum_ns > launches_ns;
+}
+
 /* A run with the executor that is being timed has ended. */
 static void learn_stage(trli_placement *p, int64_t ns)
 {
+    p->sum_ns += ns;
     if (p->runs > 1) {
         take_times(p, p->runs > 2);
         p->stage_ns[p->stage] = ns < p->least_ns ? ns : p->least_ns;
         p->least_ns = p->stage_ns[p->stage];
     }
-    if (p->runs < PROFILED || p->runs_now > 0) return;
+    if (!is_profiled(p) || p->runs_now > 0) return;
     next_stage(p);
     drop(p);
 }
