@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Part of Trellis, an expression-graph PDE solver framework.
 """What a GPU gives a graph of two-point stencils (figures 4.8 to 4.10 of the thesis on hybrid scheduling): the fluxes
-of the heat equation along x, y and z, their divergence, and the step, a kernel for each. As tables of Markdown, JSON and
-a picture.
+of the heat equation along x, y and z, their divergence, and the step, a kernel for each. As tables of Markdown, JSON
+and a picture.
 
 The whole graph is done by all cores; by the GPU with the field resident there; and with the step left to the cores, so
 that the field is copied to the GPU in each step and results are copied back (no residency): the three fluxes, whose
