@@ -147,6 +147,13 @@ foreach(source IN LISTS sources)
     )
 endforeach()
 
+# trellis_link_emulated(target): the layers without the GPUs' backend, in whose place tests/emulated is.
+function(trellis_link_emulated target)
+    list(REMOVE_ITEM TRL_LAYER_OBJECTS "$<TARGET_OBJECTS:trl_scheduler>")
+    list(APPEND TRL_LAYER_OBJECTS "$<FILTER:$<TARGET_OBJECTS:trl_scheduler>,EXCLUDE,/device_(cuda|none)\\.>")
+    trellis_link_layers(${target})
+endfunction()
+
 # The command with GPUs that are the processor, and the compiler of their kernels.
 if(TARGET trellis)
     add_library(emulated_nvrtc MODULE "${tests_folder}/emulated/nvrtc.c")
@@ -157,11 +164,7 @@ if(TARGET trellis)
     )
     add_executable(trellis_emulated inputs/main.c "${tests_folder}/emulated/gpu.c"
                                     "${tests_folder}/emulated/memory.c")
-    block()
-        list(REMOVE_ITEM TRL_LAYER_OBJECTS "$<TARGET_OBJECTS:trl_scheduler>")
-        list(APPEND TRL_LAYER_OBJECTS "$<FILTER:$<TARGET_OBJECTS:trl_scheduler>,EXCLUDE,/device_(cuda|none)\\.>")
-        trellis_link_layers(trellis_emulated)
-    endblock()
+    trellis_link_emulated(trellis_emulated)
     set_target_properties(
         trellis_emulated PROPERTIES OUTPUT_NAME trellis RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/emulated"
     )
@@ -171,6 +174,7 @@ endif()
 # C programs: tests/<folder>/test_<thing>.c. Those of a folder are linked once, into tests/<folder>, which tests/programs.c begins; a
 # link of the name <folder>_test_<thing> to it is that program.
 set(test_folders)
+set(emulated_sources)
 file(MAKE_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
 file(GLOB sources CONFIGURE_DEPENDS "${tests_folder}/*/test_*.c")
 foreach(source IN LISTS sources)
@@ -203,7 +207,10 @@ foreach(source IN LISTS sources)
     if(TRL_HAVE_CUDA AND name MATCHES "^test_(emit|gpu_text)$")
         set_property(SOURCE "${source}" APPEND PROPERTY COMPILE_DEFINITIONS TRL_TEST_NVRTC="$<TARGET_FILE:CUDA::nvrtc>")
     endif()
-    trellis_read_directive("${source}" found np short sanitize timeout labels optimise)
+    trellis_read_directive("${source}" found np short sanitize timeout labels optimise emulated)
+    if(directive_emulated)
+        list(APPEND emulated_sources "${source}")
+    endif()
     if(directive_optimise) # else -O0
         set_property(SOURCE "${source}" APPEND PROPERTY COMPILE_OPTIONS -O${directive_optimise})
     endif()
@@ -248,6 +255,42 @@ endforeach()
 foreach(folder IN LISTS test_folders)
     file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/test_programs/${folder}/programs.list" CONTENT "${test_programs_${folder}}")
 endforeach()
+
+# Those of "emulated=1" again, with GPUs that are the processor.
+if(emulated_sources AND TARGET trellis)
+    set(test_programs_emulated)
+    add_executable(tests_emulated "${tests_folder}/programs.c" "${tests_folder}/emulated/gpu.c"
+                                  "${tests_folder}/emulated/memory.c" ${emulated_sources})
+    trellis_link_emulated(tests_emulated)
+    target_include_directories(tests_emulated PRIVATE "${tests_folder}" "${PROJECT_BINARY_DIR}/test_programs/emulated")
+    target_link_libraries(tests_emulated PRIVATE PkgConfig::CHECK)
+    target_compile_definitions(tests_emulated PRIVATE TRL_TEST_SOURCE_DIR="${tests_folder}")
+    target_compile_options(tests_emulated PRIVATE -O0 $<$<C_COMPILER_ID:Clang>:-Wno-gnu-zero-variadic-macro-arguments>)
+    set_target_properties(
+        tests_emulated PROPERTIES OUTPUT_NAME emulated RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests"
+    )
+    add_dependencies(tests_emulated emulated_nvrtc)
+    foreach(source IN LISTS emulated_sources)
+        cmake_path(GET source STEM name)
+        string(APPEND test_programs_emulated "TRL_PROGRAM(${name})\n")
+        file(CREATE_LINK emulated "${PROJECT_BINARY_DIR}/tests/emulated_${name}" SYMBOLIC)
+        trellis_read_directive("${source}" found np short sanitize timeout labels optimise emulated)
+        foreach(lazy IN ITEMS 0 1)
+            set(test emulated.${name})
+            if(lazy)
+                string(APPEND test .lazy)
+            endif()
+            trellis_add_test(
+                NAME ${test}
+                TIMEOUT ${directive_timeout}
+                LABELS emulated
+                COMMAND env "TRELLIS_NVRTC=${PROJECT_BINARY_DIR}/emulated/nvrtc.so" TRL_EMULATED_LAZY=${lazy}
+                        "${PROJECT_BINARY_DIR}/tests/emulated_${name}"
+            )
+        endforeach()
+    endforeach()
+    file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/test_programs/emulated/programs.list" CONTENT "${test_programs_emulated}")
+endif()
 
 # Python programs; they look at sources and need no sanitizer.
 file(GLOB sources CONFIGURE_DEPENDS "${tests_folder}/*/test_*.py")

@@ -83,7 +83,7 @@ static trl_err take_values(const side_fill *f, const trl_bc_value *value, const 
 {
     if (value->field) {
         trl_array array;
-        trl_err err = trl_field_array(value->field, f->local, &array);
+        trl_err err = trl_field_read(value->field, f->local, &array);
         if (err != TRL_OK) return err;
         trl_lidx in[3] = {r->at[0], r->at[1], r->at[2]};
         in[f->axis] = edge_of(f, trl_field_location(value->field));

@@ -21,14 +21,15 @@ static int64_t lay_out(trl_field *field, int p)
         a->held.lo[axis] -= field->ghost_lo[axis];
         a->held.hi[axis] += field->ghost_hi[axis];
     }
-    return trli_lay_out(a, layout->grid.dim, TRLI_CACHE_LINE_CPU, &origin);
+    return trli_lay_out(a, layout->grid.dim, field->line, &origin);
 }
 
 static trl_err allocate(trl_field *field, const char *name)
 {
     trl_err err = TRL_OK;
     const size_t n = (size_t)field->layout->nlocal, length = strlen(name) + 1;
-    const size_t bytes = n * (sizeof *field->array + sizeof *field->block + sizeof *field->valid + sizeof *field->work);
+    const size_t bytes = n * (sizeof *field->array + sizeof *field->block + sizeof *field->valid + sizeof *field->work +
+                              sizeof *field->residence);
     void *memory;
     TRL_TRY(trl_memory_alloc(field->ctx, bytes + length, name, &memory));
     memset(memory, 0, bytes);
@@ -36,7 +37,8 @@ static trl_err allocate(trl_field *field, const char *name)
     field->block = (trl_block **)(field->array + n);
     field->valid = (trl_box *)(field->block + n);
     field->work = (trli_field_work *)(field->valid + n);
-    field->name = memcpy(field->work + n, name, length);
+    field->residence = (trli_residence *)(field->work + n);
+    field->name = memcpy(field->residence + n, name, length);
 done:
     return err;
 }
@@ -50,8 +52,11 @@ trl_err trl_field_create(trl_field_manager *manager, const trl_layout *layout, c
     *result = NULL;
     TRL_TRY(trl_memory_alloc(layout->ctx, sizeof *field, desc->name, &memory));
     field = memory;
-    *field = (trl_field){
-        .ctx = layout->ctx, .layout = layout, .location = trl_location_on(desc->location, layout->grid.dim)};
+    *field = (trl_field){.ctx = layout->ctx,
+                         .manager = manager,
+                         .layout = layout,
+                         .location = trl_location_on(desc->location, layout->grid.dim),
+                         .line = trl_field_manager_spaces(manager) > 1 ? TRLI_CACHE_LINE_GPU : TRLI_CACHE_LINE_CPU};
     for (int a = 0; a < layout->grid.dim; ++a) {
         field->ghost_lo[a] = desc->ghost_lo[a];
         field->ghost_hi[a] = desc->ghost_hi[a];
@@ -86,6 +91,10 @@ void trl_field_destroy(trl_field **field)
     trl_context *ctx = self->ctx;
     void *arrays = self->array, *memory = self;
     trl_exchange_destroy(&self->exchange);
+    if (self->device) {
+        self->device->device->ops->finish(self->device->device);
+        --self->device->fields;
+    }
     for (int p = 0; self->array && p < self->layout->nlocal; ++p) trl_block_destroy(&self->block[p]);
     trl_memory_free(ctx, &arrays);
     trl_memory_free(ctx, &memory);
@@ -105,21 +114,6 @@ trl_location trl_field_location(const trl_field *field)
 const trl_layout *trl_field_layout(const trl_field *field)
 {
     return field->layout;
-}
-
-trl_err trl_field_array(trl_field *field, int p, trl_array *array)
-{
-    trl_err err = TRL_OK;
-    if (field->array[p].at == NULL) {
-        void *memory;
-        ptrdiff_t origin;
-        TRL_TRY(trl_block_acquire(field->block[p], 0, 0, &memory));
-        (void)trli_lay_out(&field->array[p], field->layout->grid.dim, TRLI_CACHE_LINE_CPU, &origin);
-        field->array[p].at = (double *)memory + origin;
-    }
-    *array = field->array[p];
-done:
-    return err;
 }
 
 /* ---- validity ---- */
@@ -211,15 +205,6 @@ trl_err trl_field_require(const trl_field *field, int p, const trl_box *box)
 
 /* ---- exchange ---- */
 
-static trl_err take_all_memory(trl_field *field)
-{
-    trl_err err = TRL_OK;
-    trl_array array;
-    for (int p = 0; p < field->layout->nlocal; ++p) TRL_TRY(trl_field_array(field, p, &array));
-done:
-    return err;
-}
-
 static trl_err plan_exchange(trl_field *field)
 {
     trl_err err;
@@ -230,7 +215,6 @@ static trl_err plan_exchange(trl_field *field)
         reach.hi[a] = field->ghost_hi[a];
     }
     trl_footprint_add(&wanted.footprint, &reach);
-    TRL_TRY(take_all_memory(field));
     TRL_TRY(trl_exchange_create(field->ctx, field->layout, 1, &wanted, &field->exchange));
 done:
     return err;
@@ -273,6 +257,7 @@ static trl_err exchange(trl_field *field)
     bool done = false;
     TRL_TRY(trl_context_agree(field->ctx,
                               require_owned(field))); /* else the others would wait for a rank that sends nothing */
+    TRL_TRY(trli_field_bring(field, true));
     if (field->exchange == NULL) TRL_TRY(plan_exchange(field));
     TRL_TRY(trl_exchange_begin(field->exchange, arrays));
     while (!done) TRL_TRY(trl_exchange_finish(field->exchange, arrays, &done));

@@ -10,6 +10,7 @@
 #include <trl_field_manager.h>
 #include <trl_operator.h>
 
+#include "residence_impl.h"
 #include "spatialops_impl.h"
 
 /* A box to compute on a patch, and its chunks: some planes for the caller, if it takes more than the others, and the
@@ -36,6 +37,7 @@ struct trl_field {
     trli_application application; /* the last one; written only if the next one differs, for workers read it */
     trl_operator flux_reads;      /* what a flux into this field reads: the application's operator then */
     trl_context *ctx;
+    trl_field_manager *manager;
     const trl_layout *layout;
     char *name;
     trl_location location;
@@ -43,10 +45,13 @@ struct trl_field {
     trl_array *array;  /* [local patch], as the next ones. at: NULL until the first use */
     trl_block **block; /* its memory */
     trl_box *valid;
-    trli_field_work *work;  /* of the operator that computes the field */
-    int chunks, workers;    /* of all work, cut for so many workers; workers 0: not cut */
-    int values;             /* read for a point by the operator that it is cut for */
-    trl_exchange *exchange; /* NULL until the first */
+    trli_residence *residence;
+    trl_field_device *device; /* where it lives; NULL: on the host */
+    trli_cache_line line;     /* at which long rows begin */
+    trli_field_work *work;    /* of the operator that computes the field */
+    int chunks, workers;      /* of all work, cut for so many workers; workers 0: not cut */
+    int values;               /* read for a point by the operator that it is cut for */
+    trl_exchange *exchange;   /* NULL until the first */
 };
 
 #endif

@@ -318,6 +318,13 @@ void trl_block_vacate(trl_block *b)
     pthread_mutex_unlock(&b->lock);
 }
 
+void trli_block_leave(trl_block *b, int space)
+{
+    pthread_mutex_lock(&b->lock);
+    drop(b, space);
+    pthread_mutex_unlock(&b->lock);
+}
+
 unsigned trl_block_valid(trl_block *b)
 {
     unsigned spaces = 0;

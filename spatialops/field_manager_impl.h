@@ -83,6 +83,8 @@ struct trl_field_manager {
     trli_pool pool[TRL_SPACES_MAX]; /* [0]: the host's */
 };
 
+/* Give back the memory that was reserved in a space. Thread: any, while no thread uses the block. */
+void trli_block_leave(trl_block *block, int space);
 /* Record an error about a block: its tag and patch, then the text; returns code. */
 trl_err trli_block_fail(const trl_block *block, trl_err code, const char *format, ...) TRL_PRINTF(3, 4);
 

@@ -31,7 +31,9 @@ static trl_err create_empty(const trl_layout *layout, trl_location location, int
         return trl_fail(ctx, TRL_ERR_USAGE, NULL, "a mask with %d layers of ghosts; 0 or more are possible", ghosts);
     TRL_TRY(trl_memory_alloc(ctx, sizeof *mask, "a mask", &memory));
     mask = memory;
-    *mask = (trl_mask){layout, trl_location_on(location, layout->grid.dim), ghosts, NULL};
+    *mask = (trl_mask){.layout = layout, .location = trl_location_on(location, layout->grid.dim), .ghosts = ghosts};
+    TRL_TRY(trl_memory_alloc(ctx, sizeof *mask->copy, "a mask", &memory));
+    mask->copy = memset(memory, 0, sizeof *mask->copy);
     TRL_TRY(trl_memory_alloc(ctx, (size_t)layout->nlocal * sizeof *mask->patch, "a mask", &memory));
     mask->patch = memset(memory, 0, (size_t)layout->nlocal * sizeof *mask->patch);
     for (int p = 0; p < layout->nlocal; ++p) {
@@ -56,12 +58,14 @@ void trl_mask_destroy(trl_mask **mask)
 {
     if (*mask == NULL) return;
     trl_context *ctx = (*mask)->layout->ctx;
-    void *self = *mask, *patches = (*mask)->patch;
+    void *self = *mask, *patches = (*mask)->patch, *copy = (*mask)->copy;
+    if (copy) trli_mask_drop(*mask);
     for (int p = 0; patches && p < (*mask)->layout->nlocal; ++p) {
         void *bits = (*mask)->patch[p].bits;
         trl_memory_free(ctx, &bits);
     }
     trl_memory_free(ctx, &patches);
+    trl_memory_free(ctx, &copy);
     trl_memory_free(ctx, &self);
     *mask = NULL;
 }
@@ -162,7 +166,7 @@ static trl_err set_nonzero(trl_mask *mask, trl_field *field, int p)
         if (trl_patch_at_side(mask->layout, patch_of(mask, p), a, 1)) inside.hi[a] = owned.hi[a];
     }
     TRL_TRY(trl_field_require(field, p, &inside));
-    TRL_TRY(trl_field_array(field, p, &array));
+    TRL_TRY(trl_field_read(field, p, &array));
     do {
         trl_lidx in[3];
         for (int a = 0; a < 3; ++a)
@@ -222,6 +226,7 @@ static trl_err check_alike(const trl_mask *mask, const trl_mask *other)
 trl_err trl_mask_and(trl_mask *mask, const trl_mask *other)
 {
     trl_err err = check_alike(mask, other);
+    trli_mask_drop(mask);
     for (int p = 0; err == TRL_OK && p < mask->layout->nlocal; ++p)
         for (size_t w = 0; w < patch_words(&mask->patch[p]); ++w) mask->patch[p].bits[w] &= other->patch[p].bits[w];
     return err;
@@ -230,6 +235,7 @@ trl_err trl_mask_and(trl_mask *mask, const trl_mask *other)
 trl_err trl_mask_or(trl_mask *mask, const trl_mask *other)
 {
     trl_err err = check_alike(mask, other);
+    trli_mask_drop(mask);
     for (int p = 0; err == TRL_OK && p < mask->layout->nlocal; ++p)
         for (size_t w = 0; w < patch_words(&mask->patch[p]); ++w) mask->patch[p].bits[w] |= other->patch[p].bits[w];
     return err;
@@ -238,6 +244,7 @@ trl_err trl_mask_or(trl_mask *mask, const trl_mask *other)
 /* The bits behind the end of a row change, too; no function reads them. */
 void trl_mask_not(trl_mask *mask)
 {
+    trli_mask_drop(mask);
     for (int p = 0; p < mask->layout->nlocal; ++p)
         for (size_t w = 0; w < patch_words(&mask->patch[p]); ++w) mask->patch[p].bits[w] = ~mask->patch[p].bits[w];
 }
@@ -294,7 +301,7 @@ static trl_err assign_span(void *data, const trli_span *span, int chunk)
     double *to = (double *)dst.at + trl_array_offset(&dst, span->i, span->j, span->k);
     const double *from = &job->number;
     if (job->src) {
-        TRL_TRY(trl_field_array(job->src, span->patch, &src));
+        TRL_TRY(trl_field_read(job->src, span->patch, &src));
         from = (const double *)src.at + trl_array_offset(&src, span->i, span->j, span->k);
     }
     for (trl_lidx i = 0; i < span->n; i += 64) {

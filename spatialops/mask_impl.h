@@ -12,12 +12,24 @@ typedef struct trli_mask_patch {
     uint64_t *bits;
 } trli_mask_patch;
 
+/* The points of a mask as numbers, 0 and 1, in the memory of a device. */
+typedef struct trli_mask_copy {
+    trl_field_device *device; /* NULL: there is none */
+    trl_array *array;         /* [nlocal] */
+    void **memory;            /* [nlocal] */
+} trli_mask_copy;
+
 struct trl_mask {
     const trl_layout *layout;
     trl_location location;
     int ghosts;
     trli_mask_patch *patch; /* [nlocal] */
+    trli_mask_copy *copy;   /* made when it is needed, dropped when the mask changes */
 };
+
+/* The points of local patch p in the memory of a device. Fails with MEMORY, DEVICE. Thread: main. */
+TRL_NODISCARD trl_err trli_mask_there(const trl_mask *mask, trl_field_device *device, int p, trl_array *array);
+void trli_mask_drop(const trl_mask *mask);
 
 /* Whether a condition of this value holds: the rule of masks, of `where`, and of if(c, a, b) and masks in formulas
  * (TRLI_OP_SELECT). NaN is not zero. */

@@ -35,6 +35,7 @@ static trl_err check_fields(const trl_operator *op, trl_field *const *in, const 
             return trl_fail(out->ctx, TRL_ERR_USAGE, NULL, "%s: field '%s' is both input and output; use another one",
                             op->name, out->name);
     }
+    err = trli_field_together(out, op->ninputs, in);
 done:
     return err;
 }
@@ -46,8 +47,6 @@ static trl_err choose_box(const trl_operator *op, trl_field *const *in, const tr
     const trl_box *owned = &out->array[p].owned;
     *box = out->array[p].held;
     for (int i = 0; i < op->ninputs; ++i) {
-        trl_array array;
-        TRL_TRY(trl_field_array(in[i], p, &array));
         const trl_offsets reach = trl_footprint_hull(&op->reads[i]);
         const trl_box *valid = &in[i]->valid[p];
         trl_box needed = *owned;
@@ -102,10 +101,8 @@ static trl_err share_out(const trli_application *a, int workers, int values)
 {
     trl_err err = TRL_OK;
     trl_field *out = a->out;
-    trl_array array;
     trl_box box;
     for (int p = 0; p < out->layout->nlocal; ++p) {
-        TRL_TRY(trl_field_array(out, p, &array));
         TRL_TRY(choose_box(a->op, a->in, out, p, &box));
         if (memcmp(&box, &out->work[p].box, sizeof box) == 0) continue;
         out->work[p].box = box;
@@ -161,14 +158,28 @@ static bool is_large(const trl_field *field, int workers)
     return cache > 0 && bytes > cache * (size_t)workers;
 }
 
+/* The host's arrays. */
+static trl_err take_arrays(const trli_application *a)
+{
+    trl_err err = TRL_OK;
+    for (int i = 0; i < a->ninputs; ++i) TRL_TRY(trli_field_bring(a->in[i], false));
+    err = trli_field_bring(a->out, true);
+done:
+    return err;
+}
+
 /* `values`: what a point costs, as values that are read for it. */
 static trl_err apply(trli_application *a, int values, trl_loop *loop)
 {
     trl_err err;
     trl_field *out = a->out;
     const int workers = trl_loop_workers(loop);
+    bool done = false;
     TRL_TRY(check_fields(a->op, a->in, out));
     TRL_TRY(share_out(a, workers, values));
+    if (out->device) TRL_TRY(trli_apply_there(a, &done));
+    if (done) return TRL_OK;
+    TRL_TRY(take_arrays(a));
     a->streaming = is_large(out, workers);
     if (memcmp(&out->application, a, sizeof *a) != 0) out->application = *a;
     TRL_TRY(trl_loop_run(loop, out->chunks, run_chunk, &out->application));

@@ -57,6 +57,12 @@ void trli_rows_run(const trl_operator *op, trli_rows_kernel kernel, const trli_r
 void trli_operator_box(const trl_operator *op, const trl_array *in, const trl_array *out, const trl_box *box,
                        bool streaming);
 
+/* ---- operator_device.c ---- */
+
+typedef struct trli_application trli_application; /* field_impl.h */
+/* Compute an application, whose boxes are chosen, where its fields live. *done = false: the host has to. */
+TRL_NODISCARD trl_err trli_apply_there(const trli_application *application, bool *done);
+
 /* Copy rows with streaming stores; trli_stream_end before others read them. */
 void trli_stream_rows(double *to, ptrdiff_t to_step, const double *from, ptrdiff_t from_step, ptrdiff_t n,
                       ptrdiff_t rows);

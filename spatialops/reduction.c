@@ -6,8 +6,10 @@
 #include <context_impl.h>
 #include <trl_reduction.h>
 
+#include "field_impl.h"
 #include "mask_impl.h"
 #include "reduction_impl.h"
+#include "residence_impl.h"
 #include "spans_impl.h"
 #include "vector_impl.h"
 
@@ -222,7 +224,7 @@ static trl_err reduce_span(void *data, const trli_span *span, int chunk)
     double terms[TRLI_SPAN_POINTS], weights[TRLI_SPAN_POINTS];
     trl_lidx n = span->n;
     trl_array array;
-    trl_err err = trl_field_array(job->field, span->patch, &array);
+    trl_err err = trl_field_read(job->field, span->patch, &array);
     if (err != TRL_OK) return err;
     take_terms(job->kind, (const double *)array.at + trl_array_offset(&array, span->i, span->j, span->k), n, terms);
     for (trl_lidx i = 0; i < n; ++i) weights[i] = 1;
@@ -289,6 +291,26 @@ static double finish(const reduction_job *job, double value, double weights)
     }
 }
 
+/* Of this rank. */
+static trl_err reduce_rank(reduction_job *job, trl_loop *loop)
+{
+    const bool weighted = job->weights == TRL_OVER_VOLUMES;
+    bool done = false;
+    trl_err err = TRL_OK;
+    if (job->field->device)
+        TRL_TRY(trli_reduce_there(job->field, job->kind, job->merge, weighted && job->merge == TRLI_MERGE_SUM,
+                                  job->mask, &job->value[0], &done));
+    if (done) {
+        job->chunks = 1;
+        job->eighths[0] = trli_weights_eighths(job->layout, job->location, weighted, job->mask);
+        return TRL_OK;
+    }
+    if (job->field->device) TRL_TRY(trli_field_bring(job->field, false));
+    err = trli_span_sweep(loop, job->layout, job->location, reduce_span, job);
+done:
+    return err;
+}
+
 trl_err trl_field_reduce(trl_field *field, trl_loop *loop, trl_reduction kind, trl_weights weights,
                          const trl_mask *mask, double *result)
 {
@@ -306,7 +328,7 @@ trl_err trl_field_reduce(trl_field *field, trl_loop *loop, trl_reduction kind, t
                                                                                       : TRLI_MERGE_SUM};
     for (int c = 0; c < job.chunks; ++c) trli_partial_clear(&job.value[c], job.merge);
     trl_context_begin_phase(job.layout->ctx);
-    if (err == TRL_OK) err = trli_span_sweep(loop, job.layout, job.location, reduce_span, &job);
+    if (err == TRL_OK) err = reduce_rank(&job, loop);
     if (err == TRL_OK) err = combine(&job, &value, &sum);
     *result = finish(&job, value, sum);
     return trl_context_end_phase(job.layout->ctx, err);

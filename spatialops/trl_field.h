@@ -85,6 +85,7 @@ TRL_API void trl_exchange_traffic(const trl_exchange *exchange, int64_t *bytes, 
 
 typedef struct trl_field trl_field;
 typedef struct trl_field_manager trl_field_manager; /* see trl_field_manager.h */
+typedef struct trl_field_device trl_field_device;   /* see trl_field_device.h */
 
 typedef struct trl_field_desc {
     const char *name; /* copied; of one field of the manager */
@@ -103,10 +104,19 @@ TRL_API const char *trl_field_name(const trl_field *field);
 TRL_API trl_location trl_field_location(const trl_field *field);
 TRL_API const trl_layout *trl_field_layout(const trl_field *field);
 
-/* The array on local patch p, memory included. After writing through it, the
- * caller states which points are valid (trl_field_set_valid). Fails with
- * MEMORY at first use. */
+/* The array on local patch p in the host's memory, which comes at first use, with the current values: those of a field
+ * that lives on a device are copied, once what was enqueued there is done, and again to the device when it needs them.
+ * After writing through it, the caller states which points are valid (trl_field_set_valid). It is current until the
+ * next call that changes the field: of one on a device, ask again then. Fails with MEMORY at first use; DEVICE. */
 TRL_API TRL_NODISCARD trl_err trl_field_array(trl_field *field, int p, trl_array *array);
+/* The same to read only: the device's values stay current. */
+TRL_API TRL_NODISCARD trl_err trl_field_read(trl_field *field, int p, trl_array *array);
+/* Let a field live on a device (trl_field_device.h), with the values that it has, or on the host again (NULL).
+ * Functions of fields compute where these live, in the order in which they are called; fields of one call live in one
+ * place, else USAGE. The device belongs to the field's manager, and is older than the field. Fails with USAGE, MEMORY,
+ * DEVICE. Collective: no; but on all ranks a field is exchanged faster where it lives on a device on all of them.
+ * Thread: main. */
+TRL_API TRL_NODISCARD trl_err trl_field_move(trl_field *field, trl_field_device *device);
 /* Points of local patch p that hold current values: a box within the held points; empty before anything was written. */
 TRL_API trl_box trl_field_valid(const trl_field *field, int p);
 /* The box must lie in the held points, else USAGE. */

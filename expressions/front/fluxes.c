@@ -4,8 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <trl_limiter_body.h>
+
 #include "boundary_impl.h"
-#include "flux_impl.h"
 #include "operators_impl.h"
 #include "symbols_impl.h"
 
@@ -31,18 +32,6 @@ static trl_err read_limiter(trli_lowering *lw, const trl_ast *node, int *limiter
     return trli_lower_fail(lw, node, "this is no limiter: %s", words);
 }
 
-/* The value on the minus side (from_plus false) or the plus side of the face between two points along an axis. */
-static trli_ir_value reconstruct(trli_ir *ir, trli_ir_value s, int location, int axis, int limiter, bool from_plus)
-{
-    int8_t at[4];
-    (void)trli_flux_points(limiter, (trl_location)location, axis, at);
-    trli_ir_value centre = trli_ir_shift(ir, s, axis, at[from_plus]);
-    if (limiter == TRL_LIMITER_UPWIND) return centre;
-    trli_ir_value upwind = trli_ir_shift(ir, s, axis, at[2 + from_plus]);
-    trli_ir_value downwind = trli_ir_shift(ir, s, axis, at[!from_plus]);
-    return trli_ir_limit(ir, limiter, upwind, centre, downwind);
-}
-
 trl_err trli_lower_reconstruction(trli_lowering *lw, const trl_formula_operator *op, const trl_ast *node,
                                   const trl_scope *scope, trli_operand *operand)
 {
@@ -55,7 +44,8 @@ trl_err trli_lower_reconstruction(trli_lowering *lw, const trl_formula_operator 
     *operand = (trli_operand){.components = lw->dim};
     for (int a = 0; a < lw->dim; ++a) {
         operand->location[a] = s.location[0] ^ 1 << a;
-        TRL_TRY(trli_operator_result(lw, op->name, reconstruct(lw->ir, s.value[0], s.location[0], a, limiter, right),
+        TRL_TRY(trli_operator_result(lw, op->name,
+                                     trli_ir_reconstruct(lw->ir, s.value[0], s.location[0], a, limiter, right),
                                      operand->location[a], &operand->value[a]));
     }
 done:
@@ -144,9 +134,7 @@ trl_err trli_lower_advective_flux(trli_lowering *lw, const trl_formula_operator 
         if (limiter == CENTRAL) {
             face = trli_interpolate(lw, phi.value[0], at, operand->location[a]);
         } else {
-            trli_ir_value forward = trli_ir_binary(ir, TRLI_OP_LE, trli_ir_constant(ir, 0), velocity);
-            face = trli_ir_select(ir, forward, reconstruct(ir, phi.value[0], at, a, limiter, false),
-                                  reconstruct(ir, phi.value[0], at, a, limiter, true));
+            face = trli_ir_upwind(ir, phi.value[0], at, a, limiter, velocity);
         }
         TRL_TRY(apply_dirichlet(lw, source, a, at, &face));
         TRL_TRY(trli_operator_result(lw, op->name, trli_ir_binary(ir, TRLI_OP_MUL, velocity, face),

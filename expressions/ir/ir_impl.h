@@ -89,6 +89,14 @@ trli_ir_value trli_ir_power(trli_ir *ir, trli_ir_value a, trli_ir_value b);
 trli_ir_value trli_ir_pass(trli_ir *ir, const trl_pass *pass, trli_ir_value a);
 trli_ir_value trli_ir_operator(trli_ir *ir, const trl_operator *op, const trli_ir_value *inputs);
 
+/* ---- ir_flux.c ---- */
+
+/* The value at the face between two points along an axis, from those on its minus side (from_plus false) or its plus
+ * side; location: of the value. */
+trli_ir_value trli_ir_reconstruct(trli_ir *ir, trli_ir_value s, int location, int axis, int limiter, bool from_plus);
+/* The same from the side that the velocity at the face comes from. */
+trli_ir_value trli_ir_upwind(trli_ir *ir, trli_ir_value s, int location, int axis, int limiter, trli_ir_value velocity);
+
 /* The node n with other operands, made as its maker makes it. */
 trli_ir_value trli_ir_remake(trli_ir *ir, const trli_node *n, const trli_ir_value arg[3]);
 /* The value with its unplaced coordinates put at a location. */
