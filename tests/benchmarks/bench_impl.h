@@ -22,6 +22,7 @@
     X(grain, "how long tasks must be to keep the cores busy, and what the runtime costs when they are few and long") \
     X(gpu_heat, "T_t = k lap(T) on a GPU, against the best kernels by hand and the copy of the fields")              \
     X(gpu_transport, "advection and diffusion of n scalars on a GPU, against the best kernels by hand and the copy") \
+    X(gpu_fields, "operators and reductions of a driver's fields that live on a GPU")                                \
     X(mpi, "heat and transport on every split of the cores into ranks and threads: speed, messages and bytes")       \
     X(solve, "Poisson's equation in a cube to 1e-8, beside FFTW by hand, hypre and PETSc")                           \
     X(flow, "a step of an incompressible flow, beside scalars, a step by hand with FFTW, and multigrid")             \

@@ -8,7 +8,7 @@ says stderr.txt "trellis bench: NAME is missing"
 expect 2 "$TRELLIS" bench haet
 says stderr.txt "trellis bench: unknown benchmark 'haet'; did you mean 'heat'?"
 expect 2 "$TRELLIS" bench nothing_like_it
-known="heat, operators, kernels, boundary, build, tasks, grain, gpu_heat, gpu_transport, mpi"
+known="heat, operators, kernels, boundary, build, tasks, grain, gpu_heat, gpu_transport, gpu_fields, mpi"
 known="$known, solve, flow, scalability, functions"
 says stderr.txt "trellis bench: unknown benchmark 'nothing_like_it'; known are: $known"
 
