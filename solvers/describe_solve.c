@@ -101,7 +101,7 @@ void trli_describe_solvers(const trli_listing *l)
                          : s->singular ? ""
                                        : ", whose matrix is applied, not stored");
         if (s->singular) trli_listing_say(l, "  constants are in its null space: the mean of the first guess is kept");
-        if (s->levels > 0) describe_levels(l, i);
+        if (s->levels > 0 && !s->no_multigrid) describe_levels(l, i);
         if (s->no_direct) trli_listing_say(l, "  not solved directly, because %s", s->no_direct);
         if (s->no_multigrid) trli_listing_say(l, "  no multigrid, because %s", s->no_multigrid);
         if (s->solves == 0) {

@@ -179,3 +179,11 @@ double trli_solver_largest_row(const trli_solver *s)
         most = fmax(most, s->bound_scalar[i] < 0 ? s->bound_number[i] : trli_solver_scalar(s, s->bound_scalar[i]));
     return most;
 }
+
+int trli_solver_drifts(const trli_solver *s)
+{
+    const double rounding = 1e-10;
+    int n = 0;
+    for (int a = 0; a < 3; ++a) n += fabs(s->drift[a]) > rounding * s->strength[a];
+    return n;
+}

@@ -3,6 +3,7 @@
 /* The entries of an operator by products with vectors of ones and zeros. Along an axis no two of three points in a row
  * have one colour; where a vector is one at points of a colour a row has the entry of one neighbour along that axis, or
  * the sum of those of all points across it. */
+#include <math.h>
 #include <string.h>
 
 #include "context_impl.h"
@@ -148,6 +149,22 @@ trl_err trli_entries_find(trli_entries *a)
     for (int e = 1; e < a->entries; ++e) TRL_TRY(trli_entries_exchange(a, e));
 done:
     return err;
+}
+
+trl_err trli_entries_mixed(const trli_entries *a, double *mixed)
+{
+    *mixed = 0;
+    for (int p = 0; p < a->s->sim->layout->nlocal; ++p) {
+        const trli_patch_box *part = &a->part[p];
+        const int64_t points = (int64_t)part->size[0] * part->size[1] * part->size[2];
+        for (int64_t i = 0; i < points; ++i) {
+            const double *entry = part->entry + i * a->entries;
+            double sum = 0;
+            for (int e = 1; e < a->entries; ++e) sum += fmax(0, entry[0] < 0 ? -entry[e] : entry[e]);
+            if (entry[0] != 0) *mixed = fmax(*mixed, sum / fabs(entry[0]));
+        }
+    }
+    return trli_allreduce(a->s->sim->ctx, mixed, 1, MPI_DOUBLE, MPI_MAX);
 }
 
 /* ---- making ---- */

@@ -15,6 +15,7 @@ struct trli_galerkin {
     trli_entries a;       /* of the first grid, once there are fields */
     trli_algebraic *rest; /* all others; NULL: not made yet */
     double *known;        /* [scalars] of the model, with which the entries were found */
+    double mixed;         /* of entries with the wrong sign */
     bool made;            /* entries are those of this step: */
     trl_gidx step;
 };
@@ -82,16 +83,32 @@ static bool are_others(trli_galerkin *st)
     return !st->made || changed || (trli_solver_reads_fields(s) && first);
 }
 
+double trli_galerkin_mixed(const trli_galerkin *st)
+{
+    return st->mixed;
+}
+
+/* Interpolation and smoothing are made for neighbours that count with one sign; they stand some of the other. */
+bool trli_galerkin_is_mixed(const trli_galerkin *st)
+{
+    const double most = 0.5;
+    const trl_solver_entry *e = &st->s->settings;
+    return st->mixed > most && e->method == TRL_SOLVE_AUTO && e->preconditioner == TRL_PRECONDITIONER_AUTO;
+}
+
 trl_err trli_galerkin_prepare(trli_galerkin *st)
 {
     trl_err err = TRL_OK;
     if (!st->known) TRL_TRY(make_first(st));
     if (!are_others(st)) return TRL_OK;
     TRL_TRY(trli_entries_find(&st->a));
+    st->made = true;
+    st->mixed = 0;
+    if (st->s->krylov == TRL_SOLVE_BICGSTAB) TRL_TRY(trli_entries_mixed(&st->a, &st->mixed));
+    if (trli_galerkin_is_mixed(st)) return TRL_OK;
     TRL_TRY(trli_entries_split(&st->a));
     TRL_TRY(trli_entries_product(&st->a, trli_algebraic_finest(st->rest)));
     TRL_TRY(trli_algebraic_make(st->rest));
-    st->made = true;
     if (st->s->stats.coarse == TRL_COARSE_ENTRIES) st->s->stats.levels = 1 + trli_algebraic_levels(st->rest);
 done:
     return err;

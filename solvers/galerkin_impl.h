@@ -60,6 +60,10 @@ void trli_entries_free(trli_entries *a);
 /* Entries of one unknown's operator, all of which are of nearest points along axes. Collective: yes. */
 TRL_NODISCARD trl_err trli_entries_find(trli_entries *a);
 
+/* Once they are found: of all rows the largest sum of entries that have the sign of the row's own, over that.
+ * Collective: yes. */
+TRL_NODISCARD trl_err trli_entries_mixed(const trli_entries *a, double *mixed);
+
 /* ---- patch_boxes.c ---- */
 
 /* The point of the grid at a place in a part's box; false: there is none. */
@@ -109,6 +113,10 @@ TRL_NODISCARD trl_err trli_galerkin_create(trli_solver *s, const trli_grid_level
 void trli_galerkin_destroy(trli_galerkin **galerkin);
 /* Once the coefficients are there. Collective: yes. */
 TRL_NODISCARD trl_err trli_galerkin_prepare(trli_galerkin *st);
+/* Of an operator that is not symmetric, once it is prepared: the largest sum of entries of a row that have the sign of
+ * its own one, over that; else 0. Where auto would have to stand too much of it coarser grids are not made. */
+double trli_galerkin_mixed(const trli_galerkin *st);
+bool trli_galerkin_is_mixed(const trli_galerkin *st);
 /* One cycle of the coarser grids for a residual of the first, with ghosts where its layout is cut; its solution,
  * interpolated. Collective: yes. */
 TRL_NODISCARD trl_err trli_galerkin_cycle(trli_galerkin *st, trl_solve_cycle kind, int residual, int solution);

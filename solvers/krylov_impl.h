@@ -164,6 +164,9 @@ double trli_solver_largest_row(const trli_solver *s);
 /* After its run: how many times larger the diagonal is at one point than at another, where it varies in steps. */
 double trli_solver_contrast(const trli_solver *s);
 
+/* Along how many axes the numbers of a row are others on one side than on the other. */
+int trli_solver_drifts(const trli_solver *s);
+
 /* ---- coupling.c ---- */
 
 /* The program that finds what couples the unknowns of a point, if they are coupled, at one location and few. */
@@ -187,6 +190,12 @@ TRL_NODISCARD trl_err trli_multigrid_prepare(struct trli_multigrid *m, double ti
 TRL_NODISCARD trl_err trli_multigrid_cycle(struct trli_multigrid *m, const int *residual);
 /* [n] fields of its solution. */
 const int *trli_multigrid_solution(const struct trli_multigrid *m);
+/* Whether coarser grids always have entries in place of equations. */
+bool trli_multigrid_by_entries(const struct trli_multigrid *m);
+/* Of an operator that is not symmetric, once entries are found: whether neighbours count with both signs; and so much
+ * that auto does without cycles. */
+bool trli_multigrid_has_both_signs(const struct trli_multigrid *m);
+bool trli_multigrid_is_mixed(const struct trli_multigrid *m);
 int trli_multigrid_levels(const struct trli_multigrid *m);
 const trl_grid *trli_multigrid_grid(const struct trli_multigrid *m, int level);
 const trl_simulation *trli_multigrid_simulation(const struct trli_multigrid *m, int level);

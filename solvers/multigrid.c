@@ -178,10 +178,8 @@ done:
  * advection, which central differences of a coarser grid would not stand. */
 static bool has_entries(const trli_solver *s)
 {
-    const double rounding = 1e-10;
-    bool varies = trli_ir_node(&s->sim->model->ir, s->inverse_value[0])->op != TRLI_OP_CONSTANT;
-    for (int a = 0; a < 3; ++a) varies |= fabs(s->drift[a]) > rounding * s->strength[a];
-    return varies && !trli_galerkin_missing(s);
+    const bool varies = trli_ir_node(&s->sim->model->ir, s->inverse_value[0])->op != TRLI_OP_CONSTANT;
+    return (varies || trli_solver_drifts(s) > 0) && !trli_galerkin_missing(s);
 }
 
 trl_err trli_multigrid_compile(trli_solver *s)
@@ -238,6 +236,22 @@ void trli_multigrid_equalise(struct trli_multigrid *m)
     const trli_grid_level *l = &m->level[0];
     trli_vector_equalise(m->solver, &l->d);
     trli_vector_equalise(m->solver, &l->r);
+}
+
+bool trli_multigrid_by_entries(const struct trli_multigrid *m)
+{
+    return m->by_entries && !m->chooses;
+}
+
+bool trli_multigrid_is_mixed(const struct trli_multigrid *m)
+{
+    return m->galerkin && trli_galerkin_is_mixed(m->galerkin);
+}
+
+bool trli_multigrid_has_both_signs(const struct trli_multigrid *m)
+{
+    const double rounding = 1e-6;
+    return m->galerkin && trli_galerkin_mixed(m->galerkin) > rounding;
 }
 
 int trli_multigrid_levels(const struct trli_multigrid *m)
@@ -377,12 +391,15 @@ static void cycle_by_entries(chain *c, trl_solve_cycle kind)
     smooth(c, l, SMOOTHING, least_of(l, false));
 }
 
-/* By itself a cycle gains from solving coarser grids better; conjugate gradients make up for what it leaves there. */
-static trl_solve_cycle kind_of(const trli_solver *s)
+/* By itself a cycle gains from solving coarser grids better; conjugate gradients make up for what it leaves there.
+ * Where there is advection each coarser grid leaves more of what goes along with it, which only further visits find. */
+static trl_solve_cycle kind_of(const struct trli_multigrid *m)
 {
+    const trli_solver *s = m->solver;
     const trl_solve_cycle asked = s->settings.cycle;
     if (asked != TRL_CYCLE_AUTO) return asked;
-    return s->method == TRL_SOLVE_MULTIGRID ? TRL_CYCLE_F : TRL_CYCLE_V;
+    const bool advection = m->by_entries && s->krylov == TRL_SOLVE_BICGSTAB;
+    return s->method == TRL_SOLVE_MULTIGRID || advection ? TRL_CYCLE_F : TRL_CYCLE_V;
 }
 
 trl_err trli_multigrid_cycle(struct trli_multigrid *m, const int *residual)
@@ -396,9 +413,9 @@ trl_err trli_multigrid_cycle(struct trli_multigrid *m, const int *residual)
     begin_grid(&c, 0);
     if (other) trli_vector_swap(s, &pair);
     if (m->by_entries)
-        cycle_by_entries(&c, kind_of(s));
+        cycle_by_entries(&c, kind_of(m));
     else
-        cycle(&c, 0, kind_of(s));
+        cycle(&c, 0, kind_of(m));
     return trli_agree_within(s->sim, c.err);
 }
 

@@ -3,13 +3,17 @@
 /* Solving: null spaces, Newton's method, and what is said when there is no solution. */
 #include <float.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <math.h>
 
 #include "krylov_impl.h"
 #include "multistep_impl.h"
+#include "solve_errors_impl.h"
 #include "solving_impl.h"
 
-enum { LINEAR_ROUNDS = 8, HALVINGS = 12, CYCLES_TRIED = 40, LOOK_EVERY = 8 };
+enum { LINEAR_ROUNDS = 8, HALVINGS = 12, CYCLES_TRIED = 40, UNSYMMETRIC_TRIED = 60, LOOK_EVERY = 8 };
+
+static const char cycles_failed[] = "its cycles did not lead to the solution";
 
 /* ---- null spaces ---- */
 
@@ -145,56 +149,6 @@ done:
     return err;
 }
 
-/* Steps that can be shorter are, where there is no solution: this is no error then. */
-static bool may_fail(const trli_solver *s)
-{
-    trli_control *c = &s->sim->control;
-    c->unsolved |= c->lenient;
-    return c->lenient;
-}
-
-static trl_err not_finite(const trli_solver *s, const char *when)
-{
-    if (may_fail(s)) return TRL_ERR_NUMERICS;
-    return trl_fail(s->sim->ctx, TRL_ERR_NUMERICS, &s->ask.place,
-                    "the residual of '%s' is not finite %s, at step %" PRId64
-                    ", t = %.10g: look at the equation's coefficients, and at its initial values, the first guess",
-                    s->ask.names, when, s->step, s->time);
-}
-
-static trl_err too_slow(const trli_solver *s, double norm, double target, int iterations)
-{
-    if (may_fail(s)) return TRL_ERR_NUMERICS;
-    return trl_fail(s->sim->ctx, TRL_ERR_NUMERICS, &s->ask.place,
-                    "%s with preconditioner %s did not solve for '%s' in %d iterations, at step %" PRId64
-                    ", t = %.10g: the residual is %.3g, and %.3g is wanted; allow more iterations, or use another "
-                    "method or preconditioner, under 'solvers'",
-                    s->stats.method, s->stats.preconditioner, s->ask.names, iterations, s->step, s->time, norm, target);
-}
-
-static trl_err broke_down(const trli_solver *s, double norm, double target, int iterations)
-{
-    if (may_fail(s)) return TRL_ERR_NUMERICS;
-    return trl_fail(s->sim->ctx, TRL_ERR_NUMERICS, &s->ask.place,
-                    "%s broke down after %d iterations for '%s', at step %" PRId64
-                    ", t = %.10g: the residual is %.3g, and %.3g is wanted; %s",
-                    s->stats.method, iterations, s->ask.names, s->step, s->time, norm, target,
-                    s->method == TRL_SOLVE_CG ? "the operator may be symmetric but of both signs: use method gmres"
-                                              : "use method gmres, or another preconditioner");
-}
-
-static trl_err no_progress(const trli_solver *s, double norm, double target)
-{
-    if (may_fail(s)) return TRL_ERR_NUMERICS;
-    return trl_fail(s->sim->ctx, TRL_ERR_NUMERICS, &s->ask.place,
-                    "the residual of '%s' stays at %.3g, and %.3g is wanted, at step %" PRId64
-                    ", t = %.10g: %s; use a larger tolerance under 'solvers'",
-                    s->ask.names, norm, target, s->step, s->time,
-                    s->linear ? "double precision does not reach so far, or the system has no solution"
-                              : "Newton's method does not get on, so double precision does not reach so far, or a "
-                                "first guess nearer to a solution is needed (initial)");
-}
-
 /* Whether cycles may stop early for jacobi's sake: at cells without a mask they rarely fail, and often where jacobi
  * fails, too. */
 static bool doubtful(const trli_solver *s)
@@ -282,15 +236,39 @@ done:
     return err;
 }
 
+static bool is_automatic(const trli_solver *s)
+{
+    return s->settings.preconditioner == TRL_PRECONDITIONER_AUTO && s->settings.method == TRL_SOLVE_AUTO;
+}
+
+/* Where auto solves, an operator that is not symmetric gets cycles if coarser grids have its entries, and these are of
+ * a kind that cycles are good for. */
+static trl_err prepare_cycles(trli_solver *s)
+{
+    const bool questionable = is_automatic(s) && s->method != TRL_SOLVE_CG;
+    const char **why = &s->stats.no_multigrid;
+    trl_err err = TRL_OK;
+    *why = s->cycles_failed ? cycles_failed : NULL;
+    s->cycles &= !(questionable && s->method == TRL_SOLVE_DIRECT);
+    if (!s->cycles) return TRL_OK;
+    if (questionable && !trli_multigrid_by_entries(s->multigrid))
+        *why = "its operator is not symmetric, and coarser grids have the equation";
+    else
+        TRL_TRY(trli_multigrid_prepare(s->multigrid, s->time));
+    if (questionable && !*why && trli_multigrid_is_mixed(s->multigrid))
+        *why = "its operator is not symmetric, and beside the diagonal it has large entries of both signs";
+    s->cycles = !*why;
+done:
+    return err;
+}
+
 static trl_err prepare(trli_solver *s)
 {
     bool directly;
     trl_err err = TRL_OK;
     TRL_TRY(find_diagonal(s));
     TRL_TRY(prepare_direct(s, &directly));
-    if (s->settings.preconditioner == TRL_PRECONDITIONER_AUTO && s->settings.method == TRL_SOLVE_AUTO)
-        s->cycles &= s->method == TRL_SOLVE_CG;
-    if (s->cycles) err = trli_multigrid_prepare(s->multigrid, s->time);
+    if (s->multigrid) err = prepare_cycles(s);
 done:
     return err;
 }
@@ -301,12 +279,15 @@ static const char *preconditioner_of(const trli_solver *s)
     return s->cycles ? "multigrid" : s->inverse_value[0] < 0 ? "none" : "jacobi";
 }
 
-/* Before another method: it begins with c = 0 where c is not x, so r is to be what it was. */
+/* Before another method: it begins with c = 0 where c is not x, so r is to be what it was; and with x = 0 where
+ * nothing of x is left. */
 static trl_err begin_again(trli_solver *s, double *norm)
 {
+    const bool lost = s->linear && !isfinite(*norm);
     bool any = false;
     trl_err err = TRL_OK;
-    if (s->linear) return TRL_OK;
+    if (s->linear && !lost) return TRL_OK;
+    if (lost) TRL_TRY(clear(s));
     TRL_TRY(trli_solver_residual(s, norm));
     for (int i = 0; i < s->ask.n; ++i) any |= s->singular[i] && s->balanced[i];
     if (!any) return TRL_OK;
@@ -328,12 +309,12 @@ static trl_err solve_linear(trli_solver *s, double target, double *norm)
     s->stats.method = type->words;
     s->stats.preconditioner = preconditioner_of(s);
     trli_krylov *made = type == &trli_krylov_cg_cycles ? s->made_cg_cycles : s->made[s->method];
-    const bool early = may_give_up && doubtful(s) && s->settings.iterations > CYCLES_TRIED;
-    const int most = early ? CYCLES_TRIED : s->settings.iterations;
+    const int tried = s->krylov == TRL_SOLVE_BICGSTAB ? UNSYMMETRIC_TRIED : doubtful(s) ? CYCLES_TRIED : INT_MAX;
+    const int most = may_give_up && tried < s->settings.iterations ? tried : s->settings.iterations;
     TRL_TRY(type->run(s, made, target, most, &iterations, norm, &broken));
     s->stats.iterations += iterations;
     s->stats.last_iterations += iterations;
-    if (!isfinite(*norm)) return not_finite(s, "while its linear system is solved");
+    if (!isfinite(*norm) && !may_give_up) return trli_solver_not_finite(s, "while its linear system is solved");
     if (*norm <= target) return TRL_OK;
     if (s->method == TRL_SOLVE_MULTIGRID && s->made[TRL_SOLVE_BICGSTAB]) {
         s->method = TRL_SOLVE_BICGSTAB; /* cycles alone need not converge where unknowns are coupled or left out */
@@ -343,6 +324,7 @@ static trl_err solve_linear(trli_solver *s, double target, double *norm)
     if (may_give_up) {
         s->cycles = false;
         s->cycles_failed = true;
+        s->stats.no_multigrid = cycles_failed;
         TRL_TRY(begin_again(s, norm));
         return solve_linear(s, target, norm);
     }
@@ -350,7 +332,8 @@ static trl_err solve_linear(trli_solver *s, double target, double *norm)
         s->method = TRL_SOLVE_BICGSTAB; /* it goes on from where cg came to */
         return solve_linear(s, target, norm);
     }
-    err = broken ? broke_down(s, *norm, target, iterations) : too_slow(s, *norm, target, iterations);
+    err = broken ? trli_solver_broke_down(s, *norm, target, iterations)
+                 : trli_solver_too_slow(s, *norm, target, iterations);
 done:
     return err;
 }
@@ -369,7 +352,7 @@ static trl_err move(trli_solver *s, double target, double *norm)
         if (*norm <= (1 - 1e-4 * length) * before || *norm <= target) return TRL_OK;
         trli_vector_swap(s, &s->x);
     }
-    err = no_progress(s, before, target);
+    err = trli_solver_no_progress(s, before, target);
 done:
     return err;
 }
@@ -382,23 +365,13 @@ static double forcing(double norm, double before, double target)
     return fmax(eta * norm, 0.5 * target);
 }
 
-static trl_err newton_too_slow(const trli_solver *s, double norm, double target)
-{
-    if (may_fail(s)) return TRL_ERR_NUMERICS;
-    return trl_fail(s->sim->ctx, TRL_ERR_NUMERICS, &s->ask.place,
-                    "Newton's method did not solve for '%s' in %d iterations, at step %" PRId64
-                    ", t = %.10g: the residual is %.3g, and %.3g is wanted; allow more of them (solvers.*."
-                    "newton.iterations), or give a better first guess",
-                    s->ask.names, s->stats.last_newton, s->step, s->time, norm, target);
-}
-
 static trl_err newton(trli_solver *s, double target, double *norm, double reference)
 {
     double before = 0, inner;
     trl_err err = TRL_OK;
     while (!(*norm <= target)) {
-        if (!isfinite(*norm)) return not_finite(s, "in Newton's method");
-        if (s->stats.last_newton == s->settings.newton_iterations) return newton_too_slow(s, *norm, target);
+        if (!isfinite(*norm)) return trli_solver_not_finite(s, "in Newton's method");
+        if (s->stats.last_newton == s->settings.newton_iterations) return trli_solver_newton_too_slow(s, *norm, target);
         const double wanted = forcing(*norm, before, target);
         TRL_TRY(balance(s, s->settings.newton_tolerance, reference));
         TRL_TRY(prepare(s));
@@ -419,7 +392,8 @@ static trl_err linear(trli_solver *s, double target, double *norm, double refere
     if (!(*norm <= target)) TRL_TRY(prepare(s));
     for (int k = 0; !(*norm <= target); ++k) {
         const double before = *norm;
-        if (!isfinite(*norm)) return not_finite(s, k ? "after its system was solved" : "at the first guess");
+        if (!isfinite(*norm))
+            return trli_solver_not_finite(s, k ? "after its system was solved" : "at the first guess");
         TRL_TRY(balance(s, s->settings.tolerance, reference));
         TRL_TRY(solve_linear(s, 0.9 * target, &inner));
         if (trusts(s)) {
@@ -430,7 +404,8 @@ static trl_err linear(trli_solver *s, double target, double *norm, double refere
         if (k == 0) judge_trust(s, *norm, target);
         if (*norm <= target) break;
         if (k < LINEAR_ROUNDS && *norm < 0.5 * before) continue;
-        if (s->method != TRL_SOLVE_DIRECT || s->settings.method != TRL_SOLVE_AUTO) return no_progress(s, *norm, target);
+        if (s->method != TRL_SOLVE_DIRECT || s->settings.method != TRL_SOLVE_AUTO)
+            return trli_solver_no_progress(s, *norm, target);
         s->direct_failed = true; /* from where it came to, others go on */
         s->mean_set = false;
         s->stats.no_direct = "rounding errors are too large for it";
@@ -462,7 +437,7 @@ static trl_err solve(trli_solver *s, double *mean, double *scratch)
     if (s->stats.singular && !knows_means(s)) TRL_TRY(measure_means(s, mean));
     TRL_TRY(choose_start(s, &directly));
     TRL_TRY(find_reference(s, directly, &reference, &norm));
-    if (!isfinite(norm)) return not_finite(s, "at the first guess");
+    if (!isfinite(norm)) return trli_solver_not_finite(s, "at the first guess");
     const double tolerance = s->linear ? s->settings.tolerance : s->settings.newton_tolerance;
     s->lost = lost_to_rounding(s);
     const double target = fmax(fmax(tolerance * reference, s->settings.absolute), s->lost);

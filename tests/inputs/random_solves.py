@@ -27,6 +27,11 @@ def operator(rng, name, where, dim):
         rate = rng.choice([1, 4])
         main = "div([" + ", ".join(f"exp({rate}*sin({4 + i}*x + {2*i}*y))*dd{a}({name})"
                                    for i, a in enumerate(AXES[:dim])) + "])"
+    if where == 0 and dim > 1 and rng.random() < 0.2:  # a wind, from upwind or central
+        wind = ["y - 0.5", "0.5 - x", "0.3"][:dim]
+        speed, how = rng.choice([(2, ""), (30, ", upwind")])
+        main = f"laplacian({name}) - div(advective_flux({name}, [" + ", ".join(
+            f"at({speed}*({w}), {face})" for w, face in zip(wind, ("xface", "yface", "zface"))) + f"]{how}))"
     if where and "k" in main:
         main = f"div((1 + {c}^2)*grad({name}))"
     more = rng.choice([f" - {name}", f" - {name}", f" - (1 + {c})*{name}", f" - 0.1*{name}^3 - {name}",

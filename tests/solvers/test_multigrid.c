@@ -44,7 +44,7 @@ START_TEST(iterations_do_not_grow_with_the_mesh)
                  {&face, "cg", 0},
                  {&advection, "bicgstab", 0},
                  {&advection, "gmres", 0},
-                 {&wind, "bicgstab", 1},
+                 {&wind, "bicgstab", 2},
                  {&coupled, "cg", 0},
                  {&bratu, "cg", 0}};
     for (size_t k = 0; k < sizeof cases / sizeof *cases; ++k) {
@@ -99,12 +99,51 @@ START_TEST(auto_leaves_hard_equations_to_jacobi)
     static const struct {
         const char *const *equations;
         const char *preconditioner;
-    } cases[] = {{&field, "multigrid"},  {&coupled, "jacobi"}, {&bratu, "jacobi"},
-                 {&advection, "jacobi"}, {&disc, "multigrid"}, {&varying, "multigrid"}};
+    } cases[] = {{&field, "multigrid"},     {&coupled, "jacobi"}, {&bratu, "jacobi"},
+                 {&advection, "multigrid"}, {&disc, "multigrid"}, {&varying, "multigrid"}};
     for (size_t k = 0; k < sizeof cases / sizeof *cases; ++k) {
         const trl_solve_stats *s = solve(*cases[k].equations, 24, "{}");
         ck_assert_msg(strcmp(s->preconditioner, cases[k].preconditioner) == 0, "%s has %s", *cases[k].equations,
                       s->preconditioner);
+    }
+    close_problem();
+}
+END_TEST
+
+/* A wind that crosses `peclet` diffusivities in a cell, the same on any mesh, from upwind or central: along a line, and
+ * around the middle. Central differences of a strong wind are left to jacobi. */
+START_TEST(auto_takes_cycles_where_there_is_a_wind)
+{
+    static const struct {
+        double peclet;
+        const char *wind, *limiter;
+        int most, growth;
+    } cases[] = {{10, "at(2*y - 1, xface), at(1 - 2*x, yface)", ", upwind", 9, 1},
+                 {1, "at(2*y - 1, xface), at(1 - 2*x, yface)", "", 6, 1},
+                 {100, "at(1 + 0*x, xface), at(0.6 + 0*x, yface)", ", upwind", 36, 8},
+                 {2, "at(1 + 0*x, xface), at(0.6 + 0*x, yface)", ", upwind", 6, 1},
+                 {6, "at(2*y - 1, xface), at(1 - 2*x, yface)", "", 0, 0}};
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; ++k) {
+        int taken[2];
+        if (!test_has((int)k, TEST_SANITIZED ? 4 : 1)) continue;
+        for (int i = 0; i < (cases[k].most ? 2 : 1); ++i) {
+            char text[500];
+            const int n = i ? 64 : 32;
+            snprintf(
+                text, sizeof text,
+                "  p: {initial: 0, solve: \"laplacian(p)/%g - div(advective_flux(p, [%s]%s)) = -1\", solver: s, " ZERO
+                "}\n",
+                n * cases[k].peclet, cases[k].wind, cases[k].limiter);
+            const trl_solve_stats *s = solve(text, n, "{iterations: 500}");
+            ck_assert_str_eq(s->method, "bicgstab");
+            ck_assert_str_eq(s->preconditioner, cases[k].most ? "multigrid" : "jacobi");
+            ck_assert_int_eq(s->no_multigrid != NULL, !cases[k].most);
+            ck_assert_double_le(s->last_residual, 1e-8 * s->last_reference);
+            taken[i] = s->last_iterations;
+        }
+        ck_assert_msg(!cases[k].most || (taken[1] <= cases[k].most && taken[1] <= taken[0] + cases[k].growth),
+                      "%s%s: %d iterations, and %d on a finer grid", cases[k].wind, cases[k].limiter, taken[0],
+                      taken[1]);
     }
     close_problem();
 }
@@ -305,7 +344,7 @@ START_TEST(patches_do_not_show)
     static const char *const turning = "  k: {initial: 1, solve: \"k = exp(4*sin(6*x + 3*y))\", " FREE "}\n"
                                        "  p: {initial: 0, solve: \"div([k*ddx(p), ddy(p)/k]) = 1\", solver: s, "
                                        "mask: \"(x-0.5)^2 + (y-0.5)^2 > 0.02\", " ZERO "}\n";
-    static const char *const *const equations[] = {&field, &face, &coupled, &turning};
+    static const char *const *const equations[] = {&field, &face, &coupled, &turning, &advection};
     for (size_t k = 0; k < sizeof equations / sizeof *equations; ++k) {
         uint64_t hash[3];
         int64_t taken[3];
@@ -361,6 +400,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, iterations_do_not_grow_with_the_mesh);
     tcase_add_test(tc, each_kind_of_cycle_takes_the_iterations_it_is_known_for);
     tcase_add_test(tc, auto_leaves_hard_equations_to_jacobi);
+    tcase_add_test(tc, auto_takes_cycles_where_there_is_a_wind);
     tcase_add_test(tc, jacobi_goes_on_where_cycles_fail);
     tcase_add_test(tc, bicgstab_goes_on_where_cycles_alone_fail);
     tcase_add_test(tc, iterations_hardly_grow_with_what_coefficients_do);

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* What is said when a system is not solved. All fail with NUMERICS: without a message where a step may be shorter
+ * instead. */
+#ifndef TRLI_SOLVE_ERRORS_IMPL_H
+#define TRLI_SOLVE_ERRORS_IMPL_H
+
+#include "krylov_impl.h"
+
+TRL_NODISCARD trl_err trli_solver_not_finite(const trli_solver *s, const char *when);
+TRL_NODISCARD trl_err trli_solver_too_slow(const trli_solver *s, double norm, double target, int iterations);
+TRL_NODISCARD trl_err trli_solver_broke_down(const trli_solver *s, double norm, double target, int iterations);
+TRL_NODISCARD trl_err trli_solver_no_progress(const trli_solver *s, double norm, double target);
+TRL_NODISCARD trl_err trli_solver_newton_too_slow(const trli_solver *s, double norm, double target);
+
+#endif
