@@ -17,6 +17,8 @@ import subprocess
 import sys
 import tempfile
 
+import trace_picture
+
 ROOT = pathlib.Path(os.environ.get("TRELLIS_SOURCE", pathlib.Path(__file__).parents[2]))
 TRELLIS = os.environ.get("TRELLIS", str(ROOT / "build/release/trellis"))
 DECKS = ("heat_2d", "gray_scott", "heat_variable_k", "heat_plugin")
@@ -79,9 +81,14 @@ def planned(text):
     return float(value) * {"m": 1e-3, "u": 1e-6}[unit]
 
 
+def mixed(on, options):
+    """Settings of a graph that devices and workers share."""
+    return [*size(options.cells // 2), "grid.patches=[2,1]", *PREFETCH, f"run.prefetch={str(on).lower()}"]
+
+
 def prefetch(mocks, on, options):
     """A line of the second table."""
-    settings = [*size(options.cells // 2), "grid.patches=[2,1]", *PREFETCH, f"run.prefetch={str(on).lower()}"]
+    settings = mixed(on, options)
     predicted = planned(trellis("plan", "heat_plugin", mocks, settings))
     found = [placement("heat_plugin", mocks, settings, 12) for _ in range(options.runs)]
     measured = "devices_s" if "clock=virtual" in mocks else "measured_s"
@@ -91,13 +98,28 @@ def prefetch(mocks, on, options):
             f"{statistics.median(p['copy_overlap'] for p in found):.2f} |")
 
 
+def draw_traces(mocks, options):
+    """A step of the mixed graph with prefetch, above one without."""
+    with tempfile.TemporaryDirectory() as folder:
+        traces = []
+        for on in (True, False):
+            traces.append(("prefetch" if on else "no prefetch", f"{folder}/{on}.json"))
+            trellis("run", "heat_plugin", mocks, [*mixed(on, options), f"output.directory={folder}/out"], "--quiet",
+                    "--steps", "30", "--trace", traces[-1][1])
+        trace_picture.draw(traces, options.traces)
+
+
 def main():
     """Print both tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=7, help="of which medians are shown")
     parser.add_argument("--cells", type=int, default=512, help="along each axis")
     parser.add_argument("--gpu", action="store_true", help="the first GPU in place of mock devices")
+    parser.add_argument("--traces", help="only a picture of a step with prefetch and without, an SVG file")
     options = parser.parse_args()
+    if options.traces:
+        draw_traces(GPU if options.gpu else SLOW_LINKS[0], options)
+        return
     cores, wanted = len(os.sched_getaffinity(0)), 1 + 3 * 2
     if cores < wanted and not options.gpu:
         print(f"{cores} cores: two mock devices and a worker want {wanted}, so measured times on real clocks are too "
