@@ -7,6 +7,7 @@
 #include "compile_impl.h"
 #include "cost_impl.h"
 #include "implicit_impl.h"
+#include "lasting_impl.h"
 #include "lifecycle_impl.h"
 #include "lower_impl.h"
 #include "memory_impl.h"
@@ -397,10 +398,12 @@ static void equalise_all(trl_simulation *sim)
 
 trl_err trli_compile_programs(trl_simulation *sim)
 {
+    trli_instance *lasting = NULL;
     trl_err err = TRL_OK, first = TRL_OK;
     trl_err (*const part[])(trl_simulation *) = {compile_initial,          trli_solving_prepare, trli_compile_step,
                                                  trli_first_rates_compile, trli_dense_compile,   compile_observe};
     TRL_TRY(trli_leapfrog_check(sim));
+    TRL_TRY(trli_lasting_begin(sim->model, &lasting));
     for (int v = 0; v < sim->nequations; ++v) TRL_TRY(add_state(sim, v));
     TRL_TRY(find_rotation(sim));
     if (sim->integrator->leapfrog) {
@@ -418,6 +421,7 @@ trl_err trli_compile_programs(trl_simulation *sim)
     TRL_TRY(trli_compile_limit(sim, sim->problem->time.cfl > 0));
     TRL_TRY(trli_passes_run(sim->model));
     TRL_TRY(trli_time_blocking_prepare(sim));
+    TRL_TRY(trli_passes_run_lasting(sim->model));
     equalise_all(sim);
     TRL_TRY(trli_model_freeze(sim->model, sim->step, &sim->rotation));
     TRL_TRY(trli_frame_create(sim->model, &sim->frame));
@@ -425,5 +429,6 @@ trl_err trli_compile_programs(trl_simulation *sim)
     trli_implicit_begin(sim);
     TRL_TRY(trli_multistep_begin(sim));
 done:
+    trli_lasting_end(sim->model, &lasting);
     return err;
 }

@@ -230,6 +230,7 @@ trl_err trli_run_checked(trl_simulation *sim, trli_program *program, trl_gidx st
         count_traffic(sim, program);
         TRL_TRY(agree_on_run(sim, program, step, err, said, &found, &again));
         if (again && sim->problem->nan_check) TRL_TRY(trli_check_last_step(sim, true));
+        if (again && program != sim->model->lasting) TRL_TRY(trli_run_lasting(sim));
     } while (again);
     if (found == 1) err = trli_report_nonfinite(sim, step, time);
     if (found == 2) err = trli_report_nonfinite(sim, sim->step_number, sim->time);
@@ -261,6 +262,11 @@ trl_err trli_run_later(trl_simulation *sim, trli_program *program, const trli_ne
     count_traffic(sim, program);
     const trl_err settled = trl_simulation_settle(sim);
     return settled != TRL_OK ? settled : trli_late_pend(sim, err, next, 1, found ? 0 : -1);
+}
+
+trl_err trli_run_lasting(trl_simulation *sim)
+{
+    return sim->model->lasting ? trli_program_run_agreed(sim, sim->model->lasting) : TRL_OK;
 }
 
 trl_err trli_program_run_agreed(trl_simulation *sim, trli_program *program)

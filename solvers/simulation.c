@@ -382,6 +382,7 @@ trl_err trl_simulation_initialise(trl_simulation *sim)
     trli_set_present(sim);
     trli_first_rates_forget(sim);
     trli_multistep_forget(sim);
+    TRL_TRY(trli_run_lasting(sim));
     TRL_TRY(trli_run_checked(sim, sim->initial, 0, sim->time, true));
     evaluated = !sim->solving;
     TRL_TRY(trli_solve_initial(sim, false));

@@ -215,6 +215,8 @@ TRL_NODISCARD trl_err trli_run_checked(trl_simulation *sim, trli_program *progra
                                        bool check);
 /* Run a program; all ranks return the same error. Collective: yes. */
 TRL_NODISCARD trl_err trli_program_run_agreed(trl_simulation *sim, trli_program *program);
+/* Evaluate what no step changes: before the first program that reads it, and after a device failed. Collective: yes. */
+TRL_NODISCARD trl_err trli_run_lasting(trl_simulation *sim);
 /* The next dt from cfl; INPUT errors when nothing bounds it or it falls below min. Collective: yes. */
 TRL_NODISCARD trl_err trli_limit_step(trl_simulation *sim, double *dt);
 /* Warn if the fixed dt is beyond the stable one. Collective: yes. */

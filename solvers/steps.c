@@ -271,5 +271,6 @@ trl_err trl_simulation_resume(trl_simulation *sim, trl_gidx step, double time, d
     const bool grid = fabs(p->start + (double)step * p->dt - time) <= 1e-6 * p->dt;
     sim->base_step = grid ? 0 : step;
     sim->base_time = grid ? p->start : time;
-    return TRL_OK;
+    trli_set_present(sim);
+    return trli_run_lasting(sim);
 }

@@ -114,7 +114,7 @@ trl_err trli_time_blocking_prepare(trl_simulation *sim)
     if (sim->devices_block && trl_context_ranks(sim->ctx) == 1) trli_gpu_passes_deepen(sim->step, &sim->rotation);
     if (err == TRL_OK && !sim->not_blocked) err = plan_pass(sim, &plan);
     TRL_TRY(agree(sim, err, &none));
-    if (!sim->not_blocked) trli_time_plan_deepen(&plan);
+    if (!sim->not_blocked) trli_time_plan_deepen(&plan, sim->step);
 done:
     trli_time_plan_free(&plan);
     return err;

@@ -3,6 +3,7 @@
 /* Making and end of a model's front. */
 
 #include "front_impl.h"
+#include "lasting_impl.h"
 #include "memory_impl.h"
 #include "plugin_entry_impl.h"
 #include "symbols_impl.h"
@@ -36,6 +37,7 @@ trl_err trli_front_create(trli_model *model, const trli_model_request *request)
     TRL_TRY(make_stencils(model, request));
     TRL_TRY(trli_symbols_build(model));
     TRL_TRY(trli_tree_order(model));
+    TRL_TRY(trli_lasting_find(model));
 done:
     return err;
 }

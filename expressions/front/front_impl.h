@@ -48,6 +48,8 @@ typedef struct trli_entry {
     bool used;
     bool noisy;      /* it contains noise(seed), or depends on an entry that does */
     bool reads_step; /* likewise: dt, old(f), noise, an entry that is held through steps, or one with a type */
+    bool changes;    /* no two evaluations need be the same: likewise of variables, time, reductions, types */
+    bool lasting;    /* stored, and evaluated once, by the model's program `lasting` */
 } trli_entry;
 
 /* Passes and runs know nothing of it. It lives as long as the model: runs use the states of plugins, the plan and the
@@ -68,6 +70,7 @@ struct trli_front {
     int64_t expanded;             /* what the sums and products of formulas that were visited expand to */
     struct trli_defined *defined; /* values of parameters that may depend on those of directions */
     int ndefined, defined_capacity;
+    struct trli_instance *lasting; /* while programs are made: the instance of the program `lasting`, or NULL */
     const struct trli_under_way *under_way; /* the innermost lowering of a named value */
 };
 

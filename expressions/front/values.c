@@ -240,11 +240,17 @@ done:
     return err;
 }
 
-/* The instance that an entry is evaluated in: what is evaluated once a step belongs to the start of the step. */
+/* The instance that an entry is evaluated in: what no step changes has one of its own, and what is evaluated once a
+ * step belongs to the start of the step. A program that runs once evaluates for itself. */
 static trl_err evaluation_of(trli_instance *in, const trli_entry *entry, trli_instance **evaluation)
 {
     bool once =
         entry->deck->evaluate == TRL_EVALUATE_STEP || (!entry->nformulas && entry->deck->type->flags & TRL_EXPR_STATIC);
+    const bool stored = entry->nformulas == 0 || !in->inline_only;
+    if (entry->lasting && stored && in->model->front->lasting && !in->program->once) {
+        *evaluation = in->model->front->lasting;
+        return TRL_OK;
+    }
     *evaluation = in;
     return once ? trli_instance_old(in, evaluation) : TRL_OK;
 }

@@ -20,7 +20,7 @@ static trli_extension extension_of(const trli_analysis *an, int field)
     const trli_model_field *f = &an->model->field[field];
     const trli_demand *d = &an->plan->demand[field];
     trli_extension e = trli_owned_only(f->location);
-    if (f->exchanged || f->persistent) {
+    if (f->exchanged || (f->persistent && !f->lasting)) {
         for (ptrdiff_t a = 0; a < 3; ++a) {
             e.side.lo[a] = f->fixed_planes[2 * a];
             e.side.hi[a] = -f->fixed_planes[2 * a + 1];
@@ -298,6 +298,7 @@ trl_err trli_program_analyse(trli_program *program)
     }
     for (int i = 0; i < program->nroots; ++i) an.plan->demand[program->root[i]].live = true;
     for (int i = 0; i < program->nscalar_roots; ++i) an.scalar_live[program->scalar_root[i]] = true;
+    if (program == model->lasting) trli_demand_lasting(&an);
     for (int i = program->nsteps - 1; i >= 0; --i) {
         an.place = &program->step[i].place;
         TRL_TRY(analyse_step(&an, &program->step[i]));

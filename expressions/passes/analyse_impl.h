@@ -34,6 +34,8 @@ typedef struct trli_extension {
 const char *trli_shown_name(const trli_model_field *f);
 bool trli_reaches_out(const trl_footprint *f);
 trli_extension trli_owned_only(trl_location location);
+/* All that other programs need of what lasts. */
+void trli_demand_lasting(trli_analysis *an);
 /* A field is read with a footprint by a step that computes on an extension. */
 void trli_demand_field(trli_analysis *an, const trli_extension *e, int field, const trl_footprint *reach);
 /* Ghosts are read that nothing has set then: an error that the user hears of, unless there is one already. */

@@ -330,6 +330,7 @@ void trli_check_filled(trli_analysis *an)
         const trli_demand *d = &an->plan->demand[f];
         bool unset = an->early[f].n > 0;
         if (!an->model->field[f].exchanged || !d->live) continue;
+        if (an->model->field[f].lasting && an->program != an->model->lasting) continue;
         for (int side = 0; side < 6 && !an->filled[f]; ++side) unset |= side_depth(an, f, side / 2, side % 2) > 0;
         if (unset || (!an->filled[f] && trli_reaches_out(&d->inner))) trli_note_unset(an, f);
     }

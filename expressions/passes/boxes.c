@@ -20,7 +20,7 @@ trl_box trli_step_box(const trli_program *program, const trli_step *s, int o, in
     trl_offsets inner = d->inner.n ? trl_footprint_hull(&d->inner) : none;
     for (int a = 0; a < layout->grid.dim; ++a) {
         bool at_lo = trl_patch_at_side(layout, patch, a, 0), at_hi = trl_patch_at_side(layout, patch, a, 1);
-        if (f->exchanged || f->persistent) {
+        if (f->exchanged || (f->persistent && !f->lasting)) {
             if (at_lo) box.lo[a] += f->fixed_planes[(ptrdiff_t)2 * a];
             if (at_hi) box.hi[a] -= f->fixed_planes[2 * a + 1];
             continue;

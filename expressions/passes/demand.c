@@ -118,6 +118,34 @@ void trli_demand_field(trli_analysis *an, const trli_extension *e, int field, co
     note_allocation(f, d);
 }
 
+static void add_demand(trli_demand *d, const trli_demand *more)
+{
+    if (!more->live) return;
+    d->live = true;
+    trl_footprint_add_all(&d->inner, &more->inner);
+    trl_footprint_add_all(&d->corner, &more->corner);
+    for (int a = 0; a < 3; ++a) {
+        d->further[a] |= more->further[a];
+        if (more->beyond && (!d->beyond || more->side.lo[a] < d->side.lo[a])) {
+            d->side.lo[a] = more->side.lo[a];
+            d->asker[(ptrdiff_t)2 * a] = more->asker[(ptrdiff_t)2 * a];
+        }
+        if (more->beyond && (!d->beyond || more->side.hi[a] > d->side.hi[a])) {
+            d->side.hi[a] = more->side.hi[a];
+            d->asker[2 * a + 1] = more->asker[2 * a + 1];
+        }
+    }
+    d->beyond |= more->beyond;
+}
+
+void trli_demand_lasting(trli_analysis *an)
+{
+    const trli_model *model = an->model;
+    for (int i = 0; i < model->nprograms; ++i)
+        for (int f = 0; f < model->nfields && model->program[i] != model->lasting; ++f)
+            if (model->field[f].lasting) add_demand(&an->plan->demand[f], &model->program[i]->plan->demand[f]);
+}
+
 trli_extension trli_owned_only(trl_location location)
 {
     trli_extension e = {.location = location, .inner = {.n = 1}};

@@ -102,7 +102,7 @@ static unsigned axes_of_slab(const folding *fo, const trli_slab *slab, int input
 static bool is_on_owned(const folding *fo, const trli_step *s)
 {
     const trli_model_field *f = &fo->model->field[s->field[0]];
-    return f->exchanged || f->persistent;
+    return f->exchanged || (f->persistent && !f->lasting);
 }
 
 /* Beyond which sides a step, its slabs aside, may read one of its inputs. */
@@ -352,10 +352,11 @@ static int find_computed(const folding *fo, int fill, int field)
 }
 
 /* Whether all that read what lies beyond the sides of a periodic axis after an exchange are kernels that can have
- * images themselves. */
+ * images themselves. Of what lasts they are of other programs, which do not know of an exchange. */
 static bool may_leave_images(const folding *fo, int fill, int field, int axis)
 {
     const trl_layout *layout = fo->model->layout;
+    if (fo->model->field[field].lasting) return false;
     if (!layout->grid.periodic[axis] || layout->counts[axis] > 1) return false;
     const int end = find_next_exchange(fo, fill, field), computed = find_computed(fo, fill, field);
     for (const use *u = first_of(&fo->readers, field); u && u->step < end; u = next_of(&fo->readers, u)) {

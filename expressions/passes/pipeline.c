@@ -23,8 +23,19 @@ trl_err trli_passes_run(trli_model *model)
 {
     trl_err first = TRL_OK;
     for (int i = 0; i < model->nprograms; ++i) {
-        const trl_err err = plan_program(model->program[i]);
+        const trl_err err = model->program[i] == model->lasting ? TRL_OK : plan_program(model->program[i]);
         if (first == TRL_OK) first = err;
     }
     return first;
+}
+
+trl_err trli_passes_run_lasting(trli_model *model)
+{
+    trl_err err = TRL_OK;
+    if (!model->lasting) return TRL_OK;
+    TRL_TRY(plan_program(model->lasting));
+    for (int f = 0; f < model->nfields; ++f)
+        if (model->field[f].lasting && !model->lasting->plan->demand[f].live) model->field[f].persistent = false;
+done:
+    return err;
 }

@@ -9,8 +9,11 @@
 #include <stdio.h>
 
 /* Plan all programs of a model, once formulas are lowered: cost_impl.h, plan_impl.h and below. The user hears of
- * mistakes in all programs. Afterwards ghosts may be made deeper, no more; then come trli_slots_plan and execution. */
+ * mistakes in all programs. That of what lasts waits for trli_passes_run_lasting. Afterwards ghosts may be made deeper,
+ * no more; then come trli_slots_plan and execution. */
 TRL_NODISCARD trl_err trli_passes_run(trli_model *model);
+/* Plan the program of what lasts, once all readers and the depths of their ghosts are known. */
+TRL_NODISCARD trl_err trli_passes_run_lasting(trli_model *model);
 /* Let kernels set the ghosts at the ends of their rows where no other step reads these. */
 TRL_NODISCARD trl_err trli_program_fold(trli_program *program);
 /* Whether some of these ghosts are those of other patches, or images beyond a periodic side. */

@@ -491,9 +491,25 @@ done:
     return err;
 }
 
-void trli_time_plan_deepen(const trli_time_plan *plan)
+/* A pass reads so deep at sides that patches share, at all depths that a step reads at along the other axes. */
+static void demand_deep(const trli_time_plan *plan, trli_demand *d, const trl_offsets *deep)
+{
+    const trl_offsets hull = d->inner.n ? trl_footprint_hull(&d->inner) : (trl_offsets){{0}, {0}};
+    trl_offsets part = *deep;
+    for (int a = 0; a < 3; ++a) {
+        if (plan->model->layout->counts[a] > 1) continue;
+        part.lo[a] = hull.lo[a] < d->side.lo[a] ? hull.lo[a] : d->side.lo[a];
+        part.hi[a] = hull.hi[a] > d->side.hi[a] ? hull.hi[a] : d->side.hi[a];
+    }
+    trl_footprint_add(&d->inner, &part);
+}
+
+void trli_time_plan_deepen(const trli_time_plan *plan, trli_program *program)
 {
     trl_offsets all = {0};
+    for (int f = 0; f < plan->model->nfields; ++f)
+        if (plan->model->field[f].lasting && plan->touched[f])
+            demand_deep(plan, &program->plan->demand[f], &plan->deep[f]);
     for (int f = 0; f < plan->model->nfields; ++f) {
         const trli_model_field *field = &plan->model->field[f];
         include(&all, &plan->deep[f]);

@@ -48,8 +48,8 @@ typedef struct trli_time_plan {
 TRL_NODISCARD trl_err trli_time_plan_fit(const trli_program *program, const trli_rotation *rotation, double excess,
                                          int *executions, trli_time_plan *plan, int64_t *values, const char **why);
 /* Give all fields of a pass the ghosts that it needs, and the same ones, so that those of one location can share their
- * memory. */
-void trli_time_plan_deepen(const trli_time_plan *plan);
+ * memory; what lasts is demanded as deep of its program. */
+void trli_time_plan_deepen(const trli_time_plan *plan, trli_program *program);
 /* The kernels of `executions` of a program and their boxes on a patch. *why: NULL, or what is in the way of a pass.
  * Free it also after a failure. Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_time_plan_list(const trli_program *program, const trli_rotation *rotation, int patch,

@@ -49,7 +49,8 @@ enum {
     TRL_EXPR_TILED = 2,     /* may run on disjoint sub-boxes at once, from several threads */
     TRL_EXPR_PURE = 4,      /* the same inputs give the same bits; plan and report name expressions without it */
     TRL_EXPR_MODIFIER = 8,  /* changes its target's field at a side; see modifiers below */
-    TRL_EXPR_STATIC = 16,   /* depends on nothing that changes with time: evaluated once per step at most */
+    TRL_EXPR_STATIC = 16,   /* depends on nothing that changes with time but what it requires: evaluated once a step,
+                             * and once in all where that does not change */
     TRL_EXPR_NEUTRAL = 32   /* device-neutral: evaluate applies operators, by the functions trl_eval_..., and touches no
                              * array; see below */
 };

@@ -23,6 +23,7 @@ typedef struct trli_model_field {
     unsigned char missed;   /* sides whose missing condition was reported: bit 2*axis + side */
     int8_t fixed_planes[6]; /* planes at a side that no kernel computes: a Dirichlet condition sets them */
     bool keeps_planes;      /* no program sets these: what they hold at first stays */
+    bool lasting;           /* program `lasting` computes it once, ghosts included, and all others read it as it is */
     int slot;
     trl_lidx ghost_lo[3], ghost_hi[3]; /* allocated */
     const char

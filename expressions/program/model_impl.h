@@ -45,6 +45,7 @@ struct trli_model {
     double *scalar;
     int nprograms, programs_capacity;
     trli_program **program;
+    trli_program *lasting; /* computes what no step changes, before all others; NULL: there is no such thing */
     trli_slot_plan *slots; /* once fields have places: passes/slot_plan_impl.h */
     bool joint;            /* several programs that run in turn touch the same fields: those of a solver */
     trli_front *front;     /* front/front_impl.h */

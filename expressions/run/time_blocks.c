@@ -384,7 +384,7 @@ static trl_err plan_exchange(trli_time_blocks *t, const trli_rotation *rotation,
     if (!e->field || !e->reach) TRL_TRY(t->model->ir.err);
     for (int f = 0; f < nfields; ++f) {
         const trl_footprint reach = {.n = 1, .part = {plan.deep[f]}};
-        if (!trli_needs_exchange(t->model->layout, &reach)) continue;
+        if (t->model->field[f].lasting || !trli_needs_exchange(t->model->layout, &reach)) continue;
         e->field[e->n] = f;
         e->reach[e->n++] = reach;
         for (int a = 0; a < 3; ++a) {

@@ -38,6 +38,23 @@ def deck_of(rng, number):
     return *random_decks.write(rng, method, **kinds[number % 4]), None
 
 
+def write_held(trellis, text, folder):
+    """The file of values that a deck reads."""
+    grid = re.search(r"^grid: .*$", text, re.MULTILINE)[0]
+    deck = folder / "held.yaml"
+    deck.write_text(f"trellis: 1\n{grid}\nequations: {{held: {{initial: \"1 + 0.5*random(7)\", ddt: 0}}}}\n"
+                    f"time: {{dt: 1, steps: 0}}\noutput: {{directory: {folder / 'held'}}}\n", encoding="utf-8")
+    subprocess.run([trellis, "run", str(deck), "--quiet"], stdin=subprocess.DEVNULL, check=True)
+    (folder / "held/fields/00000000.nc").rename(folder / "held.nc")
+
+
+def write_files(trellis, rng, text, dim, folder):
+    """The files that a deck reads, and its text."""
+    if "held.nc" in text:
+        write_held(trellis, text, folder)
+    return write_points(rng, text, dim, folder) if "points.nc" in text else text
+
+
 def write_points(rng, text, dim, folder):
     """The file of the points of a deck's receivers, if netCDF's program that writes it is there, and the text of the
     deck."""
@@ -175,8 +192,7 @@ def compare(options, number):
     folder = pathlib.Path(f"deck{number}").resolve()
     folder.mkdir(exist_ok=True)
     deck = folder / "deck.yaml"
-    if "points.nc" in text:
-        text = write_points(rng, text, dim, folder)
+    text = write_files(options.trellis, rng, text, dim, folder)
     deck.write_text(text, encoding="utf-8")
     ways = ways_of(rng, number, dim, options)
     results = [run(options, deck, folder, ways[0], "first")]
