@@ -84,6 +84,14 @@ static trl_err write_output(trli_session *run, bool forced)
     return err;
 }
 
+static trl_err begin_row(trli_session *run)
+{
+    const double before = trli_clock();
+    const trl_err err = trli_session_begin_row(run);
+    run->wall[TRLI_WALL_OUTPUT] += trli_clock() - before;
+    return err;
+}
+
 /* Whether some rank will be killed before a checkpoint that takes as long as the last output did can be written. */
 static trl_err is_too_late(trli_session *run, int64_t *late)
 {
@@ -131,13 +139,18 @@ static trl_err look_at_stop(trli_session *run)
     return due ? trl_simulation_stops(run->sim, &run->stopped) : TRL_OK;
 }
 
-/* Whether something is written, or time.stop looked at, after a step. */
+/* Whether the solution is looked at after a step. */
+static bool is_look(const trli_session *run, trl_gidx step, double time, double dt)
+{
+    return trli_watch_due(run->watch, step) || is_stop_due(run, step, time, dt);
+}
+
+/* Whether something is written, or the solution looked at, after a step. */
 static bool is_event(void *data, trl_gidx step, double time, double dt)
 {
     const trli_session *run = data;
     const trli_deck_options *o = run->options;
-    return trli_watch_due(run->watch, step) || is_stop_due(run, step, time, dt) ||
-           trli_every_due(&o->every, step, time, dt) ||
+    return is_look(run, step, time, dt) || trli_every_due(&o->every, step, time, dt) ||
            (trl_simulation_series_count(run->sim) > 0 && trli_every_due(&o->series_every, step, time, dt)) ||
            (run->problem->receivers.nvalues > 0 && trli_every_due(&o->receivers_every, step, time, dt)) ||
            (o->has_checkpoint && trli_every_due(&o->checkpoint_every, step, time, dt));
@@ -150,13 +163,20 @@ static void note_steps(trli_step_times *times, trl_gidx steps, double seconds)
         times->seconds[times->n++ % TRLI_STEP_TIMES] = seconds / (double)steps;
 }
 
-/* A step that cannot begin leaves a whole state, which is kept. */
-static trl_err advance(trli_session *run)
+/* A step that cannot begin leaves a whole state, which is kept. late: what is due is a row whose values come later, and
+ * the last step may be pending. */
+static trl_err advance(trli_session *run, bool *late)
 {
     const double started = trli_clock();
-    const trl_gidx before = trl_simulation_step_number(run->sim);
-    trl_err err = trl_simulation_advance(run->sim, is_event, run);
-    note_steps(&run->step_times, trl_simulation_step_number(run->sim) - before, trli_clock() - started);
+    trl_simulation *sim = run->sim;
+    const trl_gidx before = trl_simulation_step_number(sim);
+    trl_err err = trl_simulation_advance_pending(sim, is_event, run);
+    const trl_gidx step = trl_simulation_step_number(sim);
+    const double time = trl_simulation_time(sim), dt = trl_simulation_dt(sim);
+    *late = err == TRL_OK && !is_look(run, step, time, dt) && trli_session_row_is_late(run);
+    if (err == TRL_OK && !*late && (trl_simulation_done(sim) || is_event(run, step, time, dt)))
+        err = trl_simulation_settle(sim);
+    note_steps(&run->step_times, trl_simulation_step_number(sim) - before, trli_clock() - started);
     if (err == TRL_OK || !trl_simulation_stalled(run->sim)) return err;
     trl_err kept = write_checkpoint(run, true);
     return kept != TRL_OK ? kept : err;
@@ -170,6 +190,7 @@ trl_err trli_session_loop(trli_session *run)
     const trli_agreement *agreement = &run->ctx->agreement;
     int64_t at_once = 0;
     int signal = 0;
+    bool late;
     trl_err err = TRL_OK;
     trli_agree_carry(run->ctx, trli_signals_received);
     TRL_TRY(write_output(run, run->first_step == 0));
@@ -179,10 +200,13 @@ trl_err trli_session_loop(trli_session *run)
     while (!run->stopped && !trl_simulation_done(sim)) {
         signal = trli_agree_carried(run->ctx);
         if (signal) TRL_TRY(stop(run, signal));
-        TRL_TRY(advance(run));
+        TRL_TRY(advance(run, &late));
+        TRL_TRY(trli_session_end_row(run));
         TRL_TRY(trli_watch_check(run));
         TRL_TRY(look_at_stop(run));
         trli_progress_update(&run->progress, sim, run->watch);
+        if (late) TRL_TRY(begin_row(run));
+        if (late) continue;
         TRL_TRY(write_output(run, false));
         TRL_TRY(write_checkpoint(run, false));
     }

@@ -176,12 +176,68 @@ typedef struct due {
     bool fields, series, receivers;
 } due;
 
+/* ---- rows of series whose values come later ---- */
+
+bool trli_session_row_is_late(const trli_session *run)
+{
+    const trl_simulation *sim = run->sim;
+    const trli_deck_options *o = run->options;
+    const trl_gidx step = trl_simulation_step_number(sim);
+    const double time = trl_simulation_time(sim), dt = trl_simulation_dt(sim);
+    return trl_simulation_observes_later(sim) && !trl_simulation_done(sim) && !trl_simulation_interpolates(sim) &&
+           is_due(run, &o->series_every, false) && !(run->output.n > 0 && is_due(run, &o->every, false)) &&
+           !(run->problem->receivers.nvalues > 0 && is_due(run, &o->receivers_every, false)) &&
+           !(o->has_checkpoint && trli_every_due(&o->checkpoint_every, step, time, dt));
+}
+
+trl_err trli_session_begin_row(trli_session *run)
+{
+    trl_err err = TRL_OK;
+    TRL_TRY(trl_simulation_observe_later(run->sim));
+    run->row.step = run->series_step = trl_simulation_step_number(run->sim);
+    run->row.time = trl_simulation_time(run->sim);
+    run->row.under_way = run->row.open = true;
+done:
+    return err;
+}
+
+/* A rank that cannot write tells others with the next step. No checkpoint is written before all know that rows before
+ * it are: a restart from the one before writes them. */
+trl_err trli_session_end_row(trli_session *run)
+{
+    trl_err err = TRL_OK;
+    if (!run->row.under_way) return TRL_OK;
+    run->row.under_way = false;
+    TRL_TRY(trl_simulation_observed(run->sim));
+    const trl_err written =
+        trli_writers_series(&run->writers, run->row.step, run->row.time, trl_simulation_series(run->sim));
+    if (run->row.err == TRL_OK) run->row.err = written;
+    trl_simulation_note(run->sim, written);
+done:
+    return err;
+}
+
+/* Before anything else is written. */
+static trl_err close_rows(trli_session *run)
+{
+    trl_err err = TRL_OK;
+    if (!run->row.open) return TRL_OK;
+    run->row.open = false;
+    TRL_TRY(trl_simulation_settle(run->sim));
+    TRL_TRY(trli_session_end_row(run));
+    err = trl_context_agree(run->ctx, run->row.err);
+    run->row.lost = err != TRL_OK;
+done:
+    return err;
+}
+
 static trl_err write_due(trli_session *run, const due *d)
 {
     trl_simulation *sim = run->sim;
     const double *const *received;
     trl_err err = TRL_OK;
     trl_context_begin_phase(run->ctx);
+    TRL_TRY(close_rows(run));
     if (d->receivers) {
         TRL_TRY(trl_simulation_receive(sim, &received));
         TRL_TRY(trli_writers_receivers(&run->writers, d->step, d->time, received));
@@ -280,6 +336,8 @@ trl_err trli_session_write_checkpoint(trli_session *run, bool forced)
     if (run->checkpoint_step == step) return TRL_OK;
     if (!forced && !(options->has_checkpoint && trli_every_due(&options->checkpoint_every, step, state.time, state.dt)))
         return TRL_OK;
+    TRL_TRY(close_rows(run));
+    if (run->row.lost) return TRL_ERR_IO;
     if (!run->state.list) TRL_TRY(trl_context_agree(run->ctx, create_set(run->ctx, sim, is_state, &run->state)));
     TRL_TRY(refresh_set(run->ctx, sim, &run->state));
     int keep = options->checkpoint_keep > 0 ? options->checkpoint_keep : 1;

@@ -55,25 +55,28 @@ static int64_t key_of(trl_err err, int rank)
     return (int64_t)err << 32 | (INT32_MAX - rank);
 }
 
-/* A rank that failed does not wait for ever: the others may be waiting for a message that it will never send. A rank
- * that waits long lets others have its core, and one whose core others want does so at once: MPI_Waitall would keep it
- * from those that it waits for. Where cores are shared, a rank that has yielded for long sleeps: who yields is still
- * given its share of the core. */
-static trl_err wait_for(trl_context *ctx, trl_err local, MPI_Request request[2], double deadline)
+static const struct timespec nap = {.tv_nsec = 50000};
+
+void trli_agree_rest(const trl_context *ctx, int looks)
 {
     enum { SPINS = 2000, YIELDS = 100 };
-    const struct timespec nap = {.tv_nsec = 50000};
     const bool crowded = ctx->topology.shared || ctx->threads > ctx->topology.cores;
+    if (crowded && looks > YIELDS)
+        nanosleep(&nap, NULL);
+    else if (crowded || looks > SPINS)
+        sched_yield();
+}
+
+/* A rank that failed does not wait for ever: the others may be waiting for a message that it will never send. */
+static trl_err wait_for(trl_context *ctx, trl_err local, MPI_Request request[2], double deadline)
+{
     int complete = 0;
     for (int spins = 0;; spins += spins < INT_MAX) {
         int status = MPI_Testall(2, request, &complete, MPI_STATUSES_IGNORE);
         if (status != MPI_SUCCESS) return trli_mpi_check(ctx, status, "MPI_Testall");
         if (complete) return TRL_OK;
         if (local == TRL_OK) {
-            if (crowded && spins > YIELDS)
-                nanosleep(&nap, NULL);
-            else if (crowded || spins > SPINS)
-                sched_yield();
+            trli_agree_rest(ctx, spins);
             continue;
         }
         if (trli_clock() > deadline || trli_notice_answered(ctx)) {

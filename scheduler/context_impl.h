@@ -183,6 +183,10 @@ TRL_NODISCARD trl_err trli_agree_at_last(trl_context *ctx, int n, int64_t *value
 bool trli_agree_goes_on(const trl_context *ctx);
 /* Let it make progress, if there is one. Thread: any. */
 void trli_agree_go_on(trl_context *ctx);
+/* Between two looks for a message, of which so many were in vain. A rank that waits long lets others have its core, and
+ * one whose core others want does so at once: MPI_Waitall would keep it from those that it waits for. Where cores are
+ * shared, a rank that has yielded for long sleeps: who yields is still given its share of the core. */
+void trli_agree_rest(const trl_context *ctx, int looks);
 /* From now on agreements carry a number of each rank, asked for when they begin; NULL: none. The largest in the last
  * one is the same on all ranks that ask between the same agreements; one rank asks at once. */
 void trli_agree_carry(trl_context *ctx, int (*number)(void));

@@ -11,22 +11,29 @@
 #include "late_impl.h"
 #include "memory_impl.h"
 #include "model_run_impl.h"
+#include "reductions_impl.h"
+#include "tasks_impl.h"
 
 trl_err trli_late_create(trl_simulation *sim)
 {
     const int lanes = sim->model->run->lanes;
     int64_t devices = sim->devices && trl_devices_opened(sim->devices) > 0;
+    bool last = false;
     trl_err err = TRL_OK;
     if (trl_context_ranks(sim->ctx) == 1) return TRL_OK;
     trli_late_steps *l = trli_new(sim->ctx, 1, sizeof *l);
     trli_nonfinite *nonfinite = trli_new(sim->ctx, (size_t)lanes, sizeof *nonfinite);
-    if (!l || !nonfinite) err = trli_no_memory(sim->ctx, NULL, "for the results of steps");
+    double *scalar = trli_new(sim->ctx, (size_t)sim->model->nscalars + 1, sizeof *scalar);
+    if (!l || !nonfinite || !scalar) err = trli_no_memory(sim->ctx, NULL, "for the results of steps");
+    if (err == TRL_OK) err = trli_reductions_come_last(sim->observe, &last);
     TRL_TRY(trli_agree_max(sim->ctx, err, 1, &devices));
     if (devices) goto done;
-    *l = (trli_late_steps){.nonfinite = nonfinite};
+    *l = (trli_late_steps){.nonfinite = nonfinite, .row.scalar = scalar};
+    l->row.possible = last && !sim->multistep && sim->ncolumns == 0 && sim->nkept == 0;
     sim->late = l;
     return TRL_OK;
 done:
+    trli_free(scalar);
     trli_free(nonfinite);
     trli_free(l);
     return err;
@@ -37,6 +44,7 @@ void trli_late_destroy(trl_simulation *sim)
     int64_t first;
     if (!sim->late) return;
     if (sim->late->pending) (void)!trli_agree_at_last(sim->ctx, 1, &first);
+    trli_free(sim->late->row.scalar);
     trli_free(sim->late->nonfinite);
     trli_free(sim->late);
     sim->late = NULL;
@@ -62,6 +70,8 @@ static trl_err pend(trl_simulation *sim, trl_err err, const trli_next_step *next
 {
     trli_late_steps *l = sim->late;
     const int64_t first = bad < 0 ? 0 : count - bad; /* the first of all ranks' is the largest */
+    if (err == TRL_OK) err = l->noted;
+    l->noted = TRL_OK;
     const bool failed = err != TRL_OK;
     TRL_TRY(trli_agree_later(sim->ctx, err, 1, &first));
     l->reached = (trli_reached){sim->step_number, sim->steps_run, sim->time, sim->dt, sim->from, sim->control};
@@ -127,4 +137,46 @@ trl_err trl_simulation_settle(trl_simulation *sim)
     trli_diagnostics_drop(sim->ctx, sim->ctx->agreement.said);
     show_nonfinite(sim, bad);
     return trli_report_nonfinite(sim, l->number + bad, l->time[bad]);
+}
+
+/* ---- series ---- */
+
+bool trl_simulation_observes_later(const trl_simulation *sim)
+{
+    return sim && sim->late && sim->late->row.possible;
+}
+
+trl_err trl_simulation_observe_later(trl_simulation *sim)
+{
+    if (!trl_simulation_observes_later(sim)) return TRL_ERR_USAGE;
+    trli_late_steps *l = sim->late;
+    trl_err err = TRL_OK;
+    TRL_TRY(trl_simulation_observed(sim));
+    trli_set_present(sim);
+    l->row.err = trli_run_deferring(sim, sim->observe);
+    if (!trli_was_made(sim, l->row.err)) return trl_context_agree(sim->ctx, l->row.err);
+    memcpy(l->row.scalar, sim->frame->scalar, (size_t)sim->model->nscalars * sizeof *l->row.scalar);
+    l->row.under_way = true;
+done:
+    return err;
+}
+
+/* A rank that failed before it sent its part has spoilt it. */
+trl_err trl_simulation_observed(trl_simulation *sim)
+{
+    if (!sim) return TRL_ERR_USAGE;
+    trli_late_steps *l = sim->late;
+    if (!l || !l->row.under_way) return TRL_OK;
+    trl_err err = TRL_OK;
+    l->row.under_way = false;
+    TRL_TRY(trli_reductions_await(sim->frame, sim->observe, l->row.scalar));
+    if (trli_reductions_failed(sim->frame, sim->observe)) return trl_context_agree(sim->ctx, l->row.err);
+    for (int i = 0; i < sim->problem->nseries; ++i) sim->series_value[i] = l->row.scalar[sim->series_scalar[i]];
+done:
+    return err;
+}
+
+void trl_simulation_note(trl_simulation *sim, trl_err err)
+{
+    if (sim->late && sim->late->noted == TRL_OK) sim->late->noted = err;
 }

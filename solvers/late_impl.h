@@ -24,6 +24,13 @@ typedef struct trli_late_steps {
     double time[TRLI_STEPS_MOST];
     trli_nonfinite *nonfinite; /* [lanes] of step `bad` */
     trli_reached reached;      /* before them */
+    trl_err noted;             /* what failed on this rank outside of steps: the next agreement on steps tells */
+    struct {
+        bool possible;  /* series are one reduction over the ranks */
+        bool under_way; /* between trl_simulation_observe_later and trl_simulation_observed */
+        trl_err err;    /* of this rank's part */
+        double *scalar; /* [scalars of the model] of the state that was observed */
+    } row;
 } trli_late_steps;
 
 /* Once there is a frame: on several ranks, steps may go on while the ranks agree on the last ones. Collective: yes. */
@@ -48,6 +55,8 @@ TRL_NODISCARD trl_err trli_step_later(trl_simulation *sim);
  * check: look at the results. Collective: yes. */
 TRL_NODISCARD trl_err trli_run_within(trl_simulation *sim, trli_program *program, trl_gidx step, double time,
                                       bool check);
+/* Run a program whose reductions are deferred, and of which nobody is told how it ended: who fails spoils them. */
+TRL_NODISCARD trl_err trli_run_deferring(trl_simulation *sim, trli_program *program);
 /* Run a program for a step, which is pending after it; those before it are settled. Collective: yes. */
 TRL_NODISCARD trl_err trli_run_later(trl_simulation *sim, trli_program *program, const trli_next_step *next);
 

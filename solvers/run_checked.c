@@ -253,6 +253,17 @@ trl_err trli_run_within(trl_simulation *sim, trli_program *program, trl_gidx ste
     return trli_late_pend(sim, err, &next, 1, found ? 0 : -1);
 }
 
+trl_err trli_run_deferring(trl_simulation *sim, trli_program *program)
+{
+    const bool drains = trli_late_is_failed(sim);
+    int found = 0;
+    sim->frame->defers = true;
+    const trl_err err = drains ? trli_program_drain(program, sim->frame) : run_and_look(sim, program, false, &found);
+    sim->frame->defers = false;
+    count_traffic(sim, program);
+    return err;
+}
+
 trl_err trli_run_later(trl_simulation *sim, trli_program *program, const trli_next_step *next)
 {
     const bool drains = trli_late_is_failed(sim);

@@ -452,6 +452,7 @@ trl_err trl_simulation_observe(trl_simulation *sim)
     trl_err err = TRL_OK;
     if (!sim) return TRL_ERR_USAGE;
     TRL_TRY(trl_simulation_settle(sim));
+    TRL_TRY(trl_simulation_observed(sim));
     err = trl_simulation_fetched(sim);
     if (!sim->late || err != TRL_OK) TRL_TRY(trl_context_agree(sim->ctx, err)); /* only devices fail on one rank */
     trli_set_present(sim);

@@ -372,10 +372,14 @@ done:
     return err;
 }
 
+trl_err trl_simulation_advance_pending(trl_simulation *sim, trl_stop stop, void *data)
+{
+    return sim ? advance_some(sim, stop, data) : TRL_ERR_USAGE;
+}
+
 trl_err trl_simulation_advance(trl_simulation *sim, trl_stop stop, void *data)
 {
-    if (!sim) return TRL_ERR_USAGE;
-    trl_err err = advance_some(sim, stop, data);
+    trl_err err = trl_simulation_advance_pending(sim, stop, data);
     if (err == TRL_OK && is_looked_at(sim, stop, data)) err = trl_simulation_settle(sim);
     return err;
 }

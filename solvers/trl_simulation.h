@@ -34,6 +34,8 @@ TRL_API TRL_NODISCARD trl_err trl_simulation_step(trl_simulation *sim);
  * looks at the state all the same calls trl_simulation_settle before. Collective: yes. */
 typedef bool (*trl_stop)(void *data, trl_gidx step, double time, double dt);
 TRL_API TRL_NODISCARD trl_err trl_simulation_advance(trl_simulation *sim, trl_stop stop, void *data);
+/* The same, but after the last step, too, the ranks may not have agreed on it. */
+TRL_API TRL_NODISCARD trl_err trl_simulation_advance_pending(trl_simulation *sim, trl_stop stop, void *data);
 /* Wait until all ranks know how pending steps ended. Fails as trl_simulation_advance. Collective: yes. */
 TRL_API TRL_NODISCARD trl_err trl_simulation_settle(trl_simulation *sim);
 /* Whether the last step failed before it began, since dt could not be chosen or no longer changes t: the state is then
@@ -91,6 +93,16 @@ TRL_API TRL_NODISCARD trl_err trl_simulation_write_placement_file(const trl_simu
  * observe.
  * Collective: yes. */
 TRL_API TRL_NODISCARD trl_err trl_simulation_observe(trl_simulation *sim);
+/* Between several ranks, where no series needs the reduction of another and steps may be pending: evaluate the series
+ * of the present state, which may be pending, without waiting for their values. After a later step, or
+ * trl_simulation_settle, trl_simulation_observed has them for trl_simulation_series; it fails as trl_simulation_observe
+ * would have. Nothing else is observed in between. USAGE: trl_simulation_observes_later says no. Collective: yes. */
+TRL_API bool trl_simulation_observes_later(const trl_simulation *sim);
+TRL_API TRL_NODISCARD trl_err trl_simulation_observe_later(trl_simulation *sim);
+TRL_API TRL_NODISCARD trl_err trl_simulation_observed(trl_simulation *sim);
+/* What this rank alone did beside the steps ended so: if it failed, a later step fails on all ranks. For simulations
+ * that observe later. Collective: no. */
+TRL_API void trl_simulation_note(trl_simulation *sim, trl_err err);
 /* Whether steps have values between their ends, as problem.time.dense asks for. */
 TRL_API bool trl_simulation_interpolates(const trl_simulation *sim);
 /* Let the state, its time and all that is observed be those of a time inside the last step, by the method's dense

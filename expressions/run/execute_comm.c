@@ -2,10 +2,12 @@
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Task functions that communicate: exchanges and reductions. They run after an error too, so that no other rank waits
  * for this one. */
+#include <limits.h>
 #include <string.h>
 
 #include <chunks_impl.h>
 
+#include "clock_impl.h"
 #include "compute_impl.h"
 #include "context_impl.h"
 #include "model_run_impl.h"
@@ -294,13 +296,14 @@ static void merge_workers(const trli_step_task *t, const trli_frame *frame, bool
     }
 }
 
-static void set_results(const trli_step_task *t, const trli_frame *frame, trli_batch_run *message)
+static void set_results(const trli_program *program, const trli_reduction_batch *batch, const trli_frame *frame,
+                        trli_batch_run *message)
 {
-    const trli_reductions *all = &t->program->run->reductions;
+    const trli_reductions *all = &program->run->reductions;
     int sums = 0, extremes = 0;
     message->failed = message->nsums > 0 ? trli_partial_spoilt_sum(message->sum[0])
                                          : trli_partial_spoilt_extreme(message->extreme[0]);
-    for (int r = t->batch->first; r < t->batch->first + t->batch->n; ++r) {
+    for (int r = batch->first; r < batch->first + batch->n; ++r) {
         const trli_reduced_step *reduction = &all->reduction[r];
         frame->scalar[reduction->step->scalar] =
             reduction->merge == TRLI_MERGE_SUM
@@ -342,34 +345,90 @@ bool trli_reductions_failed(const trli_frame *frame, const trli_program *program
     return failed;
 }
 
+/* Send this rank's part of a batch, if that is not done, and look whether all parts have come. */
+static trl_err look_at_batch(const trli_frame *frame, trli_batch_run *m, bool *there)
+{
+    trl_context *ctx = frame->model->ctx;
+    int finished = 0, status = MPI_SUCCESS;
+    *there = false;
+    if (trl_context_lost(ctx)) return TRL_ERR_MPI; /* other ranks may never join the operation */
+    if (!trl_context_mpi_try_lock(ctx)) return TRL_OK;
+    if (!m->posted) status = start_allreduce(frame->comm, m);
+    m->posted = true;
+    if (status == MPI_SUCCESS) status = MPI_Testall(2, m->request, &finished, MPI_STATUSES_IGNORE);
+    trl_context_mpi_unlock(ctx);
+    *there = finished != 0;
+    return trli_mpi_check(ctx, status, "MPI_Iallreduce");
+}
+
+static void end_batch(const trli_program *program, const trli_reduction_batch *batch, const trli_frame *frame,
+                      trli_batch_run *m)
+{
+    m->started = m->posted = false;
+    set_results(program, batch, frame, m);
+}
+
 trl_err trli_task_reduce_finish(void *data, const trl_task_args *args, bool *done)
 {
     const trli_step_task *t = data;
     const trli_frame *frame = args->frame;
     const trli_reductions *all = &t->program->run->reductions;
     trli_batch_run *m = &frame->batch[all->first_batch + (t->batch - all->batch)];
-    const trli_model *model = frame->model;
-    int finished = 1, status = MPI_SUCCESS;
-    if (trl_context_lost(model->ctx)) return TRL_ERR_MPI; /* other ranks may never join the operation */
+    bool there = true;
+    trl_err err = TRL_OK;
+    if (trl_context_lost(frame->model->ctx)) return TRL_ERR_MPI;
     if (!m->started) {
         merge_workers(t, frame, args->failed, m);
         m->started = true;
     }
-    if (trl_context_ranks(model->ctx) > 1) {
-        if (!trl_context_mpi_try_lock(model->ctx)) {
-            *done = false;
-            return TRL_OK;
-        }
-        finished = 0;
-        if (!m->posted) status = start_allreduce(frame->comm, m);
-        m->posted = true;
-        if (status == MPI_SUCCESS) status = MPI_Testall(2, m->request, &finished, MPI_STATUSES_IGNORE);
-        trl_context_mpi_unlock(model->ctx);
+    if (trl_context_ranks(frame->model->ctx) > 1) TRL_TRY(look_at_batch(frame, m, &there));
+    *done = there || (frame->defers && m->posted);
+    if (there && !frame->defers) end_batch(t->program, t->batch, frame, m);
+done:
+    return err;
+}
+
+static trl_err await_batch(const trli_frame *frame, trli_batch_run *m)
+{
+    trl_context *ctx = frame->model->ctx;
+    bool there = false;
+    trl_err err = TRL_OK;
+    for (int looks = 0; !there; looks += looks < INT_MAX) {
+        TRL_TRY(look_at_batch(frame, m, &there));
+        if (there) break;
+        trli_agree_go_on(ctx);
+        trli_notice_look(ctx, false);
+        trli_agree_rest(ctx, looks);
     }
-    if (status != MPI_SUCCESS) return trli_mpi_check(model->ctx, status, "MPI_Iallreduce");
-    *done = finished != 0;
-    if (!finished) return TRL_OK;
-    m->started = m->posted = false;
-    set_results(t, frame, m);
-    return TRL_OK;
+done:
+    return err;
+}
+
+trl_err trli_reductions_await(trli_frame *frame, const trli_program *program, double *scalar)
+{
+    const trli_reductions *all = &program->run->reductions;
+    const trli_step *end = program->step + program->nsteps;
+    trli_batch_run *m = &frame->batch[all->first_batch];
+    double *present = frame->scalar;
+    trl_err err = TRL_OK;
+    for (int b = 0; b < all->nbatches; ++b) TRL_TRY(await_batch(frame, &m[b]));
+    frame->scalar = scalar;
+    for (int b = 0; b < all->nbatches; ++b) end_batch(program, &all->batch[b], frame, &m[b]);
+    for (const trli_step *s = all->batch->step; s < end; ++s)
+        if (s->kind == TRLI_STEP_SCALAR && trli_plan_of(program, s)->live) trli_scalar_compute(program, s, frame, 0);
+    frame->scalar = present;
+done:
+    return err;
+}
+
+bool trli_reductions_leave(const trli_frame *frame, trli_batch_run *m)
+{
+    const double patience = 2; /* s; a rank that failed may never send its part */
+    const double deadline = trli_clock() + patience;
+    bool there = !m->posted;
+    for (int looks = 0; !there && trli_clock() < deadline; looks += looks < INT_MAX) {
+        if (look_at_batch(frame, m, &there) != TRL_OK) return false;
+        trli_agree_rest(frame->model->ctx, looks);
+    }
+    return there;
 }

@@ -207,6 +207,7 @@ void trli_frame_destroy(trli_frame **result)
         trli_free(frame->reduction[r].window);
     }
     for (int b = 0; frame->batch && b < run->nbatches; ++b) {
+        if (!trli_reductions_leave(frame, &frame->batch[b])) continue;
         trli_free(frame->batch[b].sum);
         trli_free(frame->batch[b].extreme);
     }

@@ -63,6 +63,7 @@ typedef struct trli_frame {
     struct trli_rooms *rooms;      /* of their messages on the GPU; NULL: there are none */
     trli_reduction_run *reduction; /* [model->run->nreductions] */
     trli_batch_run *batch;         /* [model->run->nbatches] */
+    bool defers;                   /* a run posts its reductions and ends; trli_reductions_await has their results */
     MPI_Comm comm;                 /* of reductions, whose order is that of a handle */
     bool has_comm;
     trl_field_manager *memory; /* of slots and scratch */

@@ -3,6 +3,7 @@
 /* Which reductions share a sweep, and which share a message. */
 #include <string.h>
 
+#include "execution_impl.h"
 #include "memory_impl.h"
 #include "model_run_impl.h"
 #include "reductions_impl.h"
@@ -222,6 +223,36 @@ void trli_reductions_free(trli_reductions *r)
     trli_free(r->group);
     trli_free(r->batch);
     *r = (trli_reductions){0};
+}
+
+/* ---- reductions that nothing waits for ---- */
+
+/* Whether a step other than a scalar reads one of these scalars. */
+static bool needs_one(const trli_program *program, const trli_step *s, const bool *scalars)
+{
+    const trli_step_plan *p = trli_plan_of(program, s);
+    for (int n = 0; n < program->model->nscalars; ++n)
+        if (scalars[n] && reads_scalar(program, s, n)) return true;
+    for (int k = 0; k < p->nslabs; ++k)
+        for (int i = 0; p->slab[k].kind == TRLI_SLAB_KERNEL && i < p->slab[k].reads.nscalars; ++i)
+            if (scalars[p->slab[k].reads.scalar[i]]) return true;
+    return false;
+}
+
+trl_err trli_reductions_come_last(const trli_program *program, bool *last)
+{
+    bool *late = trli_new(program->model->ctx, (size_t)program->model->nscalars + 1, sizeof *late);
+    if (!late) return trli_no_memory(program->model->ctx, NULL, "for reductions");
+    *last = program->run->reductions.nbatches > 0;
+    for (int i = 0; i < program->nsteps; ++i) {
+        const trli_step *s = &program->step[i];
+        if (!trli_plan_of(program, s)->live) continue;
+        const bool needs = needs_one(program, s, late);
+        if (is_reduction(s) || (needs && s->kind == TRLI_STEP_SCALAR)) late[s->scalar] = true;
+        if (needs && s->kind != TRLI_STEP_SCALAR) *last = false;
+    }
+    trli_free(late);
+    return TRL_OK;
 }
 
 const trli_reduction_batch *trli_reductions_at(const trli_reductions *r, const trli_step *step)

@@ -51,6 +51,9 @@ void trli_reductions_free(trli_reductions *reductions);
 /* The batch that is computed in a step's place, or NULL. */
 const trli_reduction_batch *trli_reductions_at(const trli_reductions *reductions, const trli_step *step);
 
+/* Whether a program reduces something, and only scalars need the results. Fails with MEMORY. */
+TRL_NODISCARD trl_err trli_reductions_come_last(const trli_program *program, bool *last);
+
 /* Whether values on sides count less. */
 bool trli_is_weighted(const trli_reduced_step *reduction);
 

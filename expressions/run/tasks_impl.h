@@ -58,6 +58,11 @@ trli_partial *trli_reduction_part(const trli_step_task *task, const trl_task_arg
 void trli_reductions_clear(trli_frame *frame, const trli_program *program);
 /* Whether a rank had failed in the last run of a program before its reductions: the same on all ranks. */
 bool trli_reductions_failed(const trli_frame *frame, const trli_program *program);
+/* After a run that deferred the reductions of a program (trli_reductions_come_last): wait for the others' parts, and
+ * compute scalars from them and from those of then. Fails with MPI. */
+TRL_NODISCARD trl_err trli_reductions_await(trli_frame *frame, const trli_program *program, double *scalar);
+/* Before the end of a frame: whether MPI no longer writes to a batch. It waits for a while. */
+bool trli_reductions_leave(const trli_frame *frame, trli_batch_run *batch);
 /* By input of a step's kernel on a patch: all of the array but the ghosts that the kernel computes itself. */
 void trli_native_set_inside(const trli_program *program, const trli_step *step, const trl_patch *patch,
                             const trl_array *input, trl_kernel_inside *inside);

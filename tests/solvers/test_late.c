@@ -82,6 +82,8 @@ static const trl_expr_type *const types[] = {&odd, NULL};
 
 /* ---- problems ---- */
 
+static const char *series = "{}"; /* formulas of series */
+
 /* Without neighbours nothing but agreements could make a rank wait. */
 static void open_odd(const char *slope, const char *method, int blocking)
 {
@@ -91,8 +93,9 @@ static void open_odd(const char *slope, const char *method, int blocking)
         "expressions: {o: {type: odd}}\n"
         "solvers: {s: {method: cg, preconditioner: none}}\n"
         "equations: {T: {initial: \"sin(2*pi*y)\", ddt: %s\n"
-        "time: {method: %s, steps: 12}\nrun: {compile: never, time_blocking: %d}\n",
-        slope, method, blocking);
+        "time: {method: %s, steps: 12}\nrun: {compile: never, time_blocking: %d}\n"
+        "output: {series: {every: {steps: 1}, values: %s}}\n",
+        slope, method, blocking, series);
     ck_ok(open_problem());
     ck_ok(trl_simulation_initialise(sim));
 }
@@ -282,6 +285,116 @@ START_TEST(pending_steps_have_the_bits_of_others)
 }
 END_TEST
 
+/* ---- rows of series ---- */
+
+enum { ROWS = 12, COLUMNS = 2 };
+static const char *const means = "{mean: \"integral(T)\", other: \"t + 2*domain_max(T)/(1 + integral(T^2))\"}";
+
+static void note_row(double row[ROWS + 1][COLUMNS], trl_gidx step)
+{
+    memcpy(row[step], trl_simulation_series(sim), COLUMNS * sizeof(double));
+}
+
+/* Each row comes after the step behind it. */
+static trl_err run_with_rows(double row[ROWS + 1][COLUMNS])
+{
+    trl_err err = TRL_OK;
+    while (err == TRL_OK && !trl_simulation_done(sim)) {
+        const trl_gidx before = trl_simulation_step_number(sim);
+        err = trl_simulation_advance_pending(sim, NULL, NULL);
+        if (err == TRL_OK) err = trl_simulation_observed(sim);
+        if (err == TRL_OK) note_row(row, before);
+        if (err == TRL_OK) err = trl_simulation_observe_later(sim);
+    }
+    if (err == TRL_OK) err = trl_simulation_settle(sim);
+    if (err == TRL_OK) err = trl_simulation_observed(sim);
+    if (err == TRL_OK) note_row(row, trl_simulation_step_number(sim));
+    return err;
+}
+
+static trl_err run_with_rows_at_once(double row[ROWS + 1][COLUMNS])
+{
+    trl_err err = TRL_OK;
+    while (err == TRL_OK && !trl_simulation_done(sim)) {
+        err = trl_simulation_step(sim);
+        if (err == TRL_OK) err = trl_simulation_observe(sim);
+        if (err == TRL_OK) note_row(row, trl_simulation_step_number(sim));
+    }
+    return err;
+}
+
+START_TEST(a_row_of_series_keeps_no_rank_from_the_next_step)
+{
+    double row[2][ROWS + 1][COLUMNS] = {0};
+    series = means;
+    for (int late = 0; late < 2; ++late) {
+        plan.deed = late ? WAIT : NOTHING;
+        plan.step = 6;
+        plan.rank = 1;
+        plan.told = false;
+        open_odd(ways[0][0], ways[0][1], 1);
+        ck_assert(trl_simulation_observes_later(sim));
+        const int64_t before = test_ctx->agreement.at_once;
+        ck_ok(late ? run_with_rows(row[1]) : run_with_rows_at_once(row[0]));
+        if (late) ck_assert_int_eq(test_ctx->agreement.at_once - before, 0);
+        ck_assert(!plan.waited_in_vain);
+        close_problem();
+    }
+    ck_assert(memcmp(row[0][1], row[1][1], sizeof row[0][1] * ROWS) == 0);
+    if (trl_context_rank(test_ctx) > 0) {
+        char nothing;
+        MPI_Recv(&nothing, 1, MPI_BYTE, 0, 0, messages, MPI_STATUS_IGNORE);
+    }
+    series = "{}";
+}
+END_TEST
+
+/* In a row, or in the step before it, and then in a row of the state that it leaves. */
+START_TEST(a_rank_that_fails_in_a_row_ends_all)
+{
+    static const char *const slopes[] = {BESIDE("-0.1*T") "}", BESIDE("odd - 0.1*T") "}"};
+    double row[ROWS + 1][COLUMNS];
+    char *message[2];
+    series = "{mean: \"integral(T)\", odd: \"integral(odd)\"}";
+    plan.deed = FAIL;
+    plan.code = TRL_ERR_PLUGIN;
+    plan.step = 6;
+    for (int way = 0; way < 2; ++way)
+        for (plan.rank = 0; plan.rank < trl_context_ranks(test_ctx); ++plan.rank) {
+            for (int late = 0; late < 2; ++late) {
+                test_clear();
+                open_odd(slopes[way], "euler, dt: 0.01", 1);
+                const trl_err err = late ? run_with_rows(row) : run_with_rows_at_once(row);
+                ck_assert_msg(err == plan.code, "way %d, rank %d, late %d: %s: %s", way, plan.rank, late,
+                              trl_err_name(err), test_messages());
+                ck_assert_msg(!trl_context_lost(test_ctx), "%s", test_messages());
+                message[late] = strdup(test_messages());
+                ck_assert_ptr_nonnull(message[late]);
+                close_problem();
+            }
+            ck_assert_str_eq(message[0], message[1]);
+            free(message[0]);
+            free(message[1]);
+        }
+    series = "{}";
+}
+END_TEST
+
+/* What a rank notes, as that it cannot write, ends all at a later step. */
+START_TEST(what_a_rank_notes_ends_all)
+{
+    plan.deed = NOTHING;
+    open_odd(ways[0][0], ways[0][1], 1);
+    ck_ok(trl_simulation_advance_pending(sim, NULL, NULL));
+    if (trl_context_rank(test_ctx) == 0) trl_simulation_note(sim, trl_fail(test_ctx, TRL_ERR_IO, NULL, "a full disk"));
+    ck_assert_int_eq(run_pending(), TRL_ERR_IO);
+    ck_assert_int_eq(trl_simulation_step_number(sim), 1);
+    ck_assert_ptr_nonnull(strstr(test_messages(), "a full disk"));
+    close_problem();
+    test_clear();
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     MPI_Comm_dup(MPI_COMM_WORLD, &messages);
@@ -292,6 +405,9 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, what_is_not_finite_on_a_rank_ends_all_at_the_same_step);
     tcase_add_test(tc, what_overflows_in_a_pass_over_several_steps_ends_it_there);
     tcase_add_test(tc, pending_steps_have_the_bits_of_others);
+    tcase_add_test(tc, a_row_of_series_keeps_no_rank_from_the_next_step);
+    tcase_add_test(tc, a_rank_that_fails_in_a_row_ends_all);
+    tcase_add_test(tc, what_a_rank_notes_ends_all);
 }
 
 TRL_TEST_MAIN("late", add_tests)
