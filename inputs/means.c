@@ -127,4 +127,10 @@ static trl_err close_writer(void **state)
 }
 
 const trli_writer trli_writer_means = {
-    .name = "means.csv", .means = true, .open = open_writer, .series = write_means, .close = close_writer};
+    .name = "means.csv",
+    .file = "means.csv",
+    .means = true,
+    .open = open_writer,
+    .series = write_means,
+    .close = close_writer,
+};

@@ -330,4 +330,9 @@ static trl_err close_writer(void **state)
 }
 
 const trli_writer trli_writer_receivers = {
-    .name = "receivers.nc", .open = open_writer, .receivers = write_receivers, .close = close_writer};
+    .name = "receivers.nc",
+    .file = "receivers.nc",
+    .open = open_writer,
+    .receivers = write_receivers,
+    .close = close_writer,
+};

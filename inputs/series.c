@@ -164,4 +164,4 @@ static trl_err close_writer(void **state)
 }
 
 const trli_writer trli_writer_csv = {
-    .name = "series.csv", .open = open_writer, .series = write_series, .close = close_writer};
+    .name = "series.csv", .file = "series.csv", .open = open_writer, .series = write_series, .close = close_writer};

@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-#include "memory_impl.h"
 #include "writers_impl.h"
+
+#include <errno.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "files_impl.h"
+#include "memory_impl.h"
 
 static const trli_writer *const built_in[] = {
 #define WRITER_ADDRESS(name) &trli_writer_##name,
@@ -24,6 +30,27 @@ static bool is_needed(const trli_writer_request *request, const trli_writer *ops
            (ops->receivers && request->receivers.nvalues > 0);
 }
 
+/* A run that writes no such file leaves none of an earlier run, which would pass for its own. Of the run that a restart
+ * continues the file stays, and ends there. */
+static trl_err leave_file(const trli_writer_request *request, const trli_writer *ops)
+{
+    struct stat status;
+    char *path = NULL;
+    trl_err err = TRL_OK;
+    if (!ops->file || trl_context_rank(request->ctx) > 0) goto done;
+    TRL_TRY(trli_format(request->ctx, &path, "%s/%s", request->folder, ops->file));
+    if (lstat(path, &status) || !S_ISREG(status.st_mode)) goto done;
+    if (request->append)
+        trl_warn(request->ctx, NULL,
+                 "'%s' does not go on after the restart: the deck does not ask for it any more; its lines end before",
+                 path);
+    else if (unlink(path) && errno != ENOENT)
+        err = trli_file_fail(request->ctx, "remove", path, errno);
+done:
+    trli_free(path);
+    return trl_context_agree(request->ctx, err);
+}
+
 static trl_err open_all(const trli_writer_request *request, const trli_writer *const *writers, int n, trli_writers *set)
 {
     trl_err err = TRL_OK;
@@ -33,7 +60,10 @@ static trl_err open_all(const trli_writer_request *request, const trli_writer *c
     for (int i = 0; i < n; ++i) {
         const trli_writer *ops = writers[i];
         TRL_TRY(check(request->ctx, ops));
-        if (!is_needed(request, ops)) continue;
+        if (!is_needed(request, ops)) {
+            TRL_TRY(leave_file(request, ops));
+            continue;
+        }
         TRL_TRY(ops->open(request, &set->open[set->n].state));
         set->open[set->n++].ops = ops;
     }

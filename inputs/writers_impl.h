@@ -26,6 +26,7 @@ typedef struct trli_writer_request {
  * that a step leaves under its name is whole, whatever ends the run. */
 typedef struct trli_writer {
     const char *name; /* REQUIRED. For messages. */
+    const char *file; /* OPTIONAL. In the folder; that of an earlier run goes where the writer is not opened. */
 
     /* REQUIRED. Begin; *state is the writer's own, and NULL after a failure. */
     trl_err (*open)(const trli_writer_request *request, void **state);

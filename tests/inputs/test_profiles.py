@@ -124,7 +124,8 @@ def means_over_time():
                               capture_output=True, text=True, check=False)
         if done.returncode:
             sys.exit(done.stderr)
-        return done.stderr, pathlib.Path("out/means.csv").read_text(encoding="utf-8")
+        means = pathlib.Path("out/means.csv")
+        return done.stderr, means.read_text(encoding="utf-8") if means.exists() else ""
 
     text = go()[1]
     head, series = lines("series.csv")
@@ -143,6 +144,20 @@ def means_over_time():
     warning = go("--set", "time.end=1", "--set", "output.series.means.from=2")[0]
     if "there are no means from t = 2 on: time ends at 1" not in warning:
         sys.exit(warning)
+    path = pathlib.Path("means.yaml")
+    path.write_text(MEANS.replace(", means: {from: 0.25}", ""), encoding="utf-8")
+    go("--steps", "8")
+    text = go("--restart", "latest")
+    if "means.csv" in text[0] or text[1]:
+        sys.exit(f"means that no run has asked for: {text}")
+    path.write_text(MEANS, encoding="utf-8")
+    text = go("--steps", "8")[1]
+    path.write_text(MEANS.replace("  series:", "  #"), encoding="utf-8")
+    said, left = go("--restart", "latest")
+    if left != text or "'out/means.csv' does not go on" not in said or "'out/series.csv' does not go on" not in said:
+        sys.exit(f"what a restart does not write: {said}")
+    if go()[1] or pathlib.Path("out/series.csv").exists():
+        sys.exit("files of an earlier run stay")
 
 
 known_means()
