@@ -24,7 +24,7 @@ struct trli_algebraic {
     int n, axes;
     level level[LEVELS_MOST];
     trli_splitting *splitting;
-    trli_sparse_product_room product;
+    trli_sparse_crew *crew;
     bool is_dense; /* the coarsest matrix is small: */
     double *dense; /* its factors, and */
     double x[DENSE_MOST];
@@ -48,7 +48,6 @@ void trli_algebraic_destroy(trli_algebraic **algebraic)
     }
     trli_free(st->dense);
     trli_splitting_destroy(&st->splitting);
-    trli_free(st->product.place);
     trli_free(st);
 }
 
@@ -96,7 +95,7 @@ static trl_err add_level(trli_algebraic *st, bool *made)
     TRL_TRY(trli_split(st->splitting, &l->a, &l->p));
     if (l->p.columns == 0 || l->p.columns > worth * l->a.rows) return TRL_OK;
     TRL_TRY(trli_sparse_transpose(st->ctx, &l->p, &l->back));
-    TRL_TRY(trli_sparse_product(st->ctx, &l->a, &l->p, &l->back, &st->product, &l[1].a));
+    TRL_TRY(trli_sparse_product(st->crew, &l->a, &l->p, &l->back, &l[1].a));
     TRL_TRY(make_values(st, l + 1));
     ++st->n;
     *made = true;
@@ -104,14 +103,15 @@ done:
     return err;
 }
 
-trl_err trli_algebraic_create(trl_context *ctx, trl_loop *loop, int axes, trli_algebraic **algebraic)
+trl_err trli_algebraic_create(trl_context *ctx, trli_sparse_crew *crew, int axes, trli_algebraic **algebraic)
 {
     trli_algebraic *st = *algebraic = trli_new(ctx, 1, sizeof *st);
     if (!st) return trli_no_memory(ctx, NULL, "for coarser grids");
     st->ctx = ctx;
-    st->loop = loop;
+    st->loop = trli_sparse_crew_loop(crew);
+    st->crew = crew;
     st->axes = axes;
-    return trli_splitting_create(ctx, &st->splitting);
+    return trli_splitting_create(ctx, crew, &st->splitting);
 }
 
 trli_sparse *trli_algebraic_finest(trli_algebraic *st)

@@ -12,8 +12,9 @@
 
 typedef struct trli_algebraic trli_algebraic;
 
-/* axes: along which the first grid has points. */
-TRL_NODISCARD trl_err trli_algebraic_create(trl_context *ctx, trl_loop *loop, int axes, trli_algebraic **algebraic);
+/* axes: along which the first grid has points. The crew outlives it. */
+TRL_NODISCARD trl_err trli_algebraic_create(trl_context *ctx, trli_sparse_crew *crew, int axes,
+                                            trli_algebraic **algebraic);
 void trli_algebraic_destroy(trli_algebraic **algebraic);
 /* The finest matrix, for the caller to make or to make anew; its rows have their own entry first. */
 trli_sparse *trli_algebraic_finest(trli_algebraic *st);

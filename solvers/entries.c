@@ -30,32 +30,67 @@ static bool is_fixed(const trl_simulation *sim, int field, int axis, int i, int 
     return i < fixed[2 * axis] || i >= n - fixed[2 * axis + 1];
 }
 
-/* d = 1 at points of a colour along an axis; axis -1: at all. */
-static void set_direction(const trli_entries *a, int axis, int colour)
+/* A loop over the rows of a patch. */
+typedef void (*taking)(const trli_entries *a, const int at[3], double product, int axis, int colour, double *entry);
+typedef struct pass {
+    const trli_entries *a;
+    int patch, axis, colour; /* axis -1: all points */
+    taking fn;               /* for the product at each point, and the place of its entries */
+    trl_array array;
+} pass;
+
+static trl_err run_rows(const pass *w, trl_loop_fn fn)
+{
+    const trli_sparse_crew *crew = w->a->crew;
+    const int *n = w->a->part[w->patch].n;
+    const int64_t rows = (int64_t)n[1] * n[2];
+    const int chunks = trli_sparse_crew_chunks(crew, rows * n[0]);
+    return trl_loop_run(trli_sparse_crew_loop(crew), rows < chunks ? (int)rows : chunks, fn, (void *)w);
+}
+
+/* d = 1 at points of a colour along an axis. */
+static trl_err set_rows(void *data, int chunk, int chunks, int worker)
+{
+    const pass *w = data;
+    const trli_entries *a = w->a;
+    const trli_patch_box *part = &a->part[w->patch];
+    const trl_simulation *sim = a->s->sim;
+    const int d = a->s->d.now[0];
+    const int64_t rows = (int64_t)part->n[1] * part->n[2];
+    (void)worker;
+    for (int64_t row = rows * chunk / chunks; row < rows * (chunk + 1) / chunks; ++row) {
+        const int j = (int)(row % part->n[1]), k = (int)(row / part->n[1]);
+        int at[3] = {part->first[0], part->first[1] + j, part->first[2] + k};
+        double *to = (double *)w->array.at + trl_array_offset(&w->array, 0, j, k);
+        bool all = w->axis < 1 || colour_of(a, w->axis, at[w->axis]) == w->colour;
+        for (int c = 1; c < 3; ++c) all &= !is_fixed(sim, d, c, at[c], a->n[c]);
+        for (int i = 0; i < part->n[0]; ++i, ++at[0]) {
+            const bool one = w->axis != 0 || colour_of(a, 0, at[0]) == w->colour;
+            to[i] = all && one && !is_fixed(sim, d, 0, at[0], a->n[0]);
+        }
+    }
+    return TRL_OK;
+}
+
+static trl_err set_direction(const trli_entries *a, int axis, int colour)
 {
     const trl_simulation *sim = a->s->sim;
     const int d = a->s->d.now[0];
+    trl_err err = TRL_OK;
     for (int p = 0; p < sim->layout->nlocal; ++p) {
-        const trl_array array = trli_frame_array(sim->frame, d, p, 0);
-        const trl_box *b = &array.owned;
-        const trl_gidx *first = sim->layout->patch[p].first;
-        for (trl_lidx k = b->lo[2]; k < b->hi[2]; ++k)
-            for (trl_lidx j = b->lo[1]; j < b->hi[1]; ++j)
-                for (trl_lidx i = b->lo[0]; i < b->hi[0]; ++i) {
-                    const int at[3] = {(int)first[0] + i, (int)first[1] + j, (int)first[2] + k};
-                    bool one = axis < 0 || colour_of(a, axis, at[axis]) == colour;
-                    for (int c = 0; c < 3; ++c) one &= !is_fixed(sim, d, c, at[c], a->n[c]);
-                    ((double *)array.at)[trl_array_offset(&array, i, j, k)] = one;
-                }
+        const pass w = {a, p, axis, colour, NULL, trli_frame_array(sim->frame, d, p, 0)};
+        TRL_TRY(run_rows(&w, set_rows));
     }
     trli_frame_written(sim->frame, d);
+done:
+    return err;
 }
 
 static trl_err multiply(const trli_entries *a, int axis, int colour)
 {
     trl_simulation *sim = a->s->sim;
     trl_err err = TRL_OK;
-    set_direction(a, axis, colour);
+    TRL_TRY(trl_context_agree(sim->ctx, set_direction(a, axis, colour)));
     TRL_TRY(trli_solver_program(a->s, a->s->apply));
     err = trl_context_agree(sim->ctx, trli_frame_fetch(sim->frame, a->s->q.now[0]));
 done:
@@ -70,25 +105,35 @@ static int neighbour(const trli_entries *a, int axis, int i, int step)
     return at < n ? at : -1;
 }
 
-/* Call fn for the product at each point of the patches, and the place of its entries. */
-typedef void (*taking)(const trli_entries *a, const int at[3], double product, int axis, int colour, double *entry);
+static trl_err take_rows(void *data, int chunk, int chunks, int worker)
+{
+    const pass *w = data;
+    const trli_patch_box *part = &w->a->part[w->patch];
+    const int64_t rows = (int64_t)part->n[1] * part->n[2];
+    (void)worker;
+    for (int64_t row = rows * chunk / chunks; row < rows * (chunk + 1) / chunks; ++row) {
+        const int j = (int)(row % part->n[1]), k = (int)(row / part->n[1]);
+        const int box[3] = {part->ghosts[0], part->ghosts[1] + j, part->ghosts[2] + k};
+        const double *product = (const double *)w->array.at + trl_array_offset(&w->array, 0, j, k);
+        double *entry = part->entry + trli_patch_box_index(part, box) * w->a->entries;
+        int at[3] = {part->first[0], part->first[1] + j, part->first[2] + k};
+        for (int i = 0; i < part->n[0]; ++i, ++at[0], entry += w->a->entries)
+            w->fn(w->a, at, product[i], w->axis, w->colour, entry);
+    }
+    return TRL_OK;
+}
 
-static void for_points(const trli_entries *a, taking fn, int axis, int colour)
+/* Call a function for the product at each point of the patches, and the place of its entries. */
+static trl_err for_points(const trli_entries *a, taking fn, int axis, int colour)
 {
     const trl_simulation *sim = a->s->sim;
+    trl_err err = TRL_OK;
     for (int p = 0; p < sim->layout->nlocal; ++p) {
-        const trli_patch_box *part = &a->part[p];
-        const trl_array array = trli_frame_array(sim->frame, a->s->q.now[0], p, 0);
-        for (int k = 0; k < part->n[2]; ++k)
-            for (int j = 0; j < part->n[1]; ++j) {
-                const int box[3] = {part->ghosts[0], part->ghosts[1] + j, part->ghosts[2] + k};
-                const double *product = (const double *)array.at + trl_array_offset(&array, 0, j, k);
-                double *entry = part->entry + trli_patch_box_index(part, box) * a->entries;
-                int at[3] = {part->first[0], part->first[1] + j, part->first[2] + k};
-                for (int i = 0; i < part->n[0]; ++i, ++at[0], entry += a->entries)
-                    fn(a, at, product[i], axis, colour, entry);
-            }
+        const pass w = {a, p, axis, colour, fn, trli_frame_array(sim->frame, a->s->q.now[0], p, 0)};
+        TRL_TRY(run_rows(&w, take_rows));
     }
+done:
+    return err;
 }
 
 /* The entries of neighbours along an axis that have a colour. */
@@ -140,10 +185,10 @@ trl_err trli_entries_find(trli_entries *a)
     for (int axis = 0; axis < 3; ++axis)
         for (int colour = 0; a->n[axis] > 1 && colour < colours_of(a, axis); ++colour) {
             TRL_TRY(multiply(a, axis, colour));
-            for_points(a, take_entries, axis, colour);
+            TRL_TRY(for_points(a, take_entries, axis, colour));
         }
     TRL_TRY(multiply(a, -1, 0));
-    for_points(a, take_diagonal, -1, 0);
+    TRL_TRY(for_points(a, take_diagonal, -1, 0));
     TRL_TRY(trli_entries_exchange(a, 0));
     for (int p = 0; p < parts; ++p) clear_others(a, &a->part[p]);
     for (int e = 1; e < a->entries; ++e) TRL_TRY(trli_entries_exchange(a, e));
@@ -190,7 +235,7 @@ static trl_err make_part(const trli_entries *a, int p)
                                                                       : trli_no_memory(ctx, NULL, "for coarser grids");
 }
 
-trl_err trli_entries_create(trli_solver *s, const trli_grid_level *level, trli_entries *a)
+trl_err trli_entries_create(trli_solver *s, const trli_grid_level *level, trli_sparse_crew *crew, trli_entries *a)
 {
     static const int offsets[][3] = {{0, 0, 0}, {-1, 0, 0}, {1, 0, 0}, {0, -1, 0}, {0, 1, 0}, {0, 0, -1}, {0, 0, 1}};
     enum { WORD = 64 };
@@ -199,7 +244,7 @@ trl_err trli_entries_create(trli_solver *s, const trli_grid_level *level, trli_e
     const trl_location location = sim->model->variable[s->ask.variable[0]].location;
     const bool thin = trli_transfer_gathers(sim->layout);
     trl_err err = TRL_OK;
-    *a = (trli_entries){.s = s, .level = level};
+    *a = (trli_entries){.s = s, .level = level, .crew = crew};
     for (int axis = 0; axis < 3; ++axis) {
         a->n[axis] = axis < grid->dim ? (int)trl_grid_points(grid, location, axis) : 1;
         a->periodic[axis] = axis < grid->dim && grid->periodic[axis];
@@ -236,6 +281,5 @@ void trli_entries_free(trli_entries *a)
     trli_free(a->whole);
     trli_free(a->kept);
     trli_free(a->before);
-    trli_free(a->product.place);
     *a = (trli_entries){0};
 }

@@ -3,31 +3,30 @@
 /* The matrix of the second grid: ranks make the rows of coarse points in their own patches, and get all others'. */
 #include "context_impl.h"
 #include "galerkin_impl.h"
-#include "memory_impl.h"
 
 typedef struct adding {
-    trli_sparse_rows rows;
-    int *place; /* [coarse] where a column's entry of the present row is, if it is not before its begin */
+    const trli_entries *a;
+    const trli_patch_box *part;
+    ptrdiff_t step[TRLI_ENTRIES_MOST]; /* to neighbours in the box */
 } adding;
 
-static trl_err add_row(adding *w, const trli_entries *a, const trli_patch_box *part, int row)
+static trl_err add_row(const void *data, trli_sparse_rows *making, int *place, int row)
 {
-    const trli_sparse *back = &part->back, *p = &part->p;
-    ptrdiff_t step[TRLI_ENTRIES_MOST];
+    const adding *w = data;
+    const trli_sparse *back = &w->part->back, *p = &w->part->p;
+    const int entries = w->a->entries, *number = w->part->number;
     trl_err err = TRL_OK;
-    for (int e = 0; e < a->entries; ++e) step[e] = trli_patch_box_index(part, a->offset[e]);
-    TRL_TRY(trli_sparse_add(&w->rows, w->place, part->coarse[row], 0)); /* its own entry first */
+    TRL_TRY(trli_sparse_add(making, place, w->part->coarse[row], 0)); /* its own entry first */
     for (int b = back->begin[row]; b < back->begin[row + 1]; ++b) {
         const int fine = back->column[b];
-        const double *entry = part->entry + (ptrdiff_t)fine * a->entries;
-        for (int e = 0; e < a->entries; ++e) {
-            const ptrdiff_t other = fine + step[e];
+        const double *entry = w->part->entry + (ptrdiff_t)fine * entries;
+        for (int e = 0; e < entries; ++e) {
+            const ptrdiff_t other = fine + w->step[e];
             const double factor = back->value[b] * entry[e];
             for (int c = entry[e] != 0 ? p->begin[other] : 0; entry[e] != 0 && c < p->begin[other + 1]; ++c)
-                TRL_TRY(trli_sparse_add(&w->rows, w->place, part->number[p->column[c]], factor * p->value[c]));
+                TRL_TRY(trli_sparse_add(making, place, number[p->column[c]], factor * p->value[c]));
         }
     }
-    trli_sparse_end_row(&w->rows);
 done:
     return err;
 }
@@ -35,15 +34,9 @@ done:
 /* Rows of a part, in the order of its coarse points. */
 static trl_err multiply(trli_entries *a, trli_patch_box *part)
 {
-    trl_context *ctx = a->s->sim->ctx;
-    adding w = {.place = trli_sparse_places(ctx, &a->product, a->coarse)};
-    trl_err err = TRL_OK;
-    if (!w.place) TRL_TRY(trli_no_memory(ctx, NULL, "for coarser grids"));
-    TRL_TRY(trli_sparse_begin(ctx, part->back.rows, a->coarse, &part->product, &w.rows));
-    for (int row = 0; row < part->back.rows; ++row) TRL_TRY(add_row(&w, a, part, row));
-    trli_sparse_trim(ctx, &part->product);
-done:
-    return err;
+    adding w = {.a = a, .part = part};
+    for (int e = 0; e < a->entries; ++e) w.step[e] = trli_patch_box_index(part, a->offset[e]);
+    return trli_sparse_make(a->crew, part->back.rows, a->coarse, add_row, &w, &part->product);
 }
 
 /* The rows of all parts of all ranks in the order of numbers. */

@@ -42,49 +42,101 @@ static int64_t point(const trli_entries *a, const int at[3])
     return at[0] + (int64_t)a->n[0] * (at[1] + (int64_t)a->n[1] * at[2]);
 }
 
-/* Marks the patch's coarse points. */
-static void choose(trli_entries *a, trli_patch_box *part)
+/* What a loop over the rows of a part's box does. */
+typedef struct splitting {
+    trli_entries *a;
+    trli_patch_box *part;
+    const trl_array *array;
+} splitting;
+
+static trl_err choose_rows(void *data, int chunk, int chunks, int worker)
 {
-    int box[3], at[3];
-    int64_t i = 0;
-    for (box[2] = 0; box[2] < part->size[2]; ++box[2])
-        for (box[1] = 0; box[1] < part->size[1]; ++box[1])
-            for (box[0] = 0; box[0] < part->size[0]; ++box[0], ++i) {
-                const bool is = trli_patch_box_point(a, part, box, at);
-                part->left_out[i] = is ? left_out(a, part->entry + i * a->entries, at) : -1;
-                if (part->left_out[i] || !trli_patch_box_owns(part, box)) continue;
-                const int64_t p = point(a, at);
-                a->kept[p / WORD] |= (uint64_t)1 << p % WORD;
-            }
+    const splitting *w = data;
+    trli_patch_box *part = w->part;
+    const int64_t rows = (int64_t)part->size[1] * part->size[2];
+    (void)worker;
+    for (int64_t row = rows * chunk / chunks; row < rows * (chunk + 1) / chunks; ++row) {
+        int box[3] = {0, (int)(row % part->size[1]), (int)(row / part->size[1])}, at[3];
+        int64_t i = row * part->size[0];
+        for (; box[0] < part->size[0]; ++box[0], ++i) {
+            const bool is = trli_patch_box_point(w->a, part, box, at);
+            part->left_out[i] = is ? left_out(w->a, part->entry + i * w->a->entries, at) : -1;
+        }
+    }
+    return TRL_OK;
+}
+
+/* Marks the patch's coarse points. */
+static void mark(trli_entries *a, const trli_patch_box *part)
+{
+    for (int k = 0; k < part->n[2]; ++k)
+        for (int j = 0; j < part->n[1]; ++j) {
+            const int box[3] = {part->ghosts[0], part->ghosts[1] + j, part->ghosts[2] + k};
+            const int at[3] = {part->first[0], part->first[1] + j, part->first[2] + k};
+            const int8_t *left = part->left_out + trli_patch_box_index(part, box);
+            const int64_t first = point(a, at);
+            for (int i = 0; i < part->n[0]; ++i)
+                if (left[i] == 0) a->kept[(first + i) / WORD] |= (uint64_t)1 << (first + i) % WORD;
+        }
 }
 
 static int count_bits(uint64_t bits)
 {
-    int n = 0;
-    for (; bits; bits &= bits - 1) ++n;
-    return n;
+    const uint64_t two = 0x5555555555555555, four = 0x3333333333333333, eight = 0x0f0f0f0f0f0f0f0f;
+    bits -= bits >> 1 & two;
+    bits = (bits & four) + (bits >> 2 & four);
+    bits = (bits + (bits >> 4)) & eight;
+    return (int)(bits * 0x0101010101010101 >> 56);
 }
 
-static trl_err number_points(const trli_entries *a, trli_patch_box *part)
+static trl_err number_rows(void *data, int chunk, int chunks, int worker)
 {
-    int box[3], at[3], rows = 0;
-    int64_t i = 0;
-    for (box[2] = 0; box[2] < part->size[2]; ++box[2])
-        for (box[1] = 0; box[1] < part->size[1]; ++box[1])
-            for (box[0] = 0; box[0] < part->size[0]; ++box[0], ++i) {
-                part->number[i] = part->row[i] = -1;
-                if (part->left_out[i] || !trli_patch_box_point(a, part, box, at)) continue;
-                const int64_t p = point(a, at);
-                const uint64_t below = ((uint64_t)1 << p % WORD) - 1;
-                part->number[i] = a->before[p / WORD] + count_bits(a->kept[p / WORD] & below);
-                if (trli_patch_box_owns(part, box)) part->row[i] = rows++;
-            }
+    const splitting *w = data;
+    const trli_entries *a = w->a;
+    trli_patch_box *part = w->part;
+    const int64_t rows = (int64_t)part->size[1] * part->size[2];
+    (void)worker;
+    for (int64_t row = rows * chunk / chunks; row < rows * (chunk + 1) / chunks; ++row) {
+        int box[3] = {0, (int)(row % part->size[1]), (int)(row / part->size[1])}, at[3];
+        int64_t i = row * part->size[0];
+        for (; box[0] < part->size[0]; ++box[0], ++i) {
+            part->number[i] = -1;
+            if (part->left_out[i] || !trli_patch_box_point(a, part, box, at)) continue;
+            const int64_t p = point(a, at);
+            const uint64_t below = ((uint64_t)1 << p % WORD) - 1;
+            part->number[i] = a->before[p / WORD] + count_bits(a->kept[p / WORD] & below);
+        }
+    }
+    return TRL_OK;
+}
+
+/* The patch's coarse points get rows, in the order of the box. */
+static trl_err add_rows(const trli_entries *a, trli_patch_box *part)
+{
+    const int64_t points = (int64_t)part->size[0] * part->size[1] * part->size[2];
+    int rows = 0;
+    for (int64_t i = 0; i < points; ++i) part->row[i] = -1;
+    for (int k = 0; k < part->n[2]; ++k)
+        for (int j = 0; j < part->n[1]; ++j) {
+            const int box[3] = {part->ghosts[0], part->ghosts[1] + j, part->ghosts[2] + k};
+            const int64_t first = trli_patch_box_index(part, box);
+            for (int64_t i = first; i < first + part->n[0]; ++i)
+                if (part->number[i] >= 0) part->row[i] = rows++;
+        }
     part->back.rows = rows;
     if (!trli_make_room(a->s->sim->ctx, &part->coarse, 0, rows, &part->coarse_room, sizeof *part->coarse))
         return trli_no_memory(a->s->sim->ctx, NULL, "for coarser grids");
-    for (int64_t k = 0; k < i; ++k)
-        if (part->row[k] >= 0) part->coarse[part->row[k]] = part->number[k];
+    for (int64_t i = 0; i < points; ++i)
+        if (part->row[i] >= 0) part->coarse[part->row[i]] = part->number[i];
     return TRL_OK;
+}
+
+/* Run a function for the rows of a part's box. */
+static trl_err run_rows(const splitting *w, trl_loop_fn fn)
+{
+    const int64_t rows = (int64_t)w->part->size[1] * w->part->size[2];
+    const int chunks = trli_sparse_crew_chunks(w->a->crew, rows * w->part->size[0]);
+    return trl_loop_run(trli_sparse_crew_loop(w->a->crew), rows < chunks ? (int)rows : chunks, fn, (void *)w);
 }
 
 /* ---- interpolation ---- */
@@ -132,38 +184,24 @@ static void add_weights(const trli_entries *a, const trli_patch_box *part, const
     }
 }
 
-static trl_err interpolate(const trli_entries *a, const trli_patch_box *part, const int box[3], int here,
-                           trli_sparse_rows *making)
+static trl_err interpolate(const void *data, trli_sparse_rows *making, int *place, int here)
 {
+    const splitting *w = data;
+    const trli_patch_box *part = w->part;
     const int none[3] = {0, 0, 0};
     double weight[TRLI_AROUND] = {0};
     trl_err err = TRL_OK;
+    (void)place;
     if (part->left_out[here] == 0) TRL_TRY(trli_sparse_entry(making, here, 1));
-    if (part->left_out[here] > 0) {
-        add_weights(a, part, box, none, 1, weight);
-        for (int code = 0; code < TRLI_AROUND; ++code) {
-            const int offset[3] = {code % 3 - 1, code / 3 % 3 - 1, code / 9 - 1};
-            if (weight[code] != 0)
-                TRL_TRY(trli_sparse_entry(making, here + (int)trli_patch_box_index(part, offset), weight[code]));
-        }
+    if (part->left_out[here] <= 0) return TRL_OK;
+    const int box[3] = {here % part->size[0], here / part->size[0] % part->size[1],
+                        here / part->size[0] / part->size[1]};
+    add_weights(w->a, part, box, none, 1, weight);
+    for (int code = 0; code < TRLI_AROUND; ++code) {
+        const int offset[3] = {code % 3 - 1, code / 3 % 3 - 1, code / 9 - 1};
+        if (weight[code] != 0)
+            TRL_TRY(trli_sparse_entry(making, here + (int)trli_patch_box_index(part, offset), weight[code]));
     }
-    trli_sparse_end_row(making);
-done:
-    return err;
-}
-
-static trl_err interpolate_all(const trli_entries *a, trli_patch_box *part)
-{
-    const int points = part->size[0] * part->size[1] * part->size[2];
-    trli_sparse_rows making;
-    int box[3], here = 0;
-    trl_err err = TRL_OK;
-    TRL_TRY(trli_sparse_begin(a->s->sim->ctx, points, points, &part->p, &making));
-    for (box[2] = 0; box[2] < part->size[2]; ++box[2])
-        for (box[1] = 0; box[1] < part->size[1]; ++box[1])
-            for (box[0] = 0; box[0] < part->size[0]; ++box[0], ++here)
-                TRL_TRY(interpolate(a, part, box, here, &making));
-    trli_sparse_trim(a->s->sim->ctx, &part->p);
 done:
     return err;
 }
@@ -171,22 +209,29 @@ done:
 /* ---- its transpose ---- */
 
 /* Where restriction finds the values of a box's points. */
-static void find_places(const trli_entries *a, const trli_patch_box *part, const trl_array *array)
+static trl_err find_places(void *data, int chunk, int chunks, int worker)
 {
+    const splitting *w = data;
+    const trli_entries *a = w->a;
+    trli_patch_box *part = w->part;
     const int *size = part->size, all = part->back.begin[part->back.rows];
     const bool wraps = a->whole || a->s->sim->layout->npatches == 1; /* there are no ghosts */
-    for (int e = 0; e < all; ++e) {
+    (void)worker;
+    for (int e = (int)((int64_t)all * chunk / chunks); e < (int)((int64_t)all * (chunk + 1) / chunks); ++e) {
         const int i = part->back.column[e];
         const int box[3] = {i % size[0], i / size[0] % size[1], i / size[0] / size[1]};
         int at[3] = {box[0] - part->ghosts[0], box[1] - part->ghosts[1], box[2] - part->ghosts[2]};
         if (wraps && !trli_patch_box_point(a, part, box, at)) continue; /* never: it is interpolated */
-        part->place[e] = a->whole ? (ptrdiff_t)point(a, at) : trl_array_offset(array, at[0], at[1], at[2]);
+        part->place[e] = a->whole ? (ptrdiff_t)point(a, at) : trl_array_offset(w->array, at[0], at[1], at[2]);
     }
+    return TRL_OK;
 }
 
 /* A row for each coarse point of the patch, of which part->row has the places. */
-static trl_err transpose(const trli_entries *a, trli_patch_box *part, const trl_array *array)
+static trl_err transpose(const splitting *w)
 {
+    const trli_entries *a = w->a;
+    trli_patch_box *part = w->part;
     trl_context *ctx = a->s->sim->ctx;
     const trli_sparse *p = &part->p;
     trli_sparse *back = &part->back;
@@ -209,19 +254,36 @@ static trl_err transpose(const trli_entries *a, trli_patch_box *part, const trl_
             back->column[end[row]] = fine;
             back->value[end[row]++] = p->value[e];
         }
-    find_places(a, part, array);
+    err = trl_loop_run(trli_sparse_crew_loop(a->crew), trli_sparse_crew_chunks(a->crew, all), find_places, (void *)w);
 done:
     return err;
 }
 
 /* ---- all of it ---- */
 
+static trl_err split_part(const splitting *w)
+{
+    const trli_patch_box *part = w->part;
+    const int points = part->size[0] * part->size[1] * part->size[2];
+    trl_err err = TRL_OK;
+    TRL_TRY(run_rows(w, number_rows));
+    TRL_TRY(add_rows(w->a, w->part));
+    TRL_TRY(trli_sparse_make(w->a->crew, points, points, interpolate, w, &w->part->p));
+    err = transpose(w);
+done:
+    return err;
+}
+
 trl_err trli_entries_split(trli_entries *a)
 {
     const trl_simulation *sim = a->s->sim;
     trl_err err = TRL_OK;
     memset(a->kept, 0, (size_t)a->words * sizeof *a->kept);
-    for (int p = 0; p < sim->layout->nlocal; ++p) choose(a, &a->part[p]);
+    for (int p = 0; p < sim->layout->nlocal; ++p) {
+        const splitting w = {a, &a->part[p], NULL};
+        TRL_TRY(run_rows(&w, choose_rows));
+        mark(a, w.part);
+    }
     TRL_TRY(trli_allreduce(sim->ctx, a->kept, a->words, MPI_UINT64_T, MPI_BOR));
     a->coarse = 0;
     for (int w = 0; w < a->words; ++w) {
@@ -230,9 +292,7 @@ trl_err trli_entries_split(trli_entries *a)
     }
     for (int p = 0; p < sim->layout->nlocal; ++p) {
         const trl_array array = trli_frame_array(sim->frame, a->level->r.now[0], p, 0);
-        TRL_TRY(number_points(a, &a->part[p]));
-        TRL_TRY(interpolate_all(a, &a->part[p]));
-        TRL_TRY(transpose(a, &a->part[p], &array));
+        TRL_TRY(split_part(&(splitting){a, &a->part[p], &array}));
     }
 done:
     return err;

@@ -12,6 +12,7 @@ struct trli_galerkin {
     trli_solver *s;
     const trli_grid_level *level; /* the first grid */
     trl_loop *loop;
+    trli_sparse_crew *crew;
     trli_entries a;       /* of the first grid, once there are fields */
     trli_algebraic *rest; /* all others; NULL: not made yet */
     double *known;        /* [scalars] of the model, with which the entries were found */
@@ -44,6 +45,7 @@ void trli_galerkin_destroy(trli_galerkin **galerkin)
     if (!st) return;
     trli_algebraic_destroy(&st->rest);
     trli_entries_free(&st->a);
+    trli_sparse_crew_destroy(&st->crew);
     trli_free(st->known);
     trli_free(st);
 }
@@ -63,9 +65,10 @@ static trl_err make_first(trli_galerkin *st)
     const trli_model *model = st->s->sim->model;
     int axes = 0;
     trl_err err = TRL_OK;
-    TRL_TRY(trli_entries_create(st->s, st->level, &st->a));
+    TRL_TRY(trli_sparse_crew_create(model->ctx, st->loop, &st->crew));
+    TRL_TRY(trli_entries_create(st->s, st->level, st->crew, &st->a));
     for (int axis = 0; axis < 3; ++axis) axes += st->a.n[axis] > 1;
-    TRL_TRY(trli_algebraic_create(model->ctx, st->loop, axes, &st->rest));
+    TRL_TRY(trli_algebraic_create(model->ctx, st->crew, axes, &st->rest));
     st->known = trli_new(model->ctx, (size_t)model->nscalars + 1, sizeof *st->known);
     if (!st->known) err = no_memory(st);
 done:

@@ -44,7 +44,7 @@ typedef struct trli_entries {
     uint64_t *kept;                   /* [words] a bit for each point of the grid that is a coarse one, too */
     int *before;                      /* [words] the number of those in words before */
     int words, coarse;
-    trli_sparse_product_room product;
+    trli_sparse_crew *crew;
 } trli_entries;
 
 static inline int64_t trli_entries_points(const trli_entries *a)
@@ -55,7 +55,8 @@ static inline int64_t trli_entries_points(const trli_entries *a)
 /* ---- entries.c ---- */
 
 /* Of a solver whose first grid this is; level: that one. For trli_entries_free, even if it fails. */
-TRL_NODISCARD trl_err trli_entries_create(trli_solver *s, const trli_grid_level *level, trli_entries *a);
+TRL_NODISCARD trl_err trli_entries_create(trli_solver *s, const trli_grid_level *level, trli_sparse_crew *crew,
+                                          trli_entries *a);
 void trli_entries_free(trli_entries *a);
 /* Entries of one unknown's operator, all of which are of nearest points along axes. Collective: yes. */
 TRL_NODISCARD trl_err trli_entries_find(trli_entries *a);

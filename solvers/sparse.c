@@ -97,47 +97,34 @@ done:
 
 /* ---- P^T A P ---- */
 
-typedef struct adding {
-    trli_sparse_rows rows;
-    int *place;
-} adding;
+typedef struct product {
+    const trli_sparse *a, *p, *back;
+} product;
 
-static trl_err add_row(adding *w, const trli_sparse *a, const trli_sparse *p, const trli_sparse *back, int i)
+static trl_err add_row(const void *data, trli_sparse_rows *making, int *place, int row)
 {
+    const product *w = data;
+    const trli_sparse *a = w->a, *p = w->p, *back = w->back;
     trl_err err = TRL_OK;
-    TRL_TRY(trli_sparse_add(&w->rows, w->place, i, 0)); /* the diagonal first */
-    for (int b = back->begin[i]; b < back->begin[i + 1]; ++b) {
+    TRL_TRY(trli_sparse_add(making, place, row, 0)); /* the diagonal first */
+    for (int b = back->begin[row]; b < back->begin[row + 1]; ++b) {
         const int fine = back->column[b];
         for (int e = a->begin[fine]; e < a->begin[fine + 1]; ++e) {
             const double factor = back->value[b] * a->value[e];
             const int other = a->column[e];
             for (int c = p->begin[other]; c < p->begin[other + 1]; ++c)
-                TRL_TRY(trli_sparse_add(&w->rows, w->place, p->column[c], factor * p->value[c]));
+                TRL_TRY(trli_sparse_add(making, place, p->column[c], factor * p->value[c]));
         }
     }
-    trli_sparse_end_row(&w->rows);
 done:
     return err;
 }
 
-int *trli_sparse_places(trl_context *ctx, trli_sparse_product_room *room, int columns)
+trl_err trli_sparse_product(trli_sparse_crew *crew, const trli_sparse *a, const trli_sparse *p, const trli_sparse *back,
+                            trli_sparse *result)
 {
-    if (!trli_make_room(ctx, &room->place, 0, (int64_t)columns + 1, &room->places, sizeof *room->place)) return NULL;
-    for (int i = 0; i < columns; ++i) room->place[i] = -1;
-    return room->place;
-}
-
-trl_err trli_sparse_product(trl_context *ctx, const trli_sparse *a, const trli_sparse *p, const trli_sparse *back,
-                            trli_sparse_product_room *room, trli_sparse *product)
-{
-    adding w = {.place = trli_sparse_places(ctx, room, p->columns)};
-    trl_err err = TRL_OK;
-    if (!w.place) TRL_TRY(no_memory(ctx));
-    TRL_TRY(trli_sparse_begin(ctx, p->columns, p->columns, product, &w.rows));
-    for (int i = 0; i < p->columns; ++i) TRL_TRY(add_row(&w, a, p, back, i));
-    trli_sparse_trim(ctx, product);
-done:
-    return err;
+    const product w = {a, p, back};
+    return trli_sparse_make(crew, p->columns, p->columns, add_row, &w, result);
 }
 
 /* ---- A x ---- */

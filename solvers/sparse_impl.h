@@ -71,21 +71,30 @@ void trli_sparse_trim(trl_context *ctx, trli_sparse *a);
 /* Make room for entries. */
 TRL_NODISCARD trl_err trli_sparse_reserve(trl_context *ctx, trli_sparse *a, int entries);
 
+/* ---- sparse_crew.c: matrices whose rows are made by all workers ---- */
+
+/* Workers, and what making a matrix keeps from one to the next. */
+typedef struct trli_sparse_crew trli_sparse_crew;
+TRL_NODISCARD trl_err trli_sparse_crew_create(trl_context *ctx, trl_loop *loop, trli_sparse_crew **crew);
+void trli_sparse_crew_destroy(trli_sparse_crew **crew);
+trl_loop *trli_sparse_crew_loop(const trli_sparse_crew *crew);
+/* Into how many runs so many rows are cut. */
+int trli_sparse_crew_chunks(const trli_sparse_crew *crew, int64_t rows);
+/* Append a row's entries. place: [columns] for trli_sparse_add. Thread: any, for different rows. */
+typedef trl_err (*trli_sparse_row_fn)(const void *data, trli_sparse_rows *making, int *place, int row);
+/* Make a matrix in place of another one, or of none. */
+TRL_NODISCARD trl_err trli_sparse_make(trli_sparse_crew *crew, int rows, int columns, trli_sparse_row_fn fn,
+                                       const void *data, trli_sparse *a);
+
+/* ---- sparse.c ---- */
+
 /* Make room for the pattern of a matrix: it has no values. */
 TRL_NODISCARD trl_err trli_sparse_reserve_pattern(trl_context *ctx, trli_sparse *a, int rows, int columns, int entries);
 /* That of a pattern is one. */
 TRL_NODISCARD trl_err trli_sparse_transpose(trl_context *ctx, const trli_sparse *a, trli_sparse *transposed);
-/* What products keep from one to the next; all zero: nothing. */
-typedef struct trli_sparse_product_room {
-    int *place;
-    int32_t places;
-} trli_sparse_product_room;
-/* [columns] of -1, for trli_sparse_add; NULL: no memory. */
-int *trli_sparse_places(trl_context *ctx, trli_sparse_product_room *room, int columns);
 /* P^T A P, whose entries are added up in the order of rows; back: the transpose of P. */
-TRL_NODISCARD trl_err trli_sparse_product(trl_context *ctx, const trli_sparse *a, const trli_sparse *p,
-                                          const trli_sparse *back, trli_sparse_product_room *room,
-                                          trli_sparse *product);
+TRL_NODISCARD trl_err trli_sparse_product(trli_sparse_crew *crew, const trli_sparse *a, const trli_sparse *p,
+                                          const trli_sparse *back, trli_sparse *result);
 /* y = A x */
 TRL_NODISCARD trl_err trli_sparse_multiply(const trli_sparse *a, const double *x, double *y, trl_loop *loop);
 
@@ -94,7 +103,7 @@ TRL_NODISCARD trl_err trli_sparse_multiply(const trli_sparse *a, const double *x
 
 /* What splitting keeps from one matrix to the next. */
 typedef struct trli_splitting trli_splitting;
-TRL_NODISCARD trl_err trli_splitting_create(trl_context *ctx, trli_splitting **splitting);
+TRL_NODISCARD trl_err trli_splitting_create(trl_context *ctx, trli_sparse_crew *crew, trli_splitting **splitting);
 void trli_splitting_destroy(trli_splitting **splitting);
 /* Interpolation from points of the next grid, which are some of these; columns 0: there is none. */
 TRL_NODISCARD trl_err trli_split(trli_splitting *s, const trli_sparse *a, trli_sparse *p);

@@ -12,19 +12,18 @@ enum { UNDECIDED, COARSE, FINE };
 
 typedef struct trli_splitting {
     trl_context *ctx;
+    trli_sparse_crew *crew;
     const trli_sparse *a;
     trli_sparse strong;    /* a row: the points that a point depends on strongly, and */
     trli_sparse influence; /* that depend on it; both without values */
     int *memory;           /* of all that follow: */
     int room;
     int *state;
-    int *measure;     /* of undecided points: how much they would do as coarse ones */
+    int *measure;     /* of undecided points: how much they would do as coarse ones; then the numbers of these, or -1 */
     int *head;        /* [measures] lists of undecided points; -1: none */
     int *next, *last; /* [points] in these lists */
     int *stamp;       /* [points] of the coarse points around the one that is looked at */
     int most;         /* no larger measure has points */
-    double *weight;   /* [points] */
-    int weights;
 } splitting;
 
 /* ---- strong couplings ---- */
@@ -135,84 +134,72 @@ static void check_point(splitting *s, int i)
 
 /* ---- interpolation ---- */
 
-typedef struct interpolating {
-    trli_sparse_rows rows;
-    const int *number; /* [points] of coarse ones; else -1 */
-    double *weight;    /* [points] of those that the present one is interpolated from */
-} interpolating;
+/* The entry of the present row for a point, if that is a coarse one which the row's is interpolated from; else -1. */
+static int entry_of(const splitting *s, const trli_sparse_rows *making, const int *place, int point)
+{
+    const int number = s->measure[point];
+    return number >= 0 && place[number] >= making->made->begin[making->row] ? place[number] : -1;
+}
 
 /* What a strong neighbour j that is left out adds: its value is taken from the coarse points that both depend on. */
-static bool distribute(const splitting *s, const interpolating *w, int i, int j, double entry)
+static bool distribute(const splitting *s, const trli_sparse_rows *making, const int *place, int j, double entry)
 {
     const trli_sparse *a = s->a;
     const double sign = a->value[a->begin[j]] < 0 ? 1 : -1;
     double sum = 0;
     for (int e = a->begin[j] + 1; e < a->begin[j + 1]; ++e)
-        if (s->stamp[a->column[e]] == i && sign * a->value[e] > 0) sum += a->value[e];
-    for (int e = a->begin[j] + 1; e < a->begin[j + 1] && sum != 0; ++e)
-        if (s->stamp[a->column[e]] == i && sign * a->value[e] > 0)
-            w->weight[a->column[e]] += entry * (a->value[e] / sum);
+        if (sign * a->value[e] > 0 && entry_of(s, making, place, a->column[e]) >= 0) sum += a->value[e];
+    for (int e = a->begin[j] + 1; e < a->begin[j + 1] && sum != 0; ++e) {
+        const int to = sign * a->value[e] > 0 ? entry_of(s, making, place, a->column[e]) : -1;
+        if (to >= 0) making->made->value[to] += entry * (a->value[e] / sum);
+    }
     return sum != 0;
 }
 
-static trl_err interpolate(splitting *s, interpolating *w, int i)
+static trl_err interpolate(const void *data, trli_sparse_rows *making, int *place, int i)
 {
+    const splitting *s = data;
     const trli_sparse *a = s->a, *strong = &s->strong;
-    const int begin = a->begin[i], end = a->begin[i + 1];
+    const int begin = a->begin[i], end = a->begin[i + 1], *number = s->measure;
     double own = begin < end ? a->value[begin] : 0;
     trl_err err = TRL_OK;
-    if (w->number[i] >= 0) return trli_sparse_entry(&w->rows, w->number[i], 1);
+    if (number[i] >= 0) return trli_sparse_entry(making, number[i], 1);
     if (own == 0) return TRL_OK;
-    for (int e = strong->begin[i]; e < strong->begin[i + 1]; ++e) {
-        const int j = strong->column[e];
-        if (w->number[j] >= 0) s->stamp[j] = i;
-        w->weight[j] = 0;
-    }
+    for (int e = strong->begin[i]; e < strong->begin[i + 1]; ++e)
+        if (number[strong->column[e]] >= 0) TRL_TRY(trli_sparse_add(making, place, number[strong->column[e]], 0));
     for (int e = begin + 1, k = strong->begin[i]; e < end; ++e) {
         const int j = a->column[e];
         const bool is_strong = k < strong->begin[i + 1] && strong->column[k] == j;
         k += is_strong;
-        if (is_strong && w->number[j] >= 0)
-            w->weight[j] += a->value[e];
-        else if (!is_strong || !distribute(s, w, i, j, a->value[e]))
+        if (is_strong && number[j] >= 0)
+            making->made->value[place[number[j]]] += a->value[e];
+        else if (!is_strong || !distribute(s, making, place, j, a->value[e]))
             own += a->value[e];
     }
     if (own * a->value[begin] <= 0) own = a->value[begin];
-    for (int e = strong->begin[i]; e < strong->begin[i + 1]; ++e) {
-        const int j = strong->column[e];
-        if (w->number[j] >= 0) TRL_TRY(trli_sparse_entry(&w->rows, w->number[j], -w->weight[j] / own));
-    }
+    double *value = making->made->value;
+    for (int e = making->made->begin[making->row]; e < making->made->begin[making->row + 1]; ++e)
+        value[e] = -value[e] / own;
 done:
     return err;
 }
 
 static trl_err interpolate_all(splitting *s, trli_sparse *p)
 {
-    interpolating w = {.number = s->measure, .weight = s->weight};
     const int n = s->a->rows;
     int coarse = 0;
-    trl_err err = TRL_OK;
-    for (int i = 0; i < n; ++i) {
-        s->measure[i] = s->state[i] == COARSE ? coarse++ : -1;
-        s->stamp[i] = -1;
-    }
-    TRL_TRY(trli_sparse_begin(s->ctx, n, coarse, p, &w.rows));
-    for (int i = 0; i < n; ++i) {
-        TRL_TRY(interpolate(s, &w, i));
-        trli_sparse_end_row(&w.rows);
-    }
-    trli_sparse_trim(s->ctx, p);
-done:
-    return err;
+    for (int i = 0; i < n; ++i) s->measure[i] = s->state[i] == COARSE ? coarse++ : -1;
+    return trli_sparse_make(s->crew, n, coarse, interpolate, s, p);
 }
 
 /* ---- all of it ---- */
 
-trl_err trli_splitting_create(trl_context *ctx, trli_splitting **splitting)
+trl_err trli_splitting_create(trl_context *ctx, trli_sparse_crew *crew, trli_splitting **splitting)
 {
     *splitting = trli_new(ctx, 1, sizeof **splitting);
     if (!*splitting) return trli_no_memory(ctx, NULL, "for coarser grids");
     (*splitting)->ctx = ctx;
+    (*splitting)->crew = crew;
     return TRL_OK;
 }
 
@@ -224,7 +211,6 @@ void trli_splitting_destroy(trli_splitting **splitting)
     trli_sparse_free(&s->strong);
     trli_sparse_free(&s->influence);
     trli_free(s->memory);
-    trli_free(s->weight);
     trli_free(s);
 }
 
@@ -241,8 +227,7 @@ static trl_err make_room(splitting *s)
         if (length > longest) longest = length;
     }
     const ptrdiff_t measures = 2 * (ptrdiff_t)longest + 2;
-    if (!trli_make_room(s->ctx, &s->memory, 0, 5 * n + measures, &s->room, sizeof *s->memory) ||
-        !trli_make_room(s->ctx, &s->weight, 0, n + 1, &s->weights, sizeof *s->weight))
+    if (!trli_make_room(s->ctx, &s->memory, 0, 5 * n + measures, &s->room, sizeof *s->memory))
         TRL_TRY(trli_no_memory(s->ctx, NULL, "for coarser grids"));
     for (int i = 0; i < 6; ++i) *all[i] = s->memory + i * n;
     for (ptrdiff_t i = 0; i < measures; ++i) s->head[i] = -1;

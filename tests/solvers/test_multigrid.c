@@ -362,6 +362,28 @@ START_TEST(patches_do_not_show)
 }
 END_TEST
 
+/* Coarser grids of as many points as several workers make runs of rows of, symmetric and not. */
+START_TEST(threads_do_not_show)
+{
+    static const char *const turning = "  p: {initial: 0, solve: \"div([exp(4*sin(6*x + 3*y))*ddx(p), ddy(p)]) = 1\", "
+                                       "solver: s, mask: \"(x-0.5)^2 + (y-0.5)^2 > 0.02\", " ZERO "}\n";
+    static const char *const *const equations[] = {&turning, &advection};
+    for (size_t k = 0; k < sizeof equations / sizeof *equations; ++k) {
+        uint64_t hash[2];
+        for (int i = 0; i < 2; ++i) {
+            close_problem();
+            ck_ok(trl_context_set_threads(test_ctx, i ? 3 : 1));
+            open_text("grid: {cells: [81, 90]}\nequations:\n%ssolvers: {s: {preconditioner: multigrid}}\n",
+                      *equations[k]);
+            hash[i] = hash_of("p");
+        }
+        ck_assert_msg(hash[0] == hash[1], "%s", *equations[k]);
+    }
+    close_problem();
+    ck_ok(trl_context_set_threads(test_ctx, 1));
+}
+END_TEST
+
 /* A fluid 1,000 times as heavy as the other: coarser grids have entries, found once in each step of three stages. Of
  * one 10 times as heavy they have the equation. */
 START_TEST(pressures_of_jumping_densities_have_entries)
@@ -409,6 +431,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, points_that_conditions_set_are_no_unknowns);
     tcase_add_test(tc, coarse_grids_tell_old_values_from_unknowns);
     tcase_add_test(tc, patches_do_not_show);
+    tcase_add_test(tc, threads_do_not_show);
     tcase_add_test(tc, pressures_of_jumping_densities_have_entries);
 }
 
