@@ -275,18 +275,22 @@ if(emulated_sources AND TARGET trellis)
         string(APPEND test_programs_emulated "TRL_PROGRAM(${name})\n")
         file(CREATE_LINK emulated "${PROJECT_BINARY_DIR}/tests/emulated_${name}" SYMBOLIC)
         trellis_read_directive("${source}" found np short sanitize timeout labels optimise emulated)
-        foreach(lazy IN ITEMS 0 1)
-            set(test emulated.${name})
-            if(lazy)
-                string(APPEND test .lazy)
+        string(REPLACE "," ";" ranks "${directive_np}")
+        set(lazy 1) # the first of them: what is enqueued is done when somebody waits for it
+        foreach(np IN LISTS ranks)
+            set(launch)
+            if(np GREATER 1)
+                set(launch ${mpi_run} -n ${np})
             endif()
             trellis_add_test(
-                NAME ${test}
+                NAME emulated.${name}.np${np}
+                NP ${np}
                 TIMEOUT ${directive_timeout}
                 LABELS emulated
-                COMMAND env "TRELLIS_NVRTC=${PROJECT_BINARY_DIR}/emulated/nvrtc.so" TRL_EMULATED_LAZY=${lazy}
+                COMMAND env "TRELLIS_NVRTC=${PROJECT_BINARY_DIR}/emulated/nvrtc.so" TRL_EMULATED_LAZY=${lazy} ${launch}
                         "${PROJECT_BINARY_DIR}/tests/emulated_${name}"
             )
+            set(lazy 0)
         endforeach()
     endforeach()
     file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/test_programs/emulated/programs.list" CONTENT "${test_programs_emulated}")

@@ -37,6 +37,44 @@ struct trl_boundary {
     trli_pieces side[6]; /* x- x+ y- y+ z- z+ */
 };
 
+/* ---- one side of one patch, as it is filled ---- */
+
+typedef struct trli_side_fill {
+    const trl_boundary *boundary;
+    const trl_patch *patch;
+    int local, axis, side, row_axis;
+    int npieces;
+    const trli_piece_bc *piece;
+    trl_array target;
+    trl_lidx edge;   /* index of the outermost interior point: on the side, or next to it */
+    int layers;      /* to set; 0: the points on the side */
+    trl_lidx inside; /* interior points along the axis that are valid */
+    double t, spacing;
+    trl_field_device *device; /* where the target is; NULL: the host */
+} trli_side_fill;
+
+/* Consecutive points of a side, from `at` (at[axis] is the edge) along row_axis. */
+enum { TRLI_RUN_POINTS = 256 };
+typedef struct trli_side_run {
+    trl_lidx at[3];
+    trl_lidx n;
+} trli_side_run;
+
+/* Index along the axis, in a location with or without points on the side, of the point on the side or else next to it.
+ */
+trl_lidx trli_side_edge(const trli_side_fill *fill, trl_location location);
+/* Whether a piece's own condition holds at a point. */
+bool trli_side_holds(const trli_side_fill *fill, const trl_bc *bc, const trl_lidx at[3]);
+/* Whether a piece sets anything now: of the points on a side only those that it fixes. */
+bool trli_side_takes_part(const trli_side_fill *fill, const trl_bc *bc);
+bool trli_bc_is_zero(const trl_bc_value *value);
+TRL_NODISCARD trl_err trli_side_values(const trli_side_fill *fill, const trl_bc_value *value, const trli_side_run *run,
+                                       double values[TRLI_RUN_POINTS]);
+
+/* boundary_device.c: set the layers, or points, where the target is. range: the side's own axes. *done = false: the
+ * host has to. */
+TRL_NODISCARD trl_err trli_side_there(const trli_side_fill *fill, const trl_box *range, bool *done);
+
 static inline bool trli_on_side(trl_location location, int axis)
 {
     return (int)location >> axis & 1;

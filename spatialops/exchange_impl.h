@@ -11,6 +11,7 @@
 
 #include <executor_impl.h>
 
+#include "residence_impl.h"
 #include "spatialops_impl.h"
 
 /* One box of one field that a patch (source) owns and another, or the same across a periodic axis, holds as ghosts
@@ -121,9 +122,7 @@ typedef struct trli_node_slot {
  * that is one of the same machine whose memory it can reach; else into its own, from where they are copied to the
  * host's, and then go as other messages do. ---- */
 
-/* Room for the messages of many exchanges in the memory of this rank's GPU, and the memory of others. */
-typedef struct trli_rooms trli_rooms;
-
+/* trli_rooms: room for the messages of many exchanges in the memory of this rank's GPU, and the memory of others. */
 /* Whether GPUs of each node's ranks can open one another's memory. device: as below. Collective: yes. Fails with MPI,
  * MEMORY. */
 TRL_NODISCARD trl_err trli_rooms_probe(trl_context *ctx, trl_device *device, bool *reach);

@@ -5,6 +5,9 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include <context_impl.h>
+
+#include "exchange_impl.h"
 #include "field_impl.h"
 
 /* ---- creation ---- */
@@ -91,6 +94,8 @@ void trl_field_destroy(trl_field **field)
     trl_context *ctx = self->ctx;
     void *arrays = self->array, *memory = self;
     trl_exchange_destroy(&self->exchange);
+    trli_rooms_destroy(&self->rooms);
+    trl_exchange_destroy(&self->exchange_there);
     if (self->device) {
         self->device->device->ops->finish(self->device->device);
         --self->device->fields;
@@ -205,7 +210,7 @@ trl_err trl_field_require(const trl_field *field, int p, const trl_box *box)
 
 /* ---- exchange ---- */
 
-static trl_err plan_exchange(trl_field *field)
+static trl_err plan_exchange(trl_field *field, trl_exchange **exchange)
 {
     trl_err err;
     trl_exchange_field wanted = {.location = field->location, .type = TRL_F64, .name = field->name};
@@ -215,7 +220,7 @@ static trl_err plan_exchange(trl_field *field)
         reach.hi[a] = field->ghost_hi[a];
     }
     trl_footprint_add(&wanted.footprint, &reach);
-    TRL_TRY(trl_exchange_create(field->ctx, field->layout, 1, &wanted, &field->exchange));
+    TRL_TRY(trl_exchange_create(field->ctx, field->layout, 1, &wanted, exchange));
 done:
     return err;
 }
@@ -250,17 +255,41 @@ done:
     return err;
 }
 
-static trl_err exchange(trl_field *field)
+static trl_err exchange_here(trl_field *field)
 {
     trl_err err = TRL_OK;
     const trl_array *arrays[1] = {field->array};
     bool done = false;
-    TRL_TRY(trl_context_agree(field->ctx,
-                              require_owned(field))); /* else the others would wait for a rank that sends nothing */
     TRL_TRY(trli_field_bring(field, true));
-    if (field->exchange == NULL) TRL_TRY(plan_exchange(field));
+    if (field->exchange == NULL) TRL_TRY(plan_exchange(field, &field->exchange));
     TRL_TRY(trl_exchange_begin(field->exchange, arrays));
     while (!done) TRL_TRY(trl_exchange_finish(field->exchange, arrays, &done));
+done:
+    return err;
+}
+
+static trl_err plan_exchange_there(trl_field *field)
+{
+    trl_err err;
+    trli_rooms_destroy(&field->rooms);
+    trl_exchange_destroy(&field->exchange_there);
+    TRL_TRY(plan_exchange(field, &field->exchange_there));
+    TRL_TRY(trli_rooms_there(field, field->exchange_there, &field->rooms));
+    field->rooms_of = field->device;
+done:
+    return err;
+}
+
+static trl_err exchange(trl_field *field)
+{
+    enum { HERE, THERE, UNPLANNED, FACTS }; /* on any rank */
+    int64_t some[FACTS] = {field->device == NULL, field->device != NULL, field->rooms_of != field->device};
+    trl_err err = TRL_OK;
+    /* Else the others would wait for a rank that sends nothing. */
+    TRL_TRY(trli_agree_max(field->ctx, require_owned(field), FACTS, some));
+    if (some[HERE] && some[THERE]) TRL_TRY(trl_context_agree(field->ctx, trli_field_bring(field, true)));
+    if (!some[HERE] && some[UNPLANNED]) TRL_TRY(plan_exchange_there(field));
+    TRL_TRY(some[HERE] ? exchange_here(field) : trli_exchange_there(field, field->exchange_there));
     for (int p = 0; p < field->layout->nlocal; ++p) extend_valid(field, p);
 done:
     return err;

@@ -52,6 +52,10 @@ struct trl_field {
     int chunks, workers;      /* of all work, cut for so many workers; workers 0: not cut */
     int values;               /* read for a point by the operator that it is cut for */
     trl_exchange *exchange;   /* NULL until the first */
+    /* Of a field that lives on a device on all ranks; NULL until the first. */
+    trl_exchange *exchange_there;
+    trli_rooms *rooms;
+    const trl_field_device *rooms_of;
 };
 
 #endif

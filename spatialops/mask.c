@@ -5,6 +5,7 @@
 
 #include <context_impl.h>
 
+#include "field_impl.h"
 #include "mask_impl.h"
 #include "spans_impl.h"
 #include "spatialops_impl.h"
@@ -326,12 +327,25 @@ static trl_err check_field(const trl_mask *mask, const trl_field *field)
                     trl_location_name(trl_field_location(field)), trl_location_name(mask->location));
 }
 
-static trl_err assign(mask_job *job, trl_loop *loop)
+static trl_err assign_here(mask_job *job, trl_loop *loop)
 {
     trl_err err = TRL_OK;
+    if (job->src) TRL_TRY(trli_field_bring(job->src, false));
+    TRL_TRY(trli_field_bring(job->dst, true));
+    err = trli_span_sweep(loop, job->mask->layout, job->mask->location, assign_span, job);
+done:
+    return err;
+}
+
+static trl_err assign(mask_job *job, trl_loop *loop)
+{
+    bool done = false;
+    trl_err err = TRL_OK;
     if (job->src) TRL_TRY(check_field(job->mask, job->src));
+    if (job->src) TRL_TRY(trli_field_together(job->dst, 1, &job->src));
     TRL_TRY(check_field(job->mask, job->dst));
-    TRL_TRY(trli_span_sweep(loop, job->mask->layout, job->mask->location, assign_span, job));
+    if (job->dst->device) TRL_TRY(trli_assign_there(job->mask, job->src, job->number, job->dst, &done));
+    if (!done) TRL_TRY(assign_here(job, loop));
     trl_field_invalidate_ghosts(job->dst);
 done:
     return err;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Masks for fields that live on a device: bits as numbers, which a kernel reads as it reads fields. */
+#include "field_impl.h"
 #include "mask_impl.h"
 #include "memory_impl.h"
 #include "residence_impl.h"
@@ -76,6 +77,37 @@ trl_err trli_mask_there(const trl_mask *mask, trl_field_device *device, int p, t
         TRL_TRY(make_copy(mask, device));
     }
     *array = mask->copy->array[p];
+done:
+    return err;
+}
+
+static trl_err assign_patch(const trl_mask *mask, trl_field *src, double number, trl_field *dst, int p, bool *done)
+{
+    trl_field_device *device = dst->device;
+    trli_statement s = {.kind = TRLI_STATEMENT_ASSIGN,
+                        .label = "assignment",
+                        .layout = dst->layout,
+                        .patch = p,
+                        .box = dst->array[p].owned,
+                        .ninputs = src ? 3 : 2,
+                        .nnumbers = 1,
+                        .number = {number}};
+    trl_err err;
+    TRL_TRY(trli_mask_there(mask, device, p, &s.input[0]));
+    TRL_TRY(trli_field_there(dst, p, true, &s.output));
+    s.input[1] = s.output;
+    if (src) TRL_TRY(trli_field_there(src, p, true, &s.input[2]));
+    TRL_TRY(device->ops->compute(device, &s, done));
+    if (*done) trli_field_changed_there(dst, p);
+done:
+    return err;
+}
+
+trl_err trli_assign_there(const trl_mask *mask, trl_field *src, double number, trl_field *dst, bool *done)
+{
+    trl_err err = TRL_OK;
+    *done = true;
+    for (int p = 0; p < dst->layout->nlocal && *done; ++p) TRL_TRY(assign_patch(mask, src, number, dst, p, done));
 done:
     return err;
 }

@@ -60,7 +60,7 @@ static trl_err compute_passes(trl_field_device *device, const trl_operator *op, 
         s->box = box_of_pass(term, i, &all);
         s->output = result;
         if (i < term->npasses - 1)
-            TRL_TRY(take_scratch(device, i % TRLI_FIELD_SCRATCHES, s->layout->grid.dim, &s->box, &s->output));
+            TRL_TRY(take_scratch(device, i % TRLI_FIELD_PASSES, s->layout->grid.dim, &s->box, &s->output));
         TRL_TRY(device->ops->compute(device, s, done));
         if (!*done) return TRL_OK;
         s->input[0] = s->output;

@@ -14,6 +14,12 @@
 #define TRL_GHOST_DIV(ir, p, q) trli_ir_binary(ir, TRLI_OP_DIV, p, q)
 #include <trl_boundary_body.h>
 
+trli_ir_value trli_ir_ghost(trli_ir *ir, trl_bc_kind kind, bool on_side, double distance, trli_ir_value mirror,
+                            trli_ir_value nearest, const trli_ir_value values[3])
+{
+    return trl_ghost_value(ir, kind, on_side, distance, mirror, nearest, values[0], values[1], values[2]);
+}
+
 /* A side in the frame of one of its layers. */
 typedef struct frame {
     trli_ir *ir;

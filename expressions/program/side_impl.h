@@ -34,6 +34,9 @@ typedef struct trli_plane {
 
 typedef struct trli_model trli_model;
 
+/* The value of a ghost by the rule of a kind (trl_boundary_body.h). */
+trli_ir_value trli_ir_ghost(trli_ir *ir, trl_bc_kind kind, bool on_side, double distance, trli_ir_value mirror,
+                            trli_ir_value nearest, const trli_ir_value values[3]);
 /* The value of a ghost layer (1, 2, ...) or of the plane on the side (layer 0). */
 TRL_NODISCARD trl_err trli_side_layer(trli_model *model, int field, const trli_side *side, int axis, int which,
                                       int layer, trli_ir_value *value);

@@ -18,14 +18,14 @@
 typedef struct form {
     uint64_t digest[2];
     const trli_gpu_kernel *kernel; /* NULL: it has no text */
-    int narrays;                   /* inputs that it reads */
-    int input[TRLI_STATEMENT_INPUTS];
+    int narrays, nscalars;         /* inputs, and numbers of a statement, that it reads */
+    int input[TRLI_STATEMENT_INPUTS], number[TRLI_STATEMENT_NUMBERS];
 } form;
 
 typedef struct gpu_fields {
     trl_field_device base;
     trli_gpu_kernels *kernels;
-    trli_gpu_kernel *clear;
+    trli_gpu_kernel *clear, *pieces;
     form *form;
     int nforms, capacity;
     trl_kernel_partial *share;
@@ -102,7 +102,9 @@ static trl_err make_kernel(gpu_fields *g, const trli_statement *s, const trli_ir
     trl_err err;
     TRL_TRY(trli_reads_find(ir, walk, 1, &root, &reads));
     f->narrays = reads.nfields;
+    f->nscalars = reads.nscalars;
     memcpy(f->input, reads.field, (size_t)reads.nfields * sizeof *f->input);
+    memcpy(f->number, reads.scalar, (size_t)reads.nscalars * sizeof *f->number);
     const arrays all = list_arrays(s, f->narrays, f->input);
     const bool merges = s->kind == TRLI_STATEMENT_TERM;
     list_shapes(&all, shape);
@@ -115,7 +117,7 @@ static trl_err make_kernel(gpu_fields *g, const trli_statement *s, const trli_ir
                                       .wide = is_wide(&all)};
     TRL_TRY(trli_emit_kernel(&trli_dialect_cuda, ir, walk, &wanted, &emitted));
     if (emitted.text) {
-        TRL_TRY(trli_gpu_kernels_add(g->kernels, emitted.text, all.n, 0, &kernel));
+        TRL_TRY(trli_gpu_kernels_add(g->kernels, emitted.text, all.n, reads.nscalars, &kernel));
         trli_gpu_kernels_compile(g->kernels);
     }
     f->kernel = kernel && kernel->function ? kernel : NULL;
@@ -204,7 +206,7 @@ static trl_err compute(trl_field_device *device, const trli_statement *s, bool *
     gpu_fields *g = gpu_of(device);
     const trli_kernel_run on = {.grid = &s->layout->grid, .patch = &s->layout->patch[s->patch]};
     trl_kernel_array array[TRLI_STATEMENT_INPUTS + 1] = {{.at = NULL}};
-    double none = 0;
+    double scalar[TRLI_STATEMENT_NUMBERS] = {0};
     const form *f = NULL;
     trl_err err;
     TRL_TRY(find_form(g, s, &f));
@@ -214,8 +216,9 @@ static trl_err compute(trl_field_device *device, const trli_statement *s, bool *
     trli_gpu_call call = {.label = s->label,
                           .launch = {.grid = trli_kernel_grid_of(&on), .share = g->share},
                           .array = array,
-                          .scalar = &none,
+                          .scalar = scalar,
                           .nresults = 1};
+    for (int i = 0; i < f->nscalars; ++i) scalar[i] = s->number[f->number[i]];
     for (int a = 0; a < 3; ++a) {
         call.launch.lo[a] = s->box.lo[a];
         call.launch.hi[a] = s->box.hi[a];
@@ -262,6 +265,32 @@ static trl_err fetch_share(trl_field_device *device, trli_partial *partial)
                                 .planes = 1};
     device->device->ops->finish(device->device);
     return trli_device_copy_now(device->device, 1, &copy);
+}
+
+/* ---- copies ---- */
+
+_Static_assert(TRLI_FIELD_PIECES == (int)TRLI_GPU_PIECES, "a launch takes as many");
+
+static trl_err copy_pieces(trl_field_device *device, int n, const trli_piece_copy *piece)
+{
+    gpu_fields *g = gpu_of(device);
+    trl_kernel_array array[2 * TRLI_GPU_PIECES] = {{.at = NULL}};
+    double extent[3 * TRLI_GPU_PIECES] = {0};
+    trli_gpu_call call = {
+        .label = "ghosts", .launch = {.hi = {0, n, 1}}, .array = array, .scalar = extent, .shape = TRLI_GPU_BY_PIECES};
+    for (int i = 0; i < n; ++i) {
+        long long points = 1;
+        array[2 * i].at = piece[i].from;
+        array[2 * i + 1].at = piece[i].to;
+        for (int a = 0; a < 3; ++a) {
+            array[2 * i].stride[a] = piece[i].from_stride[a];
+            array[2 * i + 1].stride[a] = piece[i].to_stride[a];
+            extent[3 * i + a] = piece[i].extent[a];
+            points *= piece[i].extent[a];
+        }
+        if (points > call.launch.hi[0]) call.launch.hi[0] = points;
+    }
+    return launch(g, g->pieces, &call);
 }
 
 /* ---- memory ---- */
@@ -328,8 +357,11 @@ static trl_err scratch(trl_field_device *device, int which, size_t bytes, void *
 
 /* ---- the device ---- */
 
-static const trli_field_device_ops ops = {
-    .compute = compute, .clear_share = clear_share, .fetch_share = fetch_share, .scratch = scratch};
+static const trli_field_device_ops ops = {.compute = compute,
+                                          .clear_share = clear_share,
+                                          .fetch_share = fetch_share,
+                                          .copy_pieces = copy_pieces,
+                                          .scratch = scratch};
 
 trl_err trl_field_device_create(trl_field_manager *manager, const trl_devices *devices, int index,
                                 trl_field_device **device)
@@ -348,9 +380,11 @@ trl_err trl_field_device_create(trl_field_manager *manager, const trl_devices *d
     g->base = (trl_field_device){.ops = &ops, .ctx = ctx, .manager = manager, .device = devices->device[index]};
     TRL_TRY(trli_gpu_kernels_create(ctx, devices, &g->kernels));
     TRL_TRY(trli_gpu_kernels_add_clear(g->kernels, &g->clear));
+    TRL_TRY(trli_gpu_kernels_add_pieces(g->kernels, &g->pieces));
     trli_gpu_kernels_compile(g->kernels);
-    if (!g->clear->function)
-        TRL_TRY(trl_fail(ctx, TRL_ERR_DEVICE, NULL, "fields cannot live on a GPU: %s", g->clear->why));
+    if (!g->clear->function || !g->pieces->function)
+        TRL_TRY(trl_fail(ctx, TRL_ERR_DEVICE, NULL, "fields cannot live on a GPU: %s",
+                         g->clear->function ? g->pieces->why : g->clear->why));
     TRL_TRY(space_allocate(g->base.device, sizeof *g->share, &share));
     g->share = share;
     TRL_TRY(trl_field_manager_add_space(manager, &space_ops, g->base.device, &g->base.space));

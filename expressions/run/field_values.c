@@ -6,6 +6,7 @@
 
 #include "cache_impl.h"
 #include "field_values_impl.h"
+#include "side_impl.h"
 
 /* ---- values ---- */
 
@@ -42,6 +43,58 @@ static trli_ir_value term_value(trli_ir *ir, const trli_statement *s)
     return s->ninputs < 2 ? term : trli_ir_select(ir, trli_ir_field(ir, 1), term, trli_ir_constant(ir, none));
 }
 
+static trli_ir_value assigned_value(trli_ir *ir, const trli_statement *s)
+{
+    const trli_ir_value value = s->ninputs > 2 ? trli_ir_field(ir, 2) : trli_ir_scalar(ir, 0);
+    return trli_ir_select(ir, trli_ir_field(ir, 0), value, trli_ir_field(ir, 1));
+}
+
+/* The ghost for which the operator of a condition has the value. */
+static trli_ir_value solved_value(trli_ir *ir, const trli_ghost_piece *p, int axis, trli_ir_value value)
+{
+    const trli_ir_value f = trli_ir_field(ir, 0);
+    trli_ir_value rest = trli_ir_binary(ir, TRLI_OP_DIV, value, trli_ir_constant(ir, p->pass->scale));
+    for (int i = 0; i < p->pass->npoints; ++i) {
+        const trl_stencil_point *point = &p->pass->point[i];
+        const int offset = p->to_result + point->offset[axis];
+        const trli_ir_value weight = trli_ir_constant(ir, point->weight);
+        if (offset == 0) continue;
+        rest = trli_ir_binary(ir, TRLI_OP_SUB, rest,
+                              trli_ir_binary(ir, TRLI_OP_MUL, weight, trli_ir_shift(ir, f, axis, offset)));
+    }
+    return trli_ir_binary(ir, TRLI_OP_DIV, rest, trli_ir_constant(ir, p->weight));
+}
+
+/* A piece of a layer, at its ghosts or points. */
+static trli_ir_value piece_value(trli_ir *ir, const trli_statement *s, int number)
+{
+    const trli_ghost_piece *p = &s->layer.piece[number];
+    const int axis = s->layer.axis, m = s->layer.m, inward = s->layer.side ? -1 : 1;
+    const int span = m == 0 ? 0 : s->layer.on_side ? 2 * m : 2 * m - 1;
+    const trli_ir_value f = trli_ir_field(ir, 0);
+    trli_ir_value v[3];
+    if (p->keeps) return f;
+    for (int i = 0; i < 3; ++i)
+        v[i] = p->value[i] >= 0 ? trli_ir_field(ir, p->value[i]) : trli_ir_scalar(ir, 3 * number + i);
+    if (p->ratio) v[0] = trli_ir_binary(ir, TRLI_OP_DIV, v[2], v[0]);
+    if (m == 0) return v[0];
+    if (p->pass) return solved_value(ir, p, axis, v[0]);
+    if (p->factor != 1) v[0] = trli_ir_binary(ir, TRLI_OP_MUL, v[0], trli_ir_constant(ir, p->factor));
+    return trli_ir_ghost(ir, p->kind, s->layer.on_side, span * s->layer.spacing,
+                         trli_ir_shift(ir, f, axis, inward * span), trli_ir_shift(ir, f, axis, inward * m), v);
+}
+
+static trli_ir_value layer_value(trli_ir *ir, const trli_statement *s)
+{
+    trli_ir_value value = TRLI_NO_VALUE;
+    for (int i = s->layer.npieces - 1; i >= 0; --i) {
+        const trli_ir_value here = piece_value(ir, s, i);
+        const int where = s->layer.piece[i].where;
+        value = where < 0 ? here : trli_ir_select(ir, trli_ir_field(ir, where), here, value);
+    }
+    return value;
+}
+
 trl_err trli_statement_value(trli_ir *ir, const trli_statement *s, trli_ir_value *value)
 {
     trli_ir_value in[TRLI_STATEMENT_INPUTS];
@@ -56,6 +109,12 @@ trl_err trli_statement_value(trli_ir *ir, const trli_statement *s, trli_ir_value
         break;
     case TRLI_STATEMENT_FLUX:
         err = flux_value(ir, s, value);
+        break;
+    case TRLI_STATEMENT_ASSIGN:
+        *value = assigned_value(ir, s);
+        break;
+    case TRLI_STATEMENT_LAYER:
+        *value = layer_value(ir, s);
         break;
     case TRLI_STATEMENT_TERM:
         *value = term_value(ir, s);
@@ -90,6 +149,22 @@ static void add_operator(uint64_t digest[2], const trl_operator *op)
     }
 }
 
+static void add_layer(uint64_t digest[2], const trli_statement *s)
+{
+    add_numbers(digest, 5, (const int[]){s->layer.axis, s->layer.side, s->layer.m, s->layer.on_side, s->layer.npieces});
+    trli_digest_bytes(digest, &s->layer.spacing, sizeof s->layer.spacing);
+    for (int i = 0; i < s->layer.npieces; ++i) {
+        const trli_ghost_piece *p = &s->layer.piece[i];
+        add_numbers(digest, 4, (const int[]){(int)p->kind, p->keeps, p->ratio, p->where});
+        add_numbers(digest, 3, p->value);
+        trli_digest_bytes(digest, &p->factor, sizeof p->factor);
+        if (!p->pass) continue;
+        add_pass(digest, p->pass);
+        add_numbers(digest, 1, &p->to_result);
+        trli_digest_bytes(digest, &p->weight, sizeof p->weight);
+    }
+}
+
 void trli_statement_digest(const trli_statement *s, uint64_t digest[2])
 {
     trli_digest_start(digest);
@@ -103,6 +178,11 @@ void trli_statement_digest(const trli_statement *s, uint64_t digest[2])
         break;
     case TRLI_STATEMENT_FLUX:
         add_numbers(digest, 3, (const int[]){s->flux.limiter, s->flux.axis, (int)s->flux.phi});
+        break;
+    case TRLI_STATEMENT_ASSIGN:
+        break;
+    case TRLI_STATEMENT_LAYER:
+        add_layer(digest, s);
         break;
     case TRLI_STATEMENT_TERM:
         add_numbers(digest, 3, (const int[]){(int)s->term.kind, (int)s->term.merge, s->term.weighted});

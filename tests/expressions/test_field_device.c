@@ -1,4 +1,4 @@
-// ctest: np=1 labels=gpu emulated=1 timeout=600
+// ctest: np=1,2 labels=gpu emulated=1 timeout=600
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Fields of drivers that live on a GPU: what is computed there has the bits of the host, and is copied only when the
@@ -185,11 +185,205 @@ START_TEST(reductions_have_the_bits_of_the_host)
 }
 END_TEST
 
+/* ---- exchange ---- */
+
+static trl_field *new_pair(trl_location at, int layers, int seed, bool ghosts, trl_field **there)
+{
+    trl_field *pair[2];
+    for (int i = 0; i < 2; ++i) {
+        pair[i] = new_field(&d, i ? "there" : "host", at, layers);
+        fill_noise(pair[i], seed);
+        if (!ghosts) trl_field_invalidate_ghosts(pair[i]);
+    }
+    ck_ok(trl_field_move(pair[1], gpu));
+    *there = pair[1];
+    return pair[0];
+}
+
+START_TEST(exchanges_have_the_bits_of_the_host)
+{
+    for (int s = 0; s < SETTINGS; ++s) {
+        open_setting(&settings[s]);
+        for (int at = 0; at < 1 << settings[s].dim; ++at) {
+            trl_field *there, *host = new_pair((trl_location)at, 1, at, false, &there);
+            const int64_t bytes = trl_field_device_get_stats(gpu).bytes_out;
+            for (int round = 0; round < 3; ++round) {
+                ck_ok(trl_field_exchange(host));
+                ck_ok(trl_field_exchange(there));
+            }
+            ck_assert_int_eq(trl_field_device_get_stats(gpu).bytes_out, bytes);
+            check_same(host, there, "exchange");
+            trl_field_destroy(&host);
+            trl_field_destroy(&there);
+        }
+        close_setting();
+    }
+}
+END_TEST
+
+/* ---- boundary conditions ---- */
+
+static double wave(void *data, const double x[3], double t)
+{
+    (void)data;
+    return sin(3 * x[0] + 2 * x[1] + x[2] + t) + 1.5;
+}
+
+static int chosen(int n)
+{
+    static uint64_t state = 7;
+    state = trl_hash_mix(state, 1);
+    return (int)(state % (uint64_t)n);
+}
+
+/* What conditions of one side may need. */
+typedef struct side_parts {
+    trl_mask *mask;
+    trl_operator *op;
+    trl_field *value, *value_there;
+} side_parts;
+
+static trl_bc_value some_value(const side_parts *parts, bool there)
+{
+    switch (chosen(3)) {
+    case 0:
+        return (trl_bc_value){.function = wave};
+    case 1:
+        return (trl_bc_value){.field = there ? parts->value_there : parts->value};
+    default:
+        return (trl_bc_value){.number = 0.25 * (1 + chosen(5))};
+    }
+}
+
+static trl_bc some_piece(const side_parts *parts, bool there)
+{
+    static const trl_bc_kind kinds[] = {TRL_BC_DIRICHLET, TRL_BC_NEUMANN,    TRL_BC_ROBIN,
+                                        TRL_BC_OUTFLOW,   TRL_BC_EXPRESSION, TRL_BC_OPERATOR};
+    trl_bc bc = {.kind = kinds[chosen(6)]};
+    bc.value = some_value(parts, there);
+    bc.b = some_value(parts, there);
+    bc.c = some_value(parts, there);
+    if (bc.kind == TRL_BC_ROBIN && chosen(3) == 0) bc.b = (trl_bc_value){.number = 0};
+    if (bc.kind == TRL_BC_OPERATOR) bc.op = parts->op;
+    return bc;
+}
+
+static void add_side(trl_boundary *host, trl_boundary *there, int axis, int side, side_parts *parts)
+{
+    const int pieces = 1 + chosen(3);
+    for (int i = 0; i < pieces; ++i) {
+        trl_bc bc = some_piece(parts, false), other;
+        const bool masked = chosen(2);
+        if (i < pieces - 1 && masked) bc.mask = parts->mask;
+        if (i < pieces - 1 && !masked) bc.where = some_points;
+        other = bc;
+        trl_bc_value *const value[3] = {&other.value, &other.b, &other.c};
+        for (int v = 0; v < 3; ++v)
+            if (value[v]->field) value[v]->field = parts->value_there;
+        ck_ok(trl_boundary_add(host, axis, side, &bc));
+        ck_ok(trl_boundary_add(there, axis, side, &other));
+    }
+}
+
+static void open_parts(trl_location at, int axis, side_parts *parts)
+{
+    const trl_location face = (trl_location)((int)at | 1 << axis);
+    trl_operator_desc desc = {
+        .kind = chosen(2) ? TRL_GRADIENT : TRL_INTERPOLANT, .from = at, .to = (trl_location)((int)at ^ 1 << axis)};
+    if (chosen(3) == 0) desc = (trl_operator_desc){.kind = TRL_SECOND, .from = at, .to = at, .axis = axis};
+    ck_ok(trl_mask_create(d.layout, face, 2, some_points, NULL, 0, &parts->mask));
+    parts->op = new_operator(&d, &desc);
+    parts->value = new_pair(chosen(2) ? at : face, 2, 11, true, &parts->value_there);
+}
+
+static void close_parts(side_parts *parts)
+{
+    trl_mask_destroy(&parts->mask);
+    trl_operator_destroy(&parts->op);
+    trl_field_destroy(&parts->value);
+    trl_field_destroy(&parts->value_there);
+}
+
+static void check_boundary(trl_location at, int layers)
+{
+    side_parts parts[6];
+    trl_boundary *host, *there;
+    trl_field *f, *g;
+    ck_ok(trl_boundary_create(d.layout, at, &host));
+    ck_ok(trl_boundary_create(d.layout, at, &there));
+    for (int s = 0; s < 2 * d.layout->grid.dim; ++s) {
+        if (d.layout->grid.periodic[s / 2]) continue;
+        open_parts(at, s / 2, &parts[s]);
+        add_side(host, there, s / 2, s % 2, &parts[s]);
+    }
+    f = new_pair(at, layers, 3, false, &g);
+    for (int round = 0; round < 2; ++round) {
+        ck_ok(trl_boundary_set_sides(host, NULL, f, 0.5 * round));
+        int64_t bytes = trl_field_device_get_stats(gpu).bytes_out;
+        ck_ok(trl_boundary_set_sides(there, NULL, g, 0.5 * round));
+        ck_assert_int_eq(trl_field_device_get_stats(gpu).bytes_out, bytes);
+        check_same(f, g, "points on sides");
+        ck_ok(trl_field_exchange(f));
+        ck_ok(trl_field_exchange(g));
+        const trl_err expected = trl_boundary_fill(host, NULL, f, 0.5 * round);
+        bytes = trl_field_device_get_stats(gpu).bytes_out;
+        ck_assert_int_eq(trl_boundary_fill(there, NULL, g, 0.5 * round), expected); /* few points: no inversion */
+        ck_assert_int_eq(trl_field_device_get_stats(gpu).bytes_out, bytes);
+        if (expected == TRL_OK) check_same(f, g, "ghosts");
+    }
+    trl_field_destroy(&f);
+    trl_field_destroy(&g);
+    trl_boundary_destroy(&host);
+    trl_boundary_destroy(&there);
+    for (int s = 0; s < 2 * d.layout->grid.dim; ++s)
+        if (!d.layout->grid.periodic[s / 2]) close_parts(&parts[s]);
+}
+
+START_TEST(boundaries_have_the_bits_of_the_host)
+{
+    for (int s = 0, n = 0; s < SETTINGS; ++s) {
+        open_setting(&settings[s]);
+        for (int at = 0; at < 1 << settings[s].dim; ++at)
+            for (int many = 0; many < 10; ++many)
+                if (test_has(n++, 60)) check_boundary((trl_location)at, s < SETTINGS - 1 ? 2 : 1);
+        close_setting();
+    }
+}
+END_TEST
+
+/* ---- masks ---- */
+
+START_TEST(assignments_have_the_bits_of_the_host)
+{
+    open_setting(&settings[2]);
+    trl_field *there, *host = new_pair(TRL_YFACE, 1, 1, true, &there);
+    trl_field *from_there, *from = new_pair(TRL_YFACE, 0, 2, true, &from_there);
+    trl_mask *mask;
+    ck_ok(trl_mask_create(d.layout, TRL_YFACE, 0, some_points, NULL, 0, &mask));
+    ck_ok(trl_mask_assign(mask, NULL, from, host));
+    ck_ok(trl_mask_assign(mask, NULL, from_there, there));
+    trl_mask_not(mask);
+    ck_ok(trl_mask_assign_number(mask, NULL, 0.125, host));
+    ck_ok(trl_mask_assign_number(mask, NULL, 0.125, there));
+    ck_assert_int_eq(trl_field_device_get_stats(gpu).bytes_out, 0);
+    check_same(host, there, "assignment");
+    trl_mask_destroy(&mask);
+    trl_field_destroy(&host);
+    trl_field_destroy(&there);
+    trl_field_destroy(&from);
+    trl_field_destroy(&from_there);
+    close_setting();
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, operators_have_the_bits_of_the_host);
     tcase_add_test(tc, fluxes_have_the_bits_of_the_host);
     tcase_add_test(tc, reductions_have_the_bits_of_the_host);
+    tcase_add_test(tc, exchanges_have_the_bits_of_the_host);
+    tcase_add_test(tc, boundaries_have_the_bits_of_the_host);
+    tcase_add_test(tc, assignments_have_the_bits_of_the_host);
 }
 
 int main(int argc, char **argv)
