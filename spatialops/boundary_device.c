@@ -129,7 +129,7 @@ static trl_err copy_planes(fill *f)
                                 .row = values * sizeof *f->host,
                                 .rows = 1,
                                 .planes = 1};
-    device->device->ops->finish(device->device); /* what reads the planes of the last fill */
+    TRL_TRY(device->ops->finish(device)); /* what reads the planes of the last fill */
     err = trli_device_copy_now(device->device, 1, &copy);
 done:
     return err;

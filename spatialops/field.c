@@ -97,7 +97,7 @@ void trl_field_destroy(trl_field **field)
     trli_rooms_destroy(&self->rooms);
     trl_exchange_destroy(&self->exchange_there);
     if (self->device) {
-        self->device->device->ops->finish(self->device->device);
+        (void)!self->device->ops->finish(self->device);
         --self->device->fields;
     }
     for (int p = 0; self->array && p < self->layout->nlocal; ++p) trl_block_destroy(&self->block[p]);

@@ -11,7 +11,7 @@ void trli_mask_drop(const trl_mask *mask)
     trli_mask_copy *c = mask->copy;
     if (!c->device) return;
     trl_device *d = c->device->device;
-    d->ops->finish(d);
+    (void)!c->device->ops->finish(c->device);
     for (int p = 0; p < mask->layout->nlocal; ++p) d->ops->release(d, c->memory[p]);
     trli_free(c->array);
     trli_free(c->memory);

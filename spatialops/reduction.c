@@ -302,7 +302,8 @@ static trl_err reduce_rank(reduction_job *job, trl_loop *loop)
                                   job->mask, &job->value[0], &done));
     if (done) {
         job->chunks = 1;
-        job->eighths[0] = trli_weights_eighths(job->layout, job->location, weighted, job->mask);
+        if (job->kind == TRL_REDUCE_L1 || job->kind == TRL_REDUCE_L2)
+            job->eighths[0] = trli_weights_eighths(job->layout, job->location, weighted, job->mask);
         return TRL_OK;
     }
     if (job->field->device) TRL_TRY(trli_field_bring(job->field, false));

@@ -43,27 +43,37 @@ static bool is_on_side(const trl_grid *grid, trl_location location, int axis, tr
     return (int)location >> axis & 1 && !grid->periodic[axis] && (i == 0 || i == grid->cells[axis]);
 }
 
-static bool belongs(const trl_mask *mask, int p, trl_lidx i, trl_lidx j, trl_lidx k)
-{
-    return !mask || trl_mask_holds(mask, p, i, j, k);
-}
-
 static row_points count_row(const trl_layout *layout, trl_location location, const trl_mask *mask, int p,
                             const trl_box *box, trl_lidx j, trl_lidx k)
 {
     const trl_lidx n = box->hi[0] - box->lo[0], last = box->hi[0] - 1;
     const trl_gidx first = layout->patch[p].first[0];
-    row_points points = {.n = n};
-    if (mask) {
-        const trli_mask_patch *m = &mask->patch[p];
-        const uint64_t *row = trli_mask_row(m, j, k);
-        points.n = 0;
-        for (trl_lidx i = 0; i < n; i += 64)
-            points.n += __builtin_popcountll(trli_mask_bits(row, box->lo[0] + i - m->box.lo[0], n - i));
-    }
-    points.on_side = is_on_side(&layout->grid, location, 0, first + box->lo[0]) && belongs(mask, p, box->lo[0], j, k);
-    if (n > 1) points.on_side += is_on_side(&layout->grid, location, 0, first + last) && belongs(mask, p, last, j, k);
+    const trli_mask_patch *m = &mask->patch[p];
+    const uint64_t *row = trli_mask_row(m, j, k);
+    row_points points = {.n = 0};
+    for (trl_lidx i = 0; i < n; i += 64)
+        points.n += __builtin_popcountll(trli_mask_bits(row, box->lo[0] + i - m->box.lo[0], n - i));
+    points.on_side =
+        is_on_side(&layout->grid, location, 0, first + box->lo[0]) && trl_mask_holds(mask, p, box->lo[0], j, k);
+    if (n > 1)
+        points.on_side += is_on_side(&layout->grid, location, 0, first + last) && trl_mask_holds(mask, p, last, j, k);
     return points;
+}
+
+/* Of all points of a patch: the product over the axes. */
+static int64_t count_all(const trl_layout *layout, trl_location location, bool weighted, int p)
+{
+    const trl_patch *patch = &layout->patch[p];
+    const trl_box box = trl_patch_owned(layout, patch, location);
+    int64_t eighths = 1;
+    for (int a = 0; a < 3; ++a) {
+        const trl_gidx first = patch->first[a] + box.lo[a], last = patch->first[a] + box.hi[a] - 1;
+        int64_t halves = 2 * (int64_t)(box.hi[a] - box.lo[a]);
+        if (weighted) halves -= is_on_side(&layout->grid, location, a, first);
+        if (weighted && last > first) halves -= is_on_side(&layout->grid, location, a, last);
+        eighths *= halves;
+    }
+    return eighths;
 }
 
 int64_t trli_weights_eighths(const trl_layout *layout, trl_location location, bool weighted, const trl_mask *mask)
@@ -72,6 +82,10 @@ int64_t trli_weights_eighths(const trl_layout *layout, trl_location location, bo
     for (int p = 0; p < layout->nlocal; ++p) {
         const trl_patch *patch = &layout->patch[p];
         const trl_box box = trl_patch_owned(layout, patch, location);
+        if (!mask) {
+            eighths += count_all(layout, location, weighted, p);
+            continue;
+        }
         for (trl_lidx k = box.lo[2]; k < box.hi[2]; ++k)
             for (trl_lidx j = box.lo[1]; j < box.hi[1]; ++j) {
                 const row_points points = count_row(layout, location, mask, p, &box, j, k);

@@ -20,9 +20,12 @@ static trl_err copy_block(trl_field *field, int p, bool in)
                                 .row = bytes,
                                 .rows = 1,
                                 .planes = 1};
+    trl_err err;
     *(in ? &to->bytes_in : &to->bytes_out) += (int64_t)bytes;
-    to->device->ops->finish(to->device); /* kernels that read or write it */
-    return trli_device_copy_now(to->device, 1, &copy);
+    TRL_TRY(to->ops->finish(to)); /* kernels that read or write it */
+    err = trli_device_copy_now(to->device, 1, &copy);
+done:
+    return err;
 }
 
 /* Memory of the host, its values undefined. */

@@ -134,7 +134,7 @@ static trl_err send_and_receive(batch *b, trl_exchange *exchange, trl_err *faile
     trl_err err = TRL_OK;
     note(failed, trli_gpu_use(b->field->device->device, TRLI_STREAM_COMPUTE, &api, &stream));
     for (int i = 0; i < exchange->sends.nmessages && *failed == TRL_OK; ++i) note(failed, pack(b, exchange, i, stream));
-    b->field->device->device->ops->finish(b->field->device->device);
+    note(failed, b->field->device->ops->finish(b->field->device));
     for (int i = 0; i < exchange->sends.nmessages; ++i) TRL_TRY(trli_exchange_send(exchange, i, &done));
     if (*failed == TRL_OK) note(failed, copy_patches(b, exchange));
     while (atomic_load_explicit(&exchange->open, memory_order_relaxed) > 0) {
@@ -167,7 +167,7 @@ trl_err trli_exchange_there(trl_field *field, trl_exchange *exchange)
         TRL_TRY(failed);
         err = copy_patches(&b, exchange);
     } else {
-        field->device->device->ops->finish(field->device->device); /* what came last is unpacked */
+        note(&failed, field->device->ops->finish(field->device)); /* what came last is unpacked */
         TRL_TRY(begin_round(exchange));
         TRL_TRY(send_and_receive(&b, exchange, &failed));
         err = trl_context_agree(ctx, failed);

@@ -90,6 +90,8 @@ typedef struct trli_field_device_ops {
     trl_err (*fetch_share)(trl_field_device *device, trli_partial *partial);
     /* REQUIRED. Enqueue copies of n <= TRLI_FIELD_PIECES pieces, none of which overlaps another one's target. */
     trl_err (*copy_pieces)(trl_field_device *device, int n, const trli_piece_copy *piece);
+    /* REQUIRED. Wait until all that was enqueued is done. */
+    trl_err (*finish)(trl_field_device *device);
     /* REQUIRED. Memory for values between statements, which what is enqueued later may overwrite. */
     trl_err (*scratch)(trl_field_device *device, int which, size_t bytes, void **memory);
 } trli_field_device_ops;

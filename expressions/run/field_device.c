@@ -254,17 +254,35 @@ static trl_err clear_share(trl_field_device *device, trli_merge merge)
     return launch(g, g->clear, &call);
 }
 
+/* Wait for a stream on which something was enqueued. */
+static trl_err wait_for(trl_device *device, const trli_gpu_api *api, void *stream)
+{
+    const int code = api->stream_finish(stream);
+    return code ? trli_gpu_fail(device, code, "work on fields") : TRL_OK;
+}
+
 static trl_err fetch_share(trl_field_device *device, trli_partial *partial)
 {
     const gpu_fields *g = gpu_of(device);
-    const trli_box_copy copy = {.to = partial,
-                                .from = g->share,
-                                .from_space = device->device->space,
-                                .row = sizeof *partial,
-                                .rows = 1,
-                                .planes = 1};
-    device->device->ops->finish(device->device);
-    return trli_device_copy_now(device->device, 1, &copy);
+    const trli_gpu_api *api;
+    void *stream;
+    trl_err err;
+    TRL_TRY(trli_gpu_use(device->device, TRLI_STREAM_COMPUTE, &api, &stream));
+    TRL_TRY(trli_gpu_copy_bytes(device->device, partial, g->share, sizeof *partial, stream));
+    err = wait_for(device->device, api, stream);
+done:
+    return err;
+}
+
+static trl_err finish(trl_field_device *device)
+{
+    const trli_gpu_api *api;
+    void *stream;
+    trl_err err;
+    TRL_TRY(trli_gpu_use(device->device, TRLI_STREAM_COMPUTE, &api, &stream));
+    err = wait_for(device->device, api, stream);
+done:
+    return err;
 }
 
 /* ---- copies ---- */
@@ -361,6 +379,7 @@ static const trli_field_device_ops ops = {.compute = compute,
                                           .clear_share = clear_share,
                                           .fetch_share = fetch_share,
                                           .copy_pieces = copy_pieces,
+                                          .finish = finish,
                                           .scratch = scratch};
 
 trl_err trl_field_device_create(trl_field_manager *manager, const trl_devices *devices, int index,
@@ -414,10 +433,7 @@ void trl_field_device_destroy(trl_field_device **device)
 
 trl_err trl_field_device_finish(trl_field_device *device)
 {
-    trl_device *d = device->device;
-    const trli_box_copy nothing = {.rows = 0};
-    d->ops->finish(d);
-    return trli_device_copy_now(d, 0, &nothing); /* which reports what failed */
+    return finish(device);
 }
 
 trl_field_device_stats trl_field_device_get_stats(const trl_field_device *device)
