@@ -12,6 +12,8 @@
 #include "gpu_passes_impl.h"
 #include "memory_impl.h"
 #include "pipeline_impl.h"
+#include "trace_impl.h"
+#include "worker_impl.h"
 
 /* Tiles that are fast on an H100 (docs/gpu.md), by fields, those of most steps first: a thread has about as many
  * registers as a multiprocessor has room for; larger tiles spill many. */
@@ -285,13 +287,27 @@ static trl_err launch(void *data, const trl_task_args *args, bool *done)
     return trli_gpu_launch(p->program->model->run->gpu_kernels, p->kernel[p->way], &call, args->space, args->stream);
 }
 
+/* A pass among the calls of the device, by the host's clock, as the host waits for it. */
+static void trace(const trli_gpu_passes *p, int way, int64_t begin_ns)
+{
+    trl_trace *trace = trli_workers_trace(p->program->model->run->workers);
+    const int steps = trli_gpu_passes_steps(p, way);
+    char name[TRLI_TRACE_NAME];
+    if (!trace) return;
+    snprintf(name, sizeof name, "%d step%s in one launch", steps, steps == 1 ? "" : "s");
+    trli_trace_add_device(trace, p->device->space - 1, TRLI_STREAM_COMPUTE, TRLI_TRACE_CALL, name, begin_ns,
+                          trli_now_ns());
+}
+
 trl_err trli_gpu_passes_run(trli_gpu_passes *p, int way, bool *alarmed)
 {
     const trl_task_args args = {.chunks = 1, .space = p->device->space, .frame = p->frame};
     trl_err err;
     p->way = way;
     trli_frame_forget_nonfinite(p->frame);
+    const int64_t begin_ns = trli_now_ns();
     TRL_TRY(trli_device_call_now(p->device, launch, p, &args));
+    trace(p, way, begin_ns);
     for (int r = 0; r < p->plan.fields; ++r) {
         uint32_t *valid = valid_of(p, result_of(p, r));
         const uint32_t *was = valid_of(p, p->plan.before[r]);

@@ -97,6 +97,22 @@ def check_refused():
             sys.exit(f"kernels of {steps} steps in a launch: {said}")
 
 
+def check_trace():
+    """A trace shows each launch, with its steps, among the calls of the device."""
+    deck = pathlib.Path("traced.yaml")
+    deck.write_text("trellis: 1\ngrid: {cells: [80, 80], periodic: true}\n"
+                    "equations: {T: {initial: x, ddt: \"laplacian(T)\"}}\n"
+                    "time: {method: euler, dt: 1e-6, steps: 12}\noutput: {fields: []}\n", encoding="utf-8")
+    line = [all_decks.TRELLIS, "run", str(deck), "--quiet", "--trace", "trace.json", "--report", "report.json",
+            "--set", "run.devices=[0]", "--set", "run.placement=devices", "--set", "run.time_blocking=4"]
+    subprocess.run(line, check=True, timeout=250)
+    events = json.loads(pathlib.Path("trace.json").read_text(encoding="utf-8"))["traceEvents"]
+    passes = [e for e in events if e["name"] == "4 steps in one launch" and e["cat"] == "device"]
+    taken = json.loads(pathlib.Path("report.json").read_text(encoding="utf-8"))["steps_in_passes"]
+    if not taken or len(passes) != taken // 4 or any(e["dur"] <= 0 for e in passes):
+        sys.exit(f"the trace of {taken} steps, 4 at a time, has {passes}")
+
+
 def main():
     """All of it."""
     test_gpu_random.find_gpus()
@@ -104,6 +120,7 @@ def main():
         compare(number)
     check_nonfinite()
     check_refused()
+    check_trace()
 
 
 main()
