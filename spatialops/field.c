@@ -38,10 +38,10 @@ static trl_err allocate(trl_field *field, const char *name)
     memset(memory, 0, bytes);
     field->array = memory;
     field->block = (trl_block **)(field->array + n);
-    field->valid = (trl_box *)(field->block + n);
+    field->residence = (trli_residence *)(field->block + n);
+    field->valid = (trl_box *)(field->residence + n);
     field->work = (trli_field_work *)(field->valid + n);
-    field->residence = (trli_residence *)(field->work + n);
-    field->name = memcpy(field->residence + n, name, length);
+    field->name = memcpy(field->work + n, name, length);
 done:
     return err;
 }
