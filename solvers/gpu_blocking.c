@@ -12,14 +12,12 @@
 #include "late_impl.h"
 #include "memory_impl.h"
 #include "model_run_impl.h"
-#include "sweep_impl.h"
 #include "time_blocking_impl.h"
+#include "trial_impl.h"
 
 enum {
-    WAYS_MOST = 8,
     SAMPLE = 24, /* steps: passes of each way come out even; more, until they take */
     SAMPLE_NS = 2000000,
-    SAMPLES = 3,
 #ifdef TRL_SMALL_SIZES /* builds for testing */
     SETTLING = 1,
     STEPS_LEAST = 0,
@@ -30,16 +28,14 @@ enum {
     STEPS = 8 /* of a pass, at most, unless it is asked for */
 };
 
-static const double gain = 0.95; /* of what steps one at a time take, at most, or nothing changes */
+static const trli_trial_rules rules = {
+    .settling = SETTLING, .rounds = 3, .few = 3, .steps = SAMPLE, .ns = SAMPLE_NS, .gain = 0.95};
 
 struct trli_gpu_blocking {
     trli_gpu_passes *passes;
-    int nways; /* the first is one step at a time, unless passes are asked for; then come those of `passes` */
+    trli_trial
+        trial; /* its first way is one step at a time, unless passes are asked for; then come those of `passes` */
     bool asked, refused;
-    int settled, best;
-    int sample, tried, steps_done; /* the trial under way */
-    double ns;
-    double ns_per_step[WAYS_MOST][SAMPLES];
 };
 
 /* The way of the passes that a way is; -1: one step at a time. */
@@ -74,7 +70,7 @@ trl_err trli_gpu_blocking_create(trl_simulation *sim, trli_gpu_blocking **blocki
                                    &b->passes, why));
     if (*why) goto done;
     b->asked = wanted > 1;
-    b->nways = b->asked ? 1 : 1 + trli_gpu_passes_count(b->passes);
+    b->trial = (trli_trial){.rules = rules, .nways = b->asked ? 1 : 1 + trli_gpu_passes_count(b->passes)};
     *blocking = b;
     b = NULL;
 done:
@@ -111,30 +107,6 @@ done:
 
 /* ---- steps ---- */
 
-static bool is_seeking(const trli_gpu_blocking *b)
-{
-    return !b->asked && b->sample < SAMPLES;
-}
-
-static double time_of(const trli_gpu_blocking *b, int way)
-{
-    return trli_median(b->ns_per_step[way], SAMPLES);
-}
-
-static void note(trli_gpu_blocking *b, double ns, int steps)
-{
-    b->ns += ns;
-    b->steps_done += steps;
-    if (b->steps_done < SAMPLE || b->ns < SAMPLE_NS) return;
-    b->ns_per_step[b->tried][b->sample] = b->ns / b->steps_done;
-    b->ns = b->steps_done = 0;
-    if (++b->tried < b->nways) return;
-    b->tried = 0;
-    if (++b->sample < SAMPLES) return;
-    for (int w = 1; w < b->nways; ++w)
-        if (time_of(b, w) < (b->best == 0 ? gain : 1) * time_of(b, b->best)) b->best = w;
-}
-
 /* What is not finite is found again, and reported, by single steps, which begin where the pass did; so is a device that
  * failed. */
 static trl_err run_pass(trl_simulation *sim, trli_gpu_blocking *b, int way, const trli_next_step *next, int count)
@@ -165,18 +137,20 @@ trl_err trli_gpu_blocking_advance(trl_simulation *sim, trli_gpu_blocking *b, trl
     trli_next_step next[TRLI_STEPS_MOST];
     int count = 1;
     trl_err err = TRL_OK;
-    const bool there = !b->refused && (b->asked || b->settled >= SETTLING) && trli_gpu_passes_ready(b->passes);
-    const int way = is_seeking(b) ? b->tried : b->best;
-    if (b->settled < SETTLING) ++b->settled;
+    trli_trial *t = &b->trial;
+    const bool seeks = trli_trial_seeks(t);
+    const bool there = !b->refused && (b->asked || trli_trial_is_settled(t)) && trli_gpu_passes_ready(b->passes);
+    const int way = trli_trial_way(t);
+    trli_trial_settle(t);
     const bool passing = there && pass_of(b, way) >= 0;
     if (passing) TRL_TRY(trli_look_ahead(sim, steps_of(b, way), stop, data, next, &count));
     const bool passes = passing && count == steps_of(b, way);
-    if (there && is_seeking(b) && b->steps_done == 0) TRL_TRY(trl_workers_finish(sim->workers));
+    if (there && seeks && t->steps_done == 0) TRL_TRY(trl_workers_finish(sim->workers));
     const int64_t start = trli_now_ns();
     TRL_TRY(passes ? run_pass(sim, b, way, next, count) : trli_step_later(sim));
-    if (!there || b->refused || !is_seeking(b) || passes != passing) return TRL_OK;
-    if (!passes && b->steps_done % SAMPLE == SAMPLE - 1) TRL_TRY(trl_workers_finish(sim->workers));
-    note(b, (double)(trli_now_ns() - start), count);
+    if (!there || b->refused || !seeks || passes != passing) return TRL_OK;
+    if (!passes && t->steps_done % SAMPLE == SAMPLE - 1) TRL_TRY(trl_workers_finish(sim->workers));
+    trli_trial_note(t, (double)(trli_now_ns() - start), count);
 done:
     return err;
 }

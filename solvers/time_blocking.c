@@ -16,13 +16,11 @@
 #include "tasks_impl.h"
 #include "time_blocking_impl.h"
 #include "time_blocks_impl.h"
+#include "trial_impl.h"
 
 enum {
-    VARIANTS_MOST = 8,
     STEPS = 8,         /* of one stage, or */
     STAGES = 12,       /* of several: of the longer passes that are tried */
-    SAMPLES = 7,       /* up to TRLI_SAMPLES_MOST */
-    FEW_SAMPLES = 3,   /* after which variants that are far behind are tried no more */
 #ifdef TRL_SMALL_SIZES /* builds for testing: small problems are blocked too */
     EVERY_SIZE = true,
     SETTLING = 1
@@ -34,20 +32,12 @@ enum {
 
 typedef struct trli_time_blocking {
     int longest; /* steps that a pass can have, as far as is known before fields have memory */
-    int nvariants;
-    trli_time_blocks *variant[VARIANTS_MOST]; /* NULL: one step at a time */
-    int steps[VARIANTS_MOST];
+    trli_trial trial;
+    trli_time_blocks *variant[TRLI_WAYS_MOST]; /* by way; NULL: one step at a time */
+    int steps[TRLI_WAYS_MOST];
     bool compiling; /* some rank still waits for kernels */
-    int settled, best;
-    /* The trial under way: a sample of each variant after the other. One is a pass, or as many single steps as the
-     * longest pass has. */
-    int sample, tried, steps_done;
-    double ns; /* of those steps */
-    double ns_per_step[VARIANTS_MOST][SAMPLES], median[VARIANTS_MOST];
-    bool behind[VARIANTS_MOST]; /* tried no more */
 } trli_time_blocking;
 
-static const double far_behind = 1.2;
 static const double most_computed =
     1.25; /* times a patch's own points, with those of its neighbours: less than is gained */
 
@@ -125,7 +115,7 @@ static bool is_new(const trli_time_blocking *b, const trli_time_blocks *variant)
 {
     trli_time_sizes sizes, other;
     trli_time_blocks_sizes(variant, &sizes);
-    for (int w = 0; w < b->nvariants; ++w) {
+    for (int w = 0; w < b->trial.nways; ++w) {
         if (b->steps[w] != sizes.executions || !b->variant[w]) continue;
         trli_time_blocks_sizes(b->variant[w], &other);
         if (other.block == sizes.block && other.front == sizes.front) return false;
@@ -141,10 +131,10 @@ static trl_err add_variant(trl_simulation *sim, const trli_time_shape *shape)
     int new = variant &&is_new(b, variant);
     TRL_TRY(agree(sim, err, &new));
     if (sim->not_blocked || !new) goto done;
-    b->variant[b->nvariants] = variant;
-    b->steps[b->nvariants++] = shape->executions;
+    b->variant[b->trial.nways] = variant;
+    b->steps[b->trial.nways++] = shape->executions;
     variant = NULL;
-    TRL_TRY(trli_time_blocks_connect(b->variant[b->nvariants - 1]));
+    TRL_TRY(trli_time_blocks_connect(b->variant[b->trial.nways - 1]));
 done:
     trli_time_blocks_destroy(&variant);
     return err;
@@ -162,13 +152,15 @@ static trl_err add_variants(trl_simulation *sim)
         const trli_time_shape shape = {longest, 2 * second};
         return add_variant(sim, &shape);
     }
-    sim->blocking->steps[sim->blocking->nvariants++] = 1;
+    sim->blocking->steps[sim->blocking->trial.nways++] = 1;
     for (int half = 0; half < 2 && longest >> half > 1; ++half)
         for (size_t times = half ? 2 : 1; times <= (half ? 4 : 8) && times * second <= most; times *= 2) {
             const trli_time_shape shape = {longest >> half, times * second};
             if (!sim->not_blocked) TRL_TRY(add_variant(sim, &shape));
         }
     sim->blocking->compiling = true;
+    sim->blocking->trial.rules = (trli_trial_rules){
+        .settling = SETTLING, .rounds = TRLI_ROUNDS_MOST, .few = 3, .steps = sim->blocking->steps[1], .gain = 1};
 done:
     return err;
 }
@@ -193,7 +185,7 @@ void trli_time_blocking_destroy(trli_time_blocking **blocking)
     trli_time_blocking *b = *blocking;
     *blocking = NULL;
     if (!b) return;
-    for (int w = 0; w < b->nvariants; ++w) trli_time_blocks_destroy(&b->variant[w]);
+    for (int w = 0; w < b->trial.nways; ++w) trli_time_blocks_destroy(&b->variant[w]);
     trli_free(b);
 }
 
@@ -209,11 +201,11 @@ void trli_time_blocking_describe(const trl_simulation *sim, size_t size, char *t
         snprintf(text, size, "one step at a time: %s", sim->not_blocked);
         return;
     }
-    const int variant = b->nvariants > 1 ? 1 : 0;
+    const int variant = b->trial.nways > 1 ? 1 : 0;
     trli_time_blocks_sizes(b->variant[variant], &sizes);
     const int n = snprintf(
         text, size, "%s%d steps in one pass over memory, e.g. %d block%s of %d along %c, fronts of %d along %c",
-        b->nvariants > 1 ? "up to " : "", b->steps[variant], sizes.blocks, sizes.blocks > 1 ? "s" : "",
+        b->trial.nways > 1 ? "up to " : "", b->steps[variant], sizes.blocks, sizes.blocks > 1 ? "s" : "",
         (int)sizes.block, "xyz"[sizes.block_axis], (int)sizes.front, "xyz"[sizes.front_axis]);
     if (sizes.layers > 0 && n > 0 && (size_t)n < size)
         snprintf(text + n, size - (size_t)n, "; patches compute up to %d layers of one another", sizes.layers);
@@ -299,36 +291,6 @@ done:
     return err;
 }
 
-static void find_best(trli_time_blocking *b)
-{
-    for (int w = 0; w < b->nvariants; ++w)
-        if (!b->behind[w]) b->median[w] = trli_median(b->ns_per_step[w], b->sample);
-    b->best = 0;
-    for (int w = 1; w < b->nvariants; ++w)
-        if (b->median[w] < b->median[b->best]) b->best = w;
-    for (int w = 0; w < b->nvariants; ++w) b->behind[w] |= b->median[w] > far_behind * b->median[b->best];
-}
-
-static int next_tried(const trli_time_blocking *b, int variant)
-{
-    while (variant < b->nvariants && b->behind[variant]) ++variant;
-    return variant;
-}
-
-/* Note the time of a pass or step of the variant that is tried, and go on to the next one. */
-static void note(trli_time_blocking *b, double ns, int steps)
-{
-    b->ns += ns;
-    b->steps_done += steps;
-    if (b->tried == 0 && b->steps_done < b->steps[1]) return;
-    b->ns_per_step[b->tried][b->sample] = b->ns / b->steps_done;
-    b->ns = b->steps_done = 0;
-    b->tried = next_tried(b, b->tried + 1);
-    if (b->tried < b->nvariants) return;
-    if (++b->sample >= FEW_SAMPLES) find_best(b);
-    b->tried = next_tried(b, 0);
-}
-
 /* While variants are tried, ranks have to find the same: the longest time, and whether one of them still waits for
  * kernels. */
 static trl_err share(trl_simulation *sim, double *ns)
@@ -355,9 +317,9 @@ static trl_err advance_some(trl_simulation *sim, trl_stop stop, void *data)
     trl_err err = TRL_OK;
     if (sim->gpu_blocking) return trli_gpu_blocking_advance(sim, sim->gpu_blocking, stop, data);
     if (!b) return trli_step_later(sim);
-    const bool seeking = b->nvariants > 1 && (b->settled < SETTLING || b->sample < SAMPLES);
-    const bool trying = seeking && !b->compiling && b->settled >= SETTLING;
-    const int variant = trying ? b->tried : seeking ? 0 : b->best;
+    const bool seeking = trli_trial_seeks(&b->trial);
+    const bool trying = seeking && !b->compiling && trli_trial_is_settled(&b->trial);
+    const int variant = seeking && b->compiling ? 0 : trli_trial_way(&b->trial);
     TRL_TRY(trli_look_ahead(sim, b->steps[variant], stop, data, next, &count));
     const int64_t start = trli_now_ns();
     if (count > 1)
@@ -366,8 +328,8 @@ static trl_err advance_some(trl_simulation *sim, trl_stop stop, void *data)
         TRL_TRY(trli_step_later(sim));
     double ns = (double)(trli_now_ns() - start);
     if (seeking) TRL_TRY(share(sim, &ns));
-    if (trying && (count > 1 || variant == 0)) note(b, ns, count);
-    if (seeking && !b->compiling && b->settled < SETTLING) ++b->settled;
+    if (trying && (count > 1 || variant == 0)) trli_trial_note(&b->trial, ns, count);
+    if (seeking && !b->compiling) trli_trial_settle(&b->trial);
 done:
     return err;
 }
