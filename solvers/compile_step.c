@@ -250,6 +250,7 @@ static trl_err begin_stage(trl_simulation *sim, int s, const int *target, trli_i
     const bool last = !sim->solving || s + 1 == sim->integrator->stages;
     const char *name = last ? TRLI_STEP_PROGRAM : trli_model_name(sim->model, "%s, stage %d", TRLI_STEP_PROGRAM, s + 1);
     TRL_TRY(trli_program_create(sim->model, name, &sim->part[s]));
+    sim->part[s]->each_step = true;
     TRL_TRY(trli_instance_of_present(sim, sim->part[s], s ? start : in));
     if (s == 0) goto done;
     trli_instance_destroy(in);

@@ -157,9 +157,10 @@ trl_err trli_lasting_begin(trli_model *model, trli_instance **instance)
     bool any = false;
     trl_err err = TRL_OK;
     *instance = NULL;
+    model->may_last = true;
     for (int e = 0; e < front->nentries; ++e) any |= front->entry[e].lasting = may_last(model, &front->entry[e]);
     if (!any) return TRL_OK;
-    TRL_TRY(trli_program_create(model, "lasting", &model->lasting));
+    TRL_TRY(trli_program_create(model, TRLI_LASTING_PROGRAM, &model->lasting));
     model->lasting->once = true;
     TRL_TRY(trli_instance_create(model, model->lasting, TRLI_SCALAR_STEP_TIME, 0, NULL, instance));
     front->lasting = *instance;

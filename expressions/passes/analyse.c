@@ -257,6 +257,7 @@ static trl_err create_plan(trli_program *program)
     trli_plan *plan = program->plan = trli_new(program->model->ctx, 1, sizeof *plan);
     if (plan) {
         plan->nsteps = program->nsteps;
+        plan->nfields = program->model->nfields;
         plan->demand = trli_new(program->model->ctx, (size_t)program->model->nfields + 1, sizeof *plan->demand);
         plan->step = trli_new(program->model->ctx, (size_t)program->nsteps + 1, sizeof *plan->step);
     }

@@ -202,14 +202,32 @@ done:
     return err;
 }
 
-/* Seconds that storing a value saves for a point of each kernel. */
+/* Find out, once, whether a step's program may leave a value to the program of what lasts: nothing changes it. */
+static trl_err find_lasting(const trli_program *program, trli_candidate *candidate)
+{
+    trli_model *model = program->model;
+    bool changes = false;
+    trl_err err = TRL_OK;
+    if (candidate->looked_at || !program->each_step || !model->may_last) return TRL_OK;
+    candidate->looked_at = true;
+    TRL_TRY(trli_ir_walk(&model->ir, &model->walk, 1, &candidate->value));
+    for (int32_t i = 0; i < model->walk.count && !changes; ++i) {
+        const trli_node *n = trli_ir_node(&model->ir, model->walk.list[i]);
+        changes = n->op == TRLI_OP_SCALAR || (n->op == TRLI_OP_FIELD && !model->field[n->index].lasting);
+    }
+    candidate->lasting = !changes;
+done:
+    return err;
+}
+
+/* Seconds that storing a value saves for a point of each kernel. What lasts is not stored again. */
 static trl_err weigh(trli_program *program, const trli_candidate *candidate, double *gain)
 {
     trli_model *model = program->model;
     trli_work stored, with, without;
     trl_err err = TRL_OK;
     TRL_TRY(trli_work_of(model, &model->machine.deciding, 1, &candidate->value, TRLI_NO_VALUE, NULL, &stored));
-    *gain = -deciding_seconds(model, &stored);
+    *gain = candidate->lasting ? 0 : -deciding_seconds(model, &stored);
     /* Not even if all of the work at all offsets were saved: most values end here. */
     if (candidate->uses * stored.additions / model->machine.deciding.operations + *gain <= 0) goto done;
     for (int i = candidate->position; i < program->nsteps; ++i) {
@@ -234,16 +252,12 @@ static trl_err read_instead(trli_model *model, trli_ir_value stored, trli_ir_val
     return err == TRL_OK ? model->ir.err : err;
 }
 
-/* Insert the step that stores a candidate at its position; later steps and candidates read the field. */
-static trl_err store(trli_program *program, trli_candidate *candidate, int uses)
+/* Let later steps and candidates read the field in which a candidate is stored. */
+static trl_err replace(trli_program *program, trli_candidate *candidate, int field)
 {
     trli_model *model = program->model;
-    const char *why = trli_model_name(model, "it is needed at %d offsets, and reading it there takes less time", uses);
-    const int field = trli_model_add_field(model, candidate->name, candidate->location);
-    trl_err err = TRL_OK;
-    if (field < 0) return model->ir.err;
-    model->field[field].why = why;
     const trli_ir_value instead = trli_ir_field(&model->ir, field);
+    trl_err err = TRL_OK;
     for (int i = candidate->position; i < program->nsteps; ++i) {
         trli_step *s = &program->step[i];
         for (int r = 0; has_values(s) && r < roots_of(s); ++r)
@@ -252,6 +266,41 @@ static trl_err store(trli_program *program, trli_candidate *candidate, int uses)
     for (trli_candidate *later = candidate + 1; later < program->candidate + program->ncandidates; ++later)
         if (!later->stored && later->value != candidate->value)
             TRL_TRY(read_instead(model, candidate->value, instead, &later->value));
+done:
+    return err;
+}
+
+/* Store a candidate in the program of what lasts. Other programs that store the same value share the field. */
+static trl_err store_lasting(trli_program *program, trli_candidate *candidate)
+{
+    trli_model *model = program->model;
+    int field;
+    trl_err err = TRL_OK;
+    if (!model->lasting) {
+        TRL_TRY(trli_program_create(model, TRLI_LASTING_PROGRAM, &model->lasting));
+        model->lasting->once = true;
+    }
+    TRL_TRY(trli_program_store(model->lasting, candidate->name, "nothing changes it, and reading it takes less time",
+                               candidate->value, candidate->location, NULL, &field));
+    model->nlasting += !model->field[field].lasting;
+    model->field[field].persistent = model->field[field].lasting = true;
+    TRL_TRY(replace(program, candidate, field));
+    candidate->stored = true;
+done:
+    return err;
+}
+
+/* Insert the step that stores a candidate at its position. */
+static trl_err store(trli_program *program, trli_candidate *candidate, int uses)
+{
+    trli_model *model = program->model;
+    const char *why = trli_model_name(model, "it is needed at %d offsets, and reading it there takes less time", uses);
+    if (candidate->lasting) return model->nlasting < model->nvariables ? store_lasting(program, candidate) : TRL_OK;
+    const int field = trli_model_add_field(model, candidate->name, candidate->location);
+    trl_err err = TRL_OK;
+    if (field < 0) return model->ir.err;
+    model->field[field].why = why;
+    TRL_TRY(replace(program, candidate, field));
     TRL_TRY(trli_program_add_kernel(program, candidate->name, 1, &field, &candidate->value, NULL));
     const trli_step added = program->step[program->nsteps - 1];
     trli_step *at = &program->step[candidate->position];
@@ -268,6 +317,7 @@ done:
 /* The candidate with the most work at all its offsets, of those that were not weighed yet; NULL: there is none. */
 static trl_err find_next(trli_program *program, const int *uses, trli_candidate **next)
 {
+    const trli_model *model = program->model;
     trl_err err = TRL_OK;
     double most = 0;
     *next = NULL;
@@ -275,7 +325,10 @@ static trl_err find_next(trli_program *program, const int *uses, trli_candidate 
         trli_candidate *o = &program->candidate[i];
         trli_work work;
         if (!o->stored) o->uses = uses[o->value];
-        if (o->weighed || o->uses < 2) continue;
+        if (o->weighed || o->uses < 1) continue;
+        TRL_TRY(find_lasting(program, o));
+        if (model->nlasting >= model->nvariables) o->lasting = false; /* no more fields than equations have */
+        if (o->uses < 2 && !o->lasting) continue;
         TRL_TRY(
             trli_work_of(program->model, &program->model->machine.deciding, 1, &o->value, TRLI_NO_VALUE, NULL, &work));
         o->additions = work.additions;
@@ -292,7 +345,7 @@ done:
  * time. */
 static bool alike(const trli_candidate *a, const trli_candidate *b)
 {
-    return a->uses == b->uses && a->inputs == b->inputs && a->additions == b->additions;
+    return a->uses == b->uses && a->inputs == b->inputs && a->additions == b->additions && a->lasting == b->lasting;
 }
 
 static trl_err weigh_and_store(trli_program *program, const trli_candidate *candidate)

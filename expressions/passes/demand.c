@@ -141,9 +141,11 @@ static void add_demand(trli_demand *d, const trli_demand *more)
 void trli_demand_lasting(trli_analysis *an)
 {
     const trli_model *model = an->model;
-    for (int i = 0; i < model->nprograms; ++i)
-        for (int f = 0; f < model->nfields && model->program[i] != model->lasting; ++f)
-            if (model->field[f].lasting) add_demand(&an->plan->demand[f], &model->program[i]->plan->demand[f]);
+    for (int i = 0; i < model->nprograms; ++i) {
+        const trli_plan *plan = model->program[i]->plan;
+        for (int f = 0; model->program[i] != model->lasting && f < plan->nfields; ++f)
+            if (model->field[f].lasting) add_demand(&an->plan->demand[f], &plan->demand[f]);
+    }
 }
 
 trli_extension trli_owned_only(trl_location location)

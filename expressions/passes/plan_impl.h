@@ -68,7 +68,8 @@ typedef struct trli_step_plan {
 } trli_step_plan;
 
 struct trli_plan {
-    trli_demand *demand; /* [nfields at analysis] */
+    int nfields;         /* at analysis */
+    trli_demand *demand; /* [nfields] */
     int nsteps;
     trli_step_plan *step; /* [nsteps] */
 };

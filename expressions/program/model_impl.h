@@ -10,6 +10,9 @@
 #include "variable_impl.h"
 #include <trl_field_manager.h>
 
+/* The name of the program that computes what lasts. */
+#define TRLI_LASTING_PROGRAM "lasting"
+
 /* Scalars that every model has. */
 enum { TRLI_SCALAR_STEP_TIME, TRLI_SCALAR_DT, TRLI_SCALAR_STEP, TRLI_SCALARS_FIXED };
 
@@ -45,6 +48,8 @@ struct trli_model {
     double *scalar;
     int nprograms, programs_capacity;
     trli_program **program;
+    bool may_last;         /* its programs are run by somebody who runs `lasting` before */
+    int nlasting;          /* fields of named values that it computes, beside those that are stored in any case */
     trli_program *lasting; /* computes what no step changes, before all others; NULL: there is no such thing */
     trli_slot_plan *slots; /* once fields have places: passes/slot_plan_impl.h */
     bool joint;            /* several programs that run in turn touch the same fields: those of a solver */

@@ -25,12 +25,14 @@ typedef struct trli_candidate {
     int inputs;   /* fields it reads */
     double additions;
     bool weighed, stored;
+    bool looked_at, lasting; /* nothing changes it: stored once, by the program of what lasts */
 } trli_candidate;
 
 struct trli_program {
     trli_model *model;
     const char *name;
     bool once;       /* it is run one time */
+    bool each_step;  /* or in each step */
     bool arranging;  /* what is appended will be put in another order */
     trl_place place; /* of the steps that are appended */
     trli_step *step;
