@@ -207,13 +207,16 @@ static void check_case(int coarsest, row *r)
                   kind_name[tested_kind], "xyz"[tested / 2], tested % 2 ? '+' : '-', r->residual);
 }
 
+/* In three dimensions, where the finest grids take most of the time, the short form has two sides of each location. */
 static void check_kind(int coarsest)
 {
     for (int points = 0; points < 2; ++points) {
         row r = {INFINITY, -INFINITY, 0};
         for (location = 0; location < 1 << dim; ++location)
-            for (tested = 0; tested < 2 * dim; ++tested)
+            for (tested = 0; tested < 2 * dim; ++tested) {
+                if (dim == 3 && !test_has(location + tested + tested_kind, 3)) continue;
                 if (on_side(tested) == points) check_case(coarsest, &r);
+            }
         printf("| %d | %s | %s | %.2f to %.2f | %.1e |\n", dim, kind_name[tested_kind], points ? "yes" : "no", r.least,
                r.most, r.residual);
     }
