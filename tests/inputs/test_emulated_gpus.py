@@ -2,38 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0
 # Part of Trellis, an expression-graph PDE solver framework.
 # ctest: timeout=900
-"""test_gpu.py where there is no GPU: two emulated ones (tests/emulated), each of which gets a patch, and which do what
-they are given as late as they may. The short form has
-a few decks. Random ones are test_gpu_random.py's."""
-import json
+"""test_gpu.py where there is no GPU: two emulated ones, each of which gets a patch. The short form has a few decks.
+Random ones are test_gpu_random.py's, messages test_emulated_messages.py's."""
 import os
 import pathlib
-import shutil
 import subprocess
 import sys
 
+from emulated_gpus import run
+
 DECKS = ["heat_3d", "wave", "robin_cooling"]  # patches and series; ghosts of slabs, stages; sums, sides
-BUILD = pathlib.Path(os.environ["TRELLIS_BUILD"])
-FOLDER = pathlib.Path(__file__).parent
 LONG = "TRL_TEST_LONG" in os.environ
-
-if not (BUILD / "emulated/trellis").exists():
-    print("the command with emulated GPUs was not built")
-    sys.exit(77)
-os.environ.update(TRELLIS=str(BUILD / "emulated/trellis"), TRELLIS_NVRTC=str(BUILD / "emulated/nvrtc.so"),
-                  TRL_EMULATED_GPUS="2", TRL_EMULATED_LAZY="1", TRL_REQUIRE_GPU="1")
-
-
-def run(deck, *settings, ranks=1):
-    """The report of a run on GPUs, or with other settings, and what it said."""
-    line = ["mpirun", "-n", str(ranks)] if ranks > 1 else []
-    line += [os.environ["TRELLIS"], "run", str(deck), "--quiet", "--report", "report.json"]
-    for setting in ("run.devices=gpu", "run.placement=devices", *settings):
-        line += ["--set", setting]
-    done = subprocess.run(line, check=False, timeout=60, stderr=subprocess.PIPE, text=True)
-    if done.returncode:
-        sys.exit(f"{' '.join(line)} ends with {done.returncode}: {done.stderr}")
-    return json.loads(pathlib.Path("report.json").read_text(encoding="utf-8")) | {"said": done.stderr}
 
 
 def check_patches():
@@ -69,66 +48,6 @@ def check_ranks():
         found = len(report["devices"]) - 1  # and the cores
         if found != wanted or ("3 ranks would share 2" in report["said"]) != (wanted == 0):
             sys.exit(f"{devices}: three ranks and two GPUs use {found} each: {report['said']}")
-
-
-def check_messages():
-    """Messages that GPUs pack: into each other's memory, into their own where they may not, or by workers."""
-    deck = pathlib.Path("messages.yaml").absolute()
-    deck.write_text("trellis: 1\ngrid: {cells: [16, 12, 24], periodic: [true, true, true]}\n"
-                    "equations:\n  T: {initial: \"sin(x+2*z)\", ddt: \"laplacian(T) - S*T\"}\n"
-                    "  S: {initial: \"cos(z)\", ddt: \"laplacian(S)\"}\n"
-                    "time: {dt: 1e-4, steps: 8, method: ssprk2}\n", encoding="utf-8")
-    hashes, copied = set(), []
-    for ranks, way, may in ((1, "off", "on"), (2, "off", "on"), (2, "on", "on"), (2, "on", "off"), (4, "on", "on"),
-                            (3, "staging", "on")):
-        os.environ.update(TRELLIS_GPU_IPC=way, TRL_EMULATED_IPC=may, TRL_EMULATED_GPUS=str(ranks))
-        report = run(deck, "run.threads=1", ranks=ranks)
-        hashes.add(tuple(field["hash"] for field in report["fields"].values()))
-        copied.append(report["device_transfers"]["d2h_copies"])
-        if (report["comm"]["between_gpus"] > 0) != (way == "on" and may == "on"):
-            sys.exit(f"IPC {way}, and GPUs {may}: {report['comm']}")
-    os.environ.update(TRL_EMULATED_IPC="on", TRL_EMULATED_GPUS="2")
-    del os.environ["TRELLIS_GPU_IPC"]
-    if len(hashes) > 1 or 2 * copied[2] > copied[1]:
-        sys.exit(f"messages of GPUs: hashes {hashes}, copies to the host {copied}")
-
-
-def check_unlike_ranks():
-    """Ranks agree on the way of messages: the least of what they allow. A word of none is refused by all, and a rank
-    that fails or dies between messages ends all ranks."""
-    deck, script = (pathlib.Path(name).absolute() for name in ("messages.yaml", "rank.sh"))
-    script.write_text("[ $OMPI_COMM_WORLD_RANK = 1 ] && export $ON_ONE\nexec \"$@\"\n", encoding="utf-8")
-    line = ["mpirun", "-n", "2", "sh", str(script), os.environ["TRELLIS"], "run", str(deck), "--quiet", "--report",
-            "report.json", "--set", "run.devices=gpu", "--set", "run.placement=devices", "--set", "run.threads=1"]
-    for setting, message in (("TRELLIS_GPU_IPC=off", None),
-                             ("TRELLIS_GPU_IPC=of", "TRELLIS_GPU_IPC is 'of': use 'on', 'staging' or 'off'"),
-                             ("TRL_EMULATED_FAIL=31", "emulated GPU"), ("TRL_EMULATED_KILL=31", "signal 9")):
-        environment = {**os.environ, "ON_ONE": setting, "OMPI_MCA_odls_base_sigkill_timeout": "0"}
-        done = subprocess.run(line, env=environment, check=False, timeout=20, text=True,
-                              stderr=subprocess.STDOUT, stdout=subprocess.PIPE)
-        if (done.returncode == 0) != (message is None) or message and message not in done.stdout:
-            sys.exit(f"{setting} on one of two ranks ends with {done.returncode}: {done.stdout}")
-        if not message and json.loads(pathlib.Path("report.json").read_text(encoding="utf-8"))["comm"]["between_gpus"]:
-            sys.exit(f"{setting} on one of two ranks, and messages between GPUs")
-
-
-def check_compilers():
-    """Each of two ranks compiles half of what both need, unless one of them has no compiler for it."""
-    script = pathlib.Path("caches.sh").absolute()
-    script.write_text("export TRELLIS_CACHE_DIR=$PWD/cache$OMPI_COMM_WORLD_RANK\nmkdir -m 700 $TRELLIS_CACHE_DIR\n"
-                      "[ $OMPI_COMM_WORLD_RANK = 1 ] && export $ON_ONE\nexec \"$@\"\n", encoding="utf-8")
-    line = ["mpirun", "-n", "2", "sh", str(script), os.environ["TRELLIS"], "run", "messages.yaml", "--quiet", "--set",
-            "run.devices=gpu", "--set", "run.threads=1"]
-    for setting in ("ALL=well", "TRELLIS_NVRTC=none.so"):
-        done = subprocess.run(line, env={**os.environ, "ON_ONE": setting}, check=False, timeout=60, text=True,
-                              stderr=subprocess.PIPE)
-        made = [{path.name for path in pathlib.Path(f"cache{rank}").glob("*.cubin")} for rank in (0, 1)]
-        alone = "NVRTC" in setting
-        if done.returncode or made[0] & made[1] or (len(made[1]) == 0) != alone or abs(
-                len(made[0]) - len(made[1])) > 1 and not alone:
-            sys.exit(f"{setting}: compiled by two ranks {made}, {done.returncode}: {done.stderr}")
-        for rank in (0, 1):
-            shutil.rmtree(f"cache{rank}")
 
 
 def check_solver():
@@ -178,8 +97,6 @@ def check_coarse_grids():
 check_patches()
 check_ranks()
 check_coarse_grids()
-check_messages()
-check_unlike_ranks()
-check_compilers()
 check_solver()
-os.execv(sys.executable, [sys.executable, str(FOLDER / "test_gpu.py"), *([] if LONG else DECKS)])
+GPU = pathlib.Path(__file__).with_name("test_gpu.py")
+os.execv(sys.executable, [sys.executable, str(GPU), *([] if LONG else DECKS)])
