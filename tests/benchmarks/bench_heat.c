@@ -309,7 +309,7 @@ static trl_err play(trli_bench *bench, int cells, const trli_limits *limits, ver
     match *m = calloc(1, sizeof *m);
     trl_err err = TRL_OK;
     if (!m) return trl_fail(bench->ctx, TRL_ERR_MEMORY, NULL, "no memory for a benchmark");
-    double per_step = (double)cells * cells * cells, work = bench->quick ? 1 << 18 : 1 << 25;
+    double per_step = (double)cells * cells * cells, work = bench->quick ? 1 << 16 : 1 << 25;
     m->bench = bench;
     m->rounds = bench->quick ? QUICK_ROUNDS : ROUNDS;
     m->heat = (trli_heat){.n = {cells, cells, cells},

@@ -228,7 +228,7 @@ static trl_err prepare(match *m, const trli_kernel_case *what, int cells, trli_k
     const double updates = pow(cells, what->dim) * what->unknowns;
     trli_kernel_size_set(what, cells, &m->size);
     m->size.threads = threads;
-    m->size.steps = (int)((m->bench->quick ? 1 << 18 : 1 << 25) / updates);
+    m->size.steps = (int)((m->bench->quick ? 1 << 16 : 1 << 25) / updates);
     if (m->size.steps < 1 || what->by_hand == TRLI_SYSTEM_COUPLED) m->size.steps = 1;
     const double bytes = 8 * pow(cells, what->dim) * (2 * what->unknowns + what->coefficients);
     m->small = bytes < (double)trl_context_cache_bytes(ctx, 0);
@@ -274,8 +274,8 @@ done:
 
 trl_err trli_bench_kernels(trli_bench *bench)
 {
-    static const int sizes[2][2] = {{512, 128}, {32, 16}}; /* [quick][3-D] */
-    const int small = bench->quick ? 12 : 64;
+    static const int sizes[2][2] = {{512, 128}, {32, 12}}; /* [quick][3-D] */
+    const int small = bench->quick ? 9 : 64;
     trli_verdicts v = {.n = 0};
     trli_limits one, all;
     trl_err err = TRL_OK;

@@ -318,7 +318,7 @@ static trl_err play(trli_bench *bench, const reduction_case *what, int cells, in
     const int rounds = bench->quick ? QUICK_ROUNDS : ROUNDS;
     match m = {.ctx = bench->ctx, .what = what, .threads = threads, .n = (ptrdiff_t)cells * cells * cells};
     trl_err err = TRL_OK;
-    m.sweeps = (int)((bench->quick ? 1 << 18 : 1 << 26) / m.n) + 1;
+    m.sweeps = (int)((bench->quick ? 1 << 16 : 1 << 26) / m.n) + 1;
     m.grid = (trl_grid){.dim = 3};
     for (int a = 0; a < 3; ++a) {
         m.grid.cells[a] = cells;

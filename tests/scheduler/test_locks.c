@@ -178,7 +178,7 @@ static const setting stressed[] = {{"serial", 1}, {"priority", 1}, {"priority", 
 START_TEST(conflicting_tasks_of_random_forests_never_run_at_once)
 {
     enum { FORESTS = 5, TASKS = 4000 };
-    const int runs = test_long() ? 50 : 15; /* in the long form, a million tasks for each number of workers */
+    const int runs = test_long() ? 50 : 5; /* in the long form, a million tasks for each number of workers */
     trl_workers *workers = make_workers(&stressed[_i]);
     int tasks = TASKS / SLOWER;
     visitor *visitors = calloc((size_t)tasks, sizeof *visitors);
