@@ -16,6 +16,7 @@ typedef enum trli_statement_kind {
     TRLI_STATEMENT_OPERATOR, /* of its inputs */
     TRLI_STATEMENT_PASS,     /* of input 0 */
     TRLI_STATEMENT_FLUX,     /* of the velocity and the advected value */
+    TRLI_STATEMENT_COMBINE,  /* the sum of inputs times numbers */
     TRLI_STATEMENT_ASSIGN,   /* where input 0 is not zero: input 2, or the number; else input 1 */
     TRLI_STATEMENT_LAYER,    /* ghosts, or points on a side, of input 0 */
     TRLI_STATEMENT_TERM      /* of a reduction: of input 0 where input 1, if there is one, is not zero */

@@ -114,6 +114,11 @@ TRL_API TRL_NODISCARD trl_err trl_operator_apply(const trl_operator *op, trl_loo
  * half a MiB of the stack, on the workers too. */
 TRL_API void trl_operator_apply_box(const trl_operator *op, const trl_array *in, const trl_array *out,
                                     const trl_box *box);
+/* out = a x + b y, or a x without y (NULL), at all points where these are valid and out has room, which are out's valid
+ * points then; out may be x or y. Fails with USAGE for fields of other locations or layouts, and where owned points of
+ * x or y are not valid. Allocates nothing. Collective: no. Thread: main. */
+TRL_API TRL_NODISCARD trl_err trl_field_combine(trl_field *out, trl_loop *loop, double a, trl_field *x, double b,
+                                                trl_field *y);
 /* flux = u * (phi at the faces of axis `axis`), reconstructed upwind by a limiter (a row of trl_limiter_body.h), or
  * central for -1. u and flux are at phi's location with the axis' bit flipped. */
 TRL_API TRL_NODISCARD trl_err trl_advective_flux_apply(int limiter, int axis, trl_loop *loop, trl_field *phi,

@@ -43,6 +43,16 @@ static trli_ir_value term_value(trli_ir *ir, const trli_statement *s)
     return s->ninputs < 2 ? term : trli_ir_select(ir, trli_ir_field(ir, 1), term, trli_ir_constant(ir, none));
 }
 
+static trli_ir_value combined_value(trli_ir *ir, const trli_statement *s)
+{
+    trli_ir_value sum = TRLI_NO_VALUE;
+    for (int i = 0; i < s->ninputs; ++i) {
+        const trli_ir_value term = trli_ir_binary(ir, TRLI_OP_MUL, trli_ir_scalar(ir, i), trli_ir_field(ir, i));
+        sum = i == 0 ? term : trli_ir_binary(ir, TRLI_OP_ADD, sum, term);
+    }
+    return sum;
+}
+
 static trli_ir_value assigned_value(trli_ir *ir, const trli_statement *s)
 {
     const trli_ir_value value = s->ninputs > 2 ? trli_ir_field(ir, 2) : trli_ir_scalar(ir, 0);
@@ -109,6 +119,9 @@ trl_err trli_statement_value(trli_ir *ir, const trli_statement *s, trli_ir_value
         break;
     case TRLI_STATEMENT_FLUX:
         err = flux_value(ir, s, value);
+        break;
+    case TRLI_STATEMENT_COMBINE:
+        *value = combined_value(ir, s);
         break;
     case TRLI_STATEMENT_ASSIGN:
         *value = assigned_value(ir, s);
@@ -179,6 +192,7 @@ void trli_statement_digest(const trli_statement *s, uint64_t digest[2])
     case TRLI_STATEMENT_FLUX:
         add_numbers(digest, 3, (const int[]){s->flux.limiter, s->flux.axis, (int)s->flux.phi});
         break;
+    case TRLI_STATEMENT_COMBINE:
     case TRLI_STATEMENT_ASSIGN:
         break;
     case TRLI_STATEMENT_LAYER:

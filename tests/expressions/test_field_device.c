@@ -376,6 +376,99 @@ START_TEST(assignments_have_the_bits_of_the_host)
 }
 END_TEST
 
+/* ---- a time loop ---- */
+
+/* T += dt (laplacian T - div(u T)), with T = 1 in a mask. */
+typedef struct loop_fields {
+    trl_field *T, *rate, *more, *u[3], *flux[3];
+} loop_fields;
+
+static void open_loop(loop_fields *f, bool there)
+{
+    const int dim = d.layout->grid.dim;
+    f->T = new_field(&d, "T", TRL_CELL, 2);
+    f->rate = new_field(&d, "rate", TRL_CELL, 0);
+    f->more = new_field(&d, "more", TRL_CELL, 1);
+    fill_noise(f->T, 1);
+    for (int a = 0; a < dim; ++a) {
+        f->u[a] = new_field(&d, "u", (trl_location)(1 << a), 1);
+        f->flux[a] = new_field(&d, "flux", (trl_location)(1 << a), 1);
+        fill_noise(f->u[a], 2 + a);
+        if (there) ck_ok(trl_field_move(f->u[a], gpu));
+        if (there) ck_ok(trl_field_move(f->flux[a], gpu));
+    }
+    if (!there) return;
+    ck_ok(trl_field_move(f->T, gpu));
+    ck_ok(trl_field_move(f->rate, gpu));
+    ck_ok(trl_field_move(f->more, gpu));
+}
+
+static void close_loop(loop_fields *f)
+{
+    trl_field_destroy(&f->T);
+    trl_field_destroy(&f->rate);
+    trl_field_destroy(&f->more);
+    for (int a = 0; a < d.layout->grid.dim; ++a) {
+        trl_field_destroy(&f->u[a]);
+        trl_field_destroy(&f->flux[a]);
+    }
+}
+
+static void take_step(loop_fields *f, const trl_boundary *sides, const trl_mask *mask, trl_operator *const op[2])
+{
+    ck_ok(trl_mask_assign_number(mask, NULL, 1, f->T));
+    ck_ok(trl_field_exchange(f->T));
+    ck_ok(trl_boundary_fill(sides, NULL, f->T, 0));
+    ck_ok(trl_operator_apply(op[0], NULL, &f->T, f->rate));
+    for (int a = 0; a < d.layout->grid.dim; ++a)
+        ck_ok(trl_advective_flux_apply(TRL_LIMITER_VANLEER, a, NULL, f->T, f->u[a], f->flux[a]));
+    ck_ok(trl_operator_apply(op[1], NULL, f->flux, f->more));
+    ck_ok(trl_field_combine(f->rate, NULL, 0.5, f->rate, -1, f->more));
+    ck_ok(trl_field_combine(f->T, NULL, 1, f->T, 1e-4, f->rate));
+}
+
+START_TEST(steps_of_a_time_loop_copy_nothing)
+{
+    const trl_operator_desc desc[2] = {{.kind = TRL_LAPLACIAN}, {.kind = TRL_DIV}};
+    loop_fields host, there;
+    trl_boundary *sides;
+    trl_mask *mask;
+    trl_operator *op[2];
+    open_setting(&settings[2]);
+    for (int i = 0; i < 2; ++i) op[i] = new_operator(&d, &desc[i]);
+    ck_ok(trl_mask_create(d.layout, TRL_CELL, 0, some_points, NULL, 0, &mask));
+    ck_ok(trl_boundary_create(d.layout, TRL_CELL, &sides));
+    for (int s = 0; s < 4; ++s) {
+        const trl_bc bc = {.kind = s % 2 ? TRL_BC_NEUMANN : TRL_BC_DIRICHLET, .value.number = 0.5};
+        ck_ok(trl_boundary_add(sides, s / 2, s % 2, &bc));
+    }
+    open_loop(&host, false);
+    open_loop(&there, true);
+    trl_field_device_stats first = {0}, last;
+    for (int n = 0; n < 4; ++n) {
+        take_step(&host, sides, mask, op);
+        take_step(&there, sides, mask, op);
+        if (n == 0) first = trl_field_device_get_stats(gpu);
+    }
+    last = trl_field_device_get_stats(gpu);
+    ck_assert_int_eq(last.bytes_in, first.bytes_in);
+    ck_assert_int_eq(last.bytes_out, first.bytes_out);
+    ck_assert_int_eq(last.kernels, first.kernels);
+    check_same(host.T, there.T, "a time loop");
+    ck_ok(trl_field_combine(host.rate, NULL, 3, host.T, 0, NULL));
+    ck_ok(trl_field_combine(there.rate, NULL, 3, there.T, 0, NULL));
+    check_same(host.rate, there.rate, "a multiple");
+    ck_fails(trl_field_combine(host.rate, NULL, 1, host.T, 1, there.T), TRL_ERR_USAGE, "live in different places");
+    ck_fails(trl_field_combine(host.rate, NULL, 1, host.u[0], 0, NULL), TRL_ERR_USAGE, "cannot be combined");
+    close_loop(&host);
+    close_loop(&there);
+    for (int i = 0; i < 2; ++i) trl_operator_destroy(&op[i]);
+    trl_mask_destroy(&mask);
+    trl_boundary_destroy(&sides);
+    close_setting();
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, operators_have_the_bits_of_the_host);
@@ -384,6 +477,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, exchanges_have_the_bits_of_the_host);
     tcase_add_test(tc, boundaries_have_the_bits_of_the_host);
     tcase_add_test(tc, assignments_have_the_bits_of_the_host);
+    tcase_add_test(tc, steps_of_a_time_loop_copy_nothing);
 }
 
 int main(int argc, char **argv)

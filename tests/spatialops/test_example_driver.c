@@ -72,26 +72,6 @@ done:
     return err;
 }
 
-/* to += factor * from, wherever `to` is valid. */
-static trl_err add(trl_field *to, double factor, trl_field *from)
-{
-    trl_err err = TRL_OK;
-    for (int p = 0; p < trl_field_layout(to)->nlocal; ++p) {
-        trl_box box = trl_field_valid(to, p);
-        trl_array a, b;
-        TRL_TRY(trl_field_require(from, p, &box)); /* who reads asks whether it may */
-        TRL_TRY(trl_field_array(to, p, &a));
-        TRL_TRY(trl_field_array(from, p, &b));
-        for (trl_lidx j = box.lo[1]; j < box.hi[1]; ++j) {
-            double *row = (double *)a.at + trl_array_offset(&a, 0, j, 0);
-            const double *other = (const double *)b.at + trl_array_offset(&b, 0, j, 0);
-            for (trl_lidx i = box.lo[0]; i < box.hi[0]; ++i) row[i] += factor * other[i];
-        }
-    }
-done:
-    return err;
-}
-
 static trl_err new_field(channel *c, const char *name, trl_location location, trl_lidx ghosts, trl_field **field)
 {
     trl_field_desc desc = {name, location, {ghosts, ghosts, 0}, {ghosts, ghosts, 0}};
@@ -153,11 +133,10 @@ static trl_err step(channel *c, double t)
     for (int a = 0; a < 2; ++a) {
         TRL_TRY(trl_advective_flux_apply(TRL_LIMITER_VANLEER, a, c->loop, c->T, c->velocity[a], c->flux[a]));
         TRL_TRY(trl_operator_apply(c->grad[a], c->loop, &c->T, c->gradient[a]));
-        TRL_TRY(add(c->flux[a], -conductivity, c->gradient[a]));
+        TRL_TRY(trl_field_combine(c->flux[a], c->loop, 1, c->flux[a], -conductivity, c->gradient[a]));
     }
     TRL_TRY(trl_operator_apply(c->div, c->loop, c->flux, c->rate));
-    trl_field_invalidate_ghosts(c->T); /* its owned values change: what was copied or derived from them is stale */
-    TRL_TRY(add(c->T, -dt, c->rate));
+    TRL_TRY(trl_field_combine(c->T, c->loop, 1, c->T, -dt, c->rate)); /* rate has no ghosts: those of T are stale now */
 done:
     return err;
 }
