@@ -50,6 +50,7 @@ const char *trli_multigrid_unasked(const trli_solver *s)
 {
     const trl_solve_method method = s->settings.method;
     if (method == TRL_SOLVE_BICGSTAB || method == TRL_SOLVE_GMRES) return "auto takes it where it chooses the method";
+    if (method == TRL_SOLVE_PIPELINED_CG) return "pipelined_cg is made for short iterations";
     if (s->coupled) return "auto does not take it for unknowns that are in each other's equations";
     if (!s->linear) return "auto does not take it for equations that are not linear";
     const bool steps = !s->sim->problem->time.none;

@@ -10,6 +10,7 @@
 static const trli_krylov_type *const types[TRL_SOLVE_METHODS] = {[TRL_SOLVE_DIRECT] = &trli_krylov_direct,
                                                                  [TRL_SOLVE_MULTIGRID] = &trli_krylov_cycles,
                                                                  [TRL_SOLVE_CG] = &trli_krylov_cg,
+                                                                 [TRL_SOLVE_PIPELINED_CG] = &trli_krylov_pipelined,
                                                                  [TRL_SOLVE_BICGSTAB] = &trli_krylov_bicgstab,
                                                                  [TRL_SOLVE_GMRES] = &trli_krylov_gmres};
 

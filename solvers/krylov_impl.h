@@ -25,7 +25,7 @@ struct trli_solver {
     trli_solve_request ask;
     trl_solver_entry settings;
     int first_field, end_field;       /* of the model: made for it */
-    int direction;                    /* of the tangents, which the Jacobian is applied to */
+    int direction, first_tangent;     /* of the tangents, which the Jacobian is applied to: variables of the model */
     double drift[3];                  /* of these what is on one side more than on the other: advection */
     double strength[3];               /* of the coupling of neighbours along an axis, where it is a number; else 0 */
     int *in_field, *old_field;        /* [equations] where the instance of F has their values, and that of the start */
@@ -100,7 +100,7 @@ typedef struct trli_krylov_type {
 } trli_krylov_type;
 
 extern const trli_krylov_type trli_krylov_cg, trli_krylov_bicgstab, trli_krylov_gmres, trli_krylov_cg_cycles,
-    trli_krylov_cycles, trli_krylov_direct;
+    trli_krylov_cycles, trli_krylov_direct, trli_krylov_pipelined;
 
 /* ---- solve.c, solve_vectors.c ---- */
 

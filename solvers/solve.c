@@ -234,7 +234,7 @@ static trl_err compile_apply(trli_solver *s)
     TRL_TRY(list_of_values(s, &value));
     TRL_TRY(trli_solver_begin(s, "product", &s->apply));
     TRL_TRY(s->ask.instance(s->ask.data, s->apply, &in, &old));
-    const int first = model->nvariables - s->ask.n;
+    const int first = s->first_tangent = model->nvariables - s->ask.n;
     for (int i = 0; i < s->ask.n; ++i) in->variable[first + i] = s->d.now[i];
     for (int v = 0; v < s->sim->nequations; ++v) {
         s->in_field[v] = in->variable[v];
@@ -447,6 +447,11 @@ static trl_err choose_preconditioner(trli_solver *s)
         return trl_fail(s->sim->ctx, TRL_ERR_INPUT, &e->place,
                         "there is no multigrid for '%s', because %s: use method auto and preconditioner jacobi",
                         s->ask.names, missing);
+    if (asked && e->method == TRL_SOLVE_PIPELINED_CG)
+        return trl_fail(s->sim->ctx, TRL_ERR_INPUT, &e->place,
+                        "pipelined_cg, for '%s', has no preconditioner multigrid, whose cycles take longer than the "
+                        "messages that it hides: use method cg, or preconditioner jacobi",
+                        s->ask.names);
     if (e->preconditioner == TRL_PRECONDITIONER_JACOBI && s->inverse_value[0] < 0)
         return trl_fail(s->sim->ctx, TRL_ERR_INPUT, &e->place,
                         "the operator's diagonal for '%s' is not known as a formula: use preconditioner none",

@@ -49,8 +49,9 @@ trl_err trli_solver_broke_down(const trli_solver *s, double norm, double target,
                     "%s broke down after %d iterations for '%s', at step %" PRId64
                     ", t = %.10g: the residual is %.3g, and %.3g is wanted; %s",
                     s->stats.method, iterations, s->ask.names, s->step, s->time, norm, target,
-                    s->method == TRL_SOLVE_CG ? "the operator may be symmetric but of both signs: use method gmres"
-                                              : remedy(s, "use method gmres, or another preconditioner"));
+                    s->method == TRL_SOLVE_CG || s->method == TRL_SOLVE_PIPELINED_CG
+                        ? "the operator may be symmetric but of both signs: use method gmres"
+                        : remedy(s, "use method gmres, or another preconditioner"));
 }
 
 trl_err trli_solver_no_progress(const trli_solver *s, double norm, double target)

@@ -20,6 +20,9 @@ extern "C" {
       "Fourier, sine and cosine transforms and elimination, where the operator is a sum of one along each axis")   \
     X(MULTIGRID, multigrid, "cycles on coarser and coarser grids, with Chebyshev smoothing")                       \
     X(CG, cg, "conjugate gradients (Hestenes & Stiefel 1952), for symmetric operators")                            \
+    X(PIPELINED_CG, pipelined_cg,                                                                                  \
+      "conjugate gradients of one message in an iteration, which travels beside the product (Ghysels & Vanroose "  \
+      "2014), with preconditioner jacobi or none: for many ranks with few points each")                            \
     X(BICGSTAB, bicgstab, "stabilised biconjugate gradients (van der Vorst 1992)")                                 \
     X(GMRES, gmres, "generalised minimal residuals, restarted (Saad & Schultz 1986)")
 #define TRL_PRECONDITIONER_LIST(X)                                                                                 \
@@ -83,6 +86,7 @@ typedef struct trl_solve_stats {
     double condition;           /* a bound of it, of the matrix over its diagonal; INFINITY: none; 0: not looked for */
     int64_t solves, iterations; /* so far */
     int last_iterations, last_newton;
+    double sum_seconds;    /* of a message of sums of all ranks; 0: of no interest */
     double last_residual;  /* norm(A - B) after the last solve, */
     double last_reference; /* and of zero */
 } trl_solve_stats;

@@ -3,6 +3,7 @@
 """Random decks without time: one to three equations that are solved, with each kind of operator, side, mask, location,
 method, preconditioner and cycle. Fields rest_NAME are what is left of those at cells without a mask."""
 import json
+import re
 
 from random_decks import NAMES
 
@@ -78,6 +79,9 @@ def write(rng):
         if where == 0 and not mask:
             rest.append(f"  rest_{name}: \"{left} - ({right})\"")
     solver = rng.choice(SOLVERS)
+    alone = not any(places.values()) and (len(names) == 1 or not coupled)
+    if alone and not re.search(r"advective|dd.\(at|0\.3\*.\^2|tanh", " ".join(lines)):
+        solver = rng.choice([solver, "{method: pipelined_cg, iterations: 2000}"])  # all symmetric
     closed = ", ".join(f"{AXES[a]}{s}: {{neumann: 0}}" for a, wraps in enumerate(periodic) if not wraps for s in "-+")
     left = ["expressions:", *rest] if rest else []
     return "\n".join(["trellis: 1", f"grid: {{cells: {cells}, periodic: {json.dumps(periodic)}}}",

@@ -136,6 +136,8 @@ def main():
                                     "{method: multigrid}"),
              "thin": t.manufactured(("periodic", "dirichlet"), (40, 6), "cell",
                                     "{preconditioner: multigrid}"),
+             "pipelined": t.manufactured(("dirichlet", "periodic"), (25, 19), "cell",
+                                         "{method: pipelined_cg, tolerance: 1e-10}"),
              "gmres": t.manufactured(("dirichlet", "robin"), (11, 9), "yface", "{method: gmres}"),
              "directly": test_direct.random_deck(random.Random(0), 5)}
     texts |= multistep()

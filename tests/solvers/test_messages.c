@@ -52,6 +52,7 @@ START_TEST(an_iteration_has_the_messages_that_its_method_needs)
         const char *equation, *solver;
         int sums, agreements;
     } cases[] = {{symmetric, "cg, preconditioner: jacobi", 2, 0},
+                 {symmetric, "pipelined_cg", 1, 0},
                  {symmetric, "cg, preconditioner: multigrid", 4, 1},
                  {symmetric, "multigrid", 2, 1},
                  {other, "bicgstab, preconditioner: jacobi", 3, 0}};
@@ -100,7 +101,7 @@ static const trl_expr_type *const types[] = {&brittle, NULL};
 
 START_TEST(a_rank_that_fails_in_an_iteration_ends_all)
 {
-    static const char *const methods[] = {"cg", "bicgstab", "gmres"};
+    static const char *const methods[] = {"cg", "pipelined_cg", "bicgstab", "gmres"};
     static const int calls[] = {1, 8, 15};
     test_types = types;
     for (size_t k = 0; k < sizeof methods / sizeof *methods; ++k)

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Pipelined conjugate gradients (Ghysels & Vanroose 2014), preconditioned by the diagonal D: an iteration is one
+ * program, whose one message of sums travels beside the product. For that the products of vectors, w = J r/D, s = J p
+ * and z = J s/D, are updated like these, so rounding errors add up in them: they are found anew every now and then. */
+#include <math.h>
+
+#include "krylov_impl.h"
+#include "lower_impl.h"
+#include "memory_impl.h"
+#include "sides_impl.h"
+
+enum { REPLACE_EVERY = 25 };
+
+typedef struct pipelined {
+    trli_program *begin, *zero, *iteration;
+    trli_program *load, *take_s, *take_z, *take_w; /* d = p; s = q, d = s/D; z = q, d = r/D; w = q, d = w/D */
+    trli_vector p, s, z, w;
+    int rr, first_rr;
+    int gamma, delta;       /* r.r/D, w.r/D, and */
+    int gamma_before, keep; /* that of the last iteration; 0 in the first one: there is none */
+    int alpha, alpha_before;
+} pipelined;
+
+/* Values of vectors while a program is made. */
+typedef struct work {
+    trli_solver *s;
+    trli_ir *ir;
+    trli_ir_value *a, *b;
+} work;
+
+static trl_err open_work(trli_solver *s, work *w)
+{
+    const size_t n = (size_t)s->ask.n + 1;
+    *w = (work){.s = s, .ir = &s->sim->model->ir};
+    w->a = trli_new(s->sim->ctx, n, sizeof *w->a);
+    w->b = trli_new(s->sim->ctx, n, sizeof *w->b);
+    return w->a && w->b ? TRL_OK : trli_no_memory(s->sim->ctx, NULL, "for a solver");
+}
+
+static void close_work(work *w)
+{
+    trli_free(w->a);
+    trli_free(w->b);
+}
+
+static trli_ir_value times(const work *w, trli_ir_value a, trli_ir_value b)
+{
+    return trli_ir_binary(w->ir, TRLI_OP_MUL, a, b);
+}
+
+static trli_ir_value plus(const work *w, trli_ir_value a, trli_op op, trli_ir_value factor, trli_ir_value b)
+{
+    return trli_ir_binary(w->ir, op, a, times(w, factor, b));
+}
+
+/* ---- outside of iterations ---- */
+
+static trl_err compile_begin(work *w, pipelined *m)
+{
+    trli_solver *s = w->s;
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_solver_begin(s, "start of pipelined cg", &m->begin));
+    TRL_TRY(trli_krylov_start(s, m->begin, &m->first_rr));
+    trli_solver_read(s, s->r.now, w->a);
+    trli_krylov_precondition(s, w->a, w->b);
+    TRL_TRY(trli_solver_store(s, m->begin, s->d.next, w->b));
+    TRL_TRY(trli_solver_begin(s, "directions of pipelined cg", &m->zero));
+    for (int i = 0; i < s->ask.n; ++i) w->a[i] = trli_ir_constant(w->ir, 0);
+    TRL_TRY(trli_solver_store(s, m->zero, m->p.now, w->a));
+    TRL_TRY(trli_solver_store(s, m->zero, m->s.now, w->a));
+    err = trli_solver_store(s, m->zero, m->z.now, w->a);
+done:
+    return err;
+}
+
+/* to = the product q; d' = what the preconditioner makes of `of` */
+static trl_err compile_taking(work *w, const char *name, trli_program **program, const int *to, const int *of)
+{
+    trli_solver *s = w->s;
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_solver_begin(s, name, program));
+    trli_solver_read(s, s->q.now, w->a);
+    TRL_TRY(trli_solver_store(s, *program, to, w->a));
+    trli_solver_read(s, of, w->a);
+    trli_krylov_precondition(s, w->a, w->b);
+    err = trli_solver_store(s, *program, s->d.next, w->b);
+done:
+    return err;
+}
+
+static trl_err compile_replacement(work *w, pipelined *m)
+{
+    trli_solver *s = w->s;
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_solver_begin(s, "direction of pipelined cg anew", &m->load));
+    trli_solver_read(s, m->p.now, w->a);
+    TRL_TRY(trli_solver_store(s, m->load, s->d.next, w->a));
+    TRL_TRY(compile_taking(w, "s of pipelined cg", &m->take_s, m->s.now, s->q.now));
+    TRL_TRY(compile_taking(w, "z of pipelined cg", &m->take_z, m->z.now, s->r.now));
+    err = compile_taking(w, "w of pipelined cg", &m->take_w, m->w.now, s->q.now);
+done:
+    return err;
+}
+
+/* ---- an iteration ---- */
+
+static trl_err compile_sums(work *w, pipelined *m)
+{
+    trli_solver *s = w->s;
+    trl_err err = TRL_OK;
+    trli_solver_read(s, s->r.now, w->a);
+    trli_krylov_precondition(s, w->a, w->b);
+    TRL_TRY(trli_solver_dot(s, m->iteration, "r.u", w->a, w->b, &m->gamma));
+    TRL_TRY(trli_solver_dot(s, m->iteration, "r.r", w->a, w->a, &m->rr));
+    trli_solver_read(s, m->w.now, w->a);
+    err = trli_solver_dot(s, m->iteration, "w.u", w->a, w->b, &m->delta);
+done:
+    return err;
+}
+
+/* q = J d, which waits for nothing but its neighbours. */
+static trl_err compile_product(work *w, pipelined *m)
+{
+    trli_solver *s = w->s;
+    trli_model *model = s->sim->model;
+    trli_instance *in = NULL, *old = NULL;
+    trl_err err = TRL_OK;
+    TRL_TRY(s->ask.instance(s->ask.data, m->iteration, &in, &old));
+    const int first = s->first_tangent;
+    for (int i = 0; i < s->ask.n; ++i) in->variable[first + i] = s->d.now[i];
+    TRL_TRY(trli_instance_fill(in));
+    TRL_TRY(trli_instance_prepare(in));
+    for (int i = 0; i < s->ask.n; ++i) {
+        TRL_TRY(s->ask.residual(s->ask.data, in, i, &w->a[i]));
+        TRL_TRY(trli_tangent(in, s->direction, w->a[i], &w->a[i]));
+        if (w->a[i] < 0) w->a[i] = trli_ir_constant(&model->ir, 0);
+        TRL_TRY(trli_solver_masked(s, in, i, &w->a[i]));
+    }
+    err = trli_solver_store(s, m->iteration, s->q.now, w->a);
+done:
+    trli_instance_destroy(&in);
+    trli_instance_destroy(&old);
+    return err;
+}
+
+/* beta = keep*gamma/gamma before, alpha = gamma/(delta - beta*gamma/alpha before) */
+static trl_err compile_factors(work *w, pipelined *m, trli_ir_value *alpha, trli_ir_value *beta)
+{
+    trli_ir *ir = w->ir;
+    const trli_ir_value gamma = trli_ir_scalar(ir, m->gamma);
+    int scalar;
+    trl_err err = TRL_OK;
+    *beta = trli_ir_binary(ir, TRLI_OP_DIV, gamma, trli_ir_scalar(ir, m->gamma_before));
+    TRL_TRY(trli_program_scalar(m->iteration, "beta", times(w, trli_ir_scalar(ir, m->keep), *beta), &scalar));
+    *beta = trli_ir_scalar(ir, scalar);
+    const trli_ir_value along = trli_ir_binary(ir, TRLI_OP_DIV, gamma, trli_ir_scalar(ir, m->alpha_before));
+    const trli_ir_value curvature = plus(w, trli_ir_scalar(ir, m->delta), TRLI_OP_SUB, *beta, along);
+    TRL_TRY(trli_program_scalar(m->iteration, "alpha", trli_ir_binary(ir, TRLI_OP_DIV, gamma, curvature), &m->alpha));
+    TRL_TRY(trli_program_add_scalar_root(m->iteration, m->alpha));
+    *alpha = trli_ir_scalar(ir, m->alpha);
+done:
+    return err;
+}
+
+/* z' = q + beta*z, s' = w + beta*s, p' = r/D + beta*p; c' = c + alpha*p', r' = r - alpha*s', w' = w - alpha*z', d' =
+ * w'/D */
+static trl_err compile_updates(work *w, pipelined *m, trli_ir_value alpha, trli_ir_value beta)
+{
+    trli_solver *s = w->s;
+    trli_ir *ir = w->ir;
+    trl_err err = TRL_OK;
+    const struct {
+        const trli_vector *v;
+        const int *to;
+    } along[] = {{&m->z, s->q.now}, {&m->s, m->w.now}, {&m->p, s->r.now}};
+    for (int k = 0; k < 3; ++k) {
+        trli_solver_read(s, along[k].to, w->a);
+        if (along[k].v == &m->p) trli_krylov_precondition(s, w->a, w->b);
+        for (int i = 0; i < s->ask.n; ++i)
+            w->a[i] = plus(w, along[k].v == &m->p ? w->b[i] : w->a[i], TRLI_OP_ADD, beta,
+                           trli_ir_field(ir, along[k].v->now[i]));
+        TRL_TRY(trli_solver_store(s, m->iteration, along[k].v->next, w->a));
+    }
+    const struct {
+        const trli_vector *v;
+        const int *along;
+        trli_op op;
+    } step[] = {{&s->c, m->p.next, TRLI_OP_ADD}, {&s->r, m->s.next, TRLI_OP_SUB}, {&m->w, m->z.next, TRLI_OP_SUB}};
+    for (int k = 0; k < 3; ++k) {
+        for (int i = 0; i < s->ask.n; ++i)
+            w->a[i] =
+                plus(w, trli_ir_field(ir, step[k].v->now[i]), step[k].op, alpha, trli_ir_field(ir, step[k].along[i]));
+        TRL_TRY(trli_solver_store(s, m->iteration, step[k].v->next, w->a));
+    }
+    trli_solver_read(s, m->w.next, w->a);
+    trli_krylov_precondition(s, w->a, w->b);
+    err = trli_solver_store(s, m->iteration, s->d.next, w->b);
+done:
+    return err;
+}
+
+static trl_err pipelined_compile(trli_solver *s, trli_krylov **method)
+{
+    work w = {0};
+    trli_ir_value alpha, beta;
+    trl_err err = TRL_OK;
+    pipelined *m = trli_model_keep(s->sim->model, sizeof *m);
+    if (!m) return s->sim->model->ir.err;
+    *method = (trli_krylov *)m;
+    TRL_TRY(trli_vector_add(s, "p", true, &m->p));
+    TRL_TRY(trli_vector_add(s, "s", true, &m->s));
+    TRL_TRY(trli_vector_add(s, "z", true, &m->z));
+    TRL_TRY(trli_vector_add(s, "w", true, &m->w));
+    m->gamma_before = trli_model_add_scalar(s->sim->model, 1);
+    m->alpha_before = trli_model_add_scalar(s->sim->model, 1);
+    m->keep = trli_model_add_scalar(s->sim->model, 0);
+    TRL_TRY(open_work(s, &w));
+    TRL_TRY(compile_begin(&w, m));
+    TRL_TRY(compile_replacement(&w, m));
+    TRL_TRY(trli_solver_begin(s, "iteration of pipelined cg", &m->iteration));
+    TRL_TRY(compile_sums(&w, m));
+    TRL_TRY(compile_product(&w, m));
+    TRL_TRY(compile_factors(&w, m, &alpha, &beta));
+    TRL_TRY(compile_updates(&w, m, alpha, beta));
+done:
+    close_work(&w);
+    return err;
+}
+
+/* ---- a run ---- */
+
+/* Apply the Jacobian to what the last program put in the place of d, and take the product. */
+static trl_err take(trli_solver *s, trli_program *program)
+{
+    trl_err err = TRL_OK;
+    trli_vector_swap(s, &s->d);
+    TRL_TRY(trli_solver_program(s, s->apply));
+    TRL_TRY(trli_solver_program(s, program));
+done:
+    return err;
+}
+
+/* The products of the present vectors. */
+static trl_err replace(trli_solver *s, const pipelined *m)
+{
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_solver_program(s, m->load));
+    TRL_TRY(take(s, m->take_s));
+    TRL_TRY(take(s, m->take_z));
+    TRL_TRY(take(s, m->take_w));
+    trli_vector_swap(s, &s->d);
+done:
+    return err;
+}
+
+static void swap_all(const trli_solver *s, const pipelined *m)
+{
+    const trli_vector *const all[] = {&s->c, &s->r, &s->d, &m->p, &m->s, &m->z, &m->w};
+    for (size_t i = 0; i < sizeof all / sizeof *all; ++i) trli_vector_swap(s, all[i]);
+}
+
+/* The sums of an iteration are those of the vectors before it, so the last one is not taken. */
+static trl_err pipelined_run(trli_solver *s, trli_krylov *method, double target, int most, int *iterations,
+                             double *norm, bool *broken)
+{
+    pipelined *m = (pipelined *)method;
+    double sign = 0;
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_solver_program(s, m->begin));
+    trli_krylov_started(s);
+    *norm = trli_solver_norm(s, trli_solver_scalar(s, m->first_rr));
+    *iterations = 0;
+    if (*norm <= target || !isfinite(*norm)) return TRL_OK;
+    TRL_TRY(take(s, m->take_w));
+    trli_vector_swap(s, &s->d);
+    TRL_TRY(trli_solver_program(s, m->zero));
+    trli_solver_set(s, m->gamma_before, 1);
+    trli_solver_set(s, m->alpha_before, 1);
+    for (;;) {
+        trli_solver_set(s, m->keep, *iterations > 0);
+        TRL_TRY(trli_solver_program(s, m->iteration));
+        *norm = trli_solver_norm(s, trli_solver_scalar(s, m->rr));
+        if (*norm <= target || !isfinite(*norm) || *iterations == most) break;
+        /* Along all directions the quadratic form has one sign, or this is no minimum. */
+        const double alpha = trli_solver_scalar(s, m->alpha);
+        *broken = !isfinite(alpha) || alpha == 0 || alpha * sign < 0;
+        if (*broken) break;
+        sign = alpha;
+        swap_all(s, m);
+        trli_solver_set(s, m->gamma_before, trli_solver_scalar(s, m->gamma));
+        trli_solver_set(s, m->alpha_before, alpha);
+        if (++*iterations % REPLACE_EVERY == 0) TRL_TRY(replace(s, m));
+    }
+done:
+    return err;
+}
+
+const trli_krylov_type trli_krylov_pipelined = {"pipelined_cg", pipelined_compile, pipelined_run};
