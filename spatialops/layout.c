@@ -32,9 +32,7 @@ static double cut_surface(const trl_grid *grid, const int counts[3])
     return surface;
 }
 
-/* Of the factorisations of n that fit, the one with the least cut surface; of equals the one with the longest x
- * rows. */
-static bool choose_counts(const trl_grid *grid, int n, int best[3])
+bool trli_layout_choose(const trl_grid *grid, int n, int best[3])
 {
     bool found = false;
     for (int x = 1; x <= n && x <= grid->cells[0]; ++x) {
@@ -53,11 +51,11 @@ static bool choose_counts(const trl_grid *grid, int n, int best[3])
 static trl_err choose_or_fail(trl_context *ctx, const trl_grid *grid, const trl_place *place, int counts[3])
 {
     int ranks = trl_context_ranks(ctx);
-    if (choose_counts(grid, ranks, counts)) return TRL_OK;
+    if (trli_layout_choose(grid, ranks, counts)) return TRL_OK;
 
     double cells = (double)grid->cells[0] * (double)grid->cells[1] * (double)grid->cells[2];
     int fits = cells < ranks ? (int)cells : ranks - 1;
-    while (!choose_counts(grid, fits, counts)) --fits;
+    while (!trli_layout_choose(grid, fits, counts)) --fits;
     return trl_fail(
         ctx, TRL_ERR_INPUT, place,
         "patches: a grid of %" TRL_GIDX_FMT " x %" TRL_GIDX_FMT " x %" TRL_GIDX_FMT

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* A model of the scalability study. A step takes the larger of what one core takes for its share of the cells and of
- * what memory takes for the shares of all; then messages of each rank, less what hides behind its inner points; and
- * rounds of reductions. All costs are measured but those of a network, which are stated. */
+ * what memory takes for the shares of all, ghosts included; then each rank's messages; what it takes to pack and unpack
+ * them, which is work of the same cores; and rounds of reductions. All costs are measured but those of a network, which
+ * are stated. */
 #include <math.h>
 #include <stdio.h>
 
 #include "bench_scalability_impl.h"
 #include "memory_impl.h"
+#include "spatialops_impl.h"
 
 enum { TEXT_ROOM = 1024, STEPS = 4000, RUNS = 3 };
 
@@ -94,12 +96,63 @@ double trli_study_roofline(const trli_curves *c, int cores, const trli_study_cos
     return rate > 0 ? cells_of(c) * c->bytes_per_cell / rate : 0;
 }
 
+/* Bytes through memory for each that a message brings from a face across an axis: a value is read, with its line, and
+ * stored into the message, whose line is read before; it is read from there and stored among ghosts likewise. Values of
+ * a face across x have a line each, in the arrays at both ends. */
+static double touched(int axis)
+{
+    enum { LINE = 8, READ = 1, STORE = 2 }; /* doubles of a line */
+    return (axis == 0 ? LINE : 1) * (READ + STORE) + READ + STORE;
+}
+
+/* What a patch of so many cells has with its ghosts, over its cells. */
+static double with_ghosts(const double cells[3])
+{
+    double ratio = 1;
+    for (int a = 0; a < 3; ++a) ratio *= (cells[a] + 2) / cells[a];
+    return ratio;
+}
+
+/* Seconds of a rank to pack and unpack so many bytes across each axis, by some threads of its own, while others do the
+ * same. The costs of bytes were measured across x. */
+static double copy_halos(const double bytes[3], double threads, double ranks, const trli_study_costs *costs)
+{
+    const double rate = fmin(fmin(ranks * threads, costs->cores) * costs->one, costs->all);
+    double seconds = 0;
+    for (int a = 0; a < 3; ++a) {
+        const double alone = costs->byte * touched(a) / touched(0) / threads;
+        const double beside_others = rate > 0 ? ranks * touched(a) / rate : 0;
+        seconds += bytes[a] * fmax(alone, beside_others);
+    }
+    return seconds;
+}
+
+/* The mean patch of a point's ranks, and the share of their bytes that crosses each axis. */
+static void find_patch(const trli_curves *c, int ranks, double cells[3], double share[3])
+{
+    trl_grid grid = {.dim = 3, .cells = {c->cells[0], c->cells[1], c->cells[2]}};
+    int counts[3] = {1, 1, 1};
+    double sum = 0;
+    (void)trli_layout_choose(&grid, ranks, counts);
+    for (int a = 0; a < 3; ++a) {
+        cells[a] = (double)c->cells[a] / counts[a];
+        share[a] = (counts[a] - 1) / (double)c->cells[a];
+        sum += share[a];
+    }
+    for (int a = 0; a < 3 && sum > 0; ++a) share[a] /= sum;
+}
+
 double trli_study_predict(const trli_curves *c, const trli_study_point *p, const trli_study_costs *costs)
 {
+    const double whole[3] = {c->cells[0], c->cells[1], c->cells[2]};
     const int workers = trli_study_workers(p), cores = workers < costs->cores ? workers : costs->cores;
-    const double compute = fmax(c->point[0].time.median / cores, trli_study_roofline(c, cores, costs));
-    const double messages = p->messages / p->ranks * costs->message, moved = p->bytes / p->ranks * costs->byte;
-    return compute + messages + fmax(0, moved - compute);
+    double cells[3], bytes[3];
+    find_patch(c, p->ranks, cells, bytes);
+    for (int a = 0; a < 3; ++a) bytes[a] *= p->bytes / p->ranks;
+    const double memory = trli_study_roofline(c, cores, costs) * with_ghosts(cells) / with_ghosts(whole);
+    const double compute = fmax(c->point[0].time.median / cores, memory);
+    return compute + p->messages / p->ranks * costs->message +
+           copy_halos(bytes, (double)cores / p->ranks, p->ranks, costs);
 }
 
 static void compare_point(trli_bench *bench, const trli_curves *c, const trli_study_point *p,
@@ -130,17 +183,19 @@ static const double network_message = 1.5e-6, network_rate = 25e9; /* of a node:
 static double extrapolate(const trli_curves *c, double ranks, double side, bool reduces, const trli_study_costs *costs)
 {
     const double all = ranks < costs->cores ? ranks : costs->cores, cells = side * side * side;
+    const double ghosts = with_ghosts((double[]){side, side, side});
     const double one = c->point[0].time.median / cells_of(c),
-                 memory = all * c->bytes_per_cell / fmin(all * costs->one, costs->all);
+                 memory = ghosts * all * c->bytes_per_cell / fmin(all * costs->one, costs->all);
     const double compute = cells * fmax(one, memory), neighbours = 6,
-                 bytes = neighbours * c->stages * c->equations * sizeof(double) * side * side;
+                 across = 2.0 * c->stages * c->equations * sizeof(double) * side * side;
     if (ranks < 2) return compute;
     const bool far = ranks > costs->cores;
     const double latency = costs->message + (far ? network_message : 0);
-    const double moved = bytes * (far ? costs->cores / network_rate : costs->byte);
+    const double sent = far ? 3 * across * costs->cores / network_rate : 0;
+    const double copied = copy_halos((double[]){across, across, across}, 1, all, costs);
     const double rounds = ceil(log2(fmin(ranks, costs->cores))) * costs->reduction +
                           (far ? ceil(log2(ranks / costs->cores)) * (costs->reduction + network_message) : 0);
-    return compute + neighbours * c->stages * latency + fmax(0, moved - compute) + (reduces ? rounds : 0);
+    return compute + copied + neighbours * c->stages * latency + fmax(0, sent - compute) + (reduces ? rounds : 0);
 }
 
 static void look_further(trli_bench *bench, const trli_curves *c, const trli_study_costs *costs)
