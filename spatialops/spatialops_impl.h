@@ -16,8 +16,8 @@ trl_gidx trli_cut_first(trl_gidx n, trl_gidx parts, trl_gidx i);
 /* The part that holds an element. Needs parts <= n. */
 trl_gidx trli_cut_part(trl_gidx n, trl_gidx parts, trl_gidx element);
 
-/* The automatic cut: of the factorisations of n that fit, the one with the least cut surface; of equals the one with the
- * longest x rows. false: none fits. */
+/* The automatic cut: of the factorisations of n that fit, the one with the least cut surface; of equals the one with
+ * the longest x rows. false: none fits. */
 bool trli_layout_choose(const trl_grid *grid, int n, int best[3]);
 
 /* A grid as one patch, which every rank has as its own: reductions over such layouts count it once for each rank. */

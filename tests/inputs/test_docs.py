@@ -23,7 +23,8 @@ import sys
 ROOT = pathlib.Path(os.environ.get("TRELLIS_SOURCE", pathlib.Path(__file__).parents[2])).resolve()
 BUILD = pathlib.Path(os.environ.get("TRELLIS_BUILD", ROOT / "build/release")).resolve()
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-COMPILED = ("inputs", "expressions", "spatialops", "tests/scheduler", "tests/spatialops", "tests/plugins")
+COMPILED = ("inputs", "expressions", "spatialops",
+            "tests/scheduler", "tests/spatialops", "tests/expressions", "tests/plugins")
 C_FLAGS = ["-std=c17", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-ffp-contract=off", "-shared", "-fPIC"]
 
 
