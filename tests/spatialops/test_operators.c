@@ -103,7 +103,7 @@ static bool in_footprint(const trl_footprint *f, const int o[3])
 static void check_reads(const trl_grid *g, const trl_operator *op)
 {
     static reading r;
-    const monomial one = {{0, 0, 0}};
+    static const monomial one = {{0, 0, 0}};
     for (int input = 0; input < op->ninputs; ++input) {
         memset(&r, 0, sizeof r);
         r.grid = g, r.m = &one;
