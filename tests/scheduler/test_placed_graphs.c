@@ -18,9 +18,9 @@
 /* Of how many graphs, for each of the sets of devices; a device is opened for each graph in fewer, as that takes more
  * time than the runs. */
 enum {
-    GRAPHS = APP_SANITIZED ? 8 : 30,
+    GRAPHS = APP_SANITIZED ? 12 : 60,
     LONG_GRAPHS = APP_SANITIZED ? 200 : 2000,
-    OPENED_GRAPHS = APP_SANITIZED ? 6 : 12,
+    OPENED_GRAPHS = APP_SANITIZED ? 12 : 24,
     FRAMES = 4, /* at the most */
     PLACEMENTS = 6,
     PLACED_ON_DEVICES = 2, /* of them: stays as it is */
