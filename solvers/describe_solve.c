@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cost_impl.h"
 #include "describe_impl.h"
 #include "model_run_impl.h"
 #include "multigrid_impl.h"
@@ -93,24 +92,6 @@ static void describe_prospect(const trli_listing *l, const trl_solve_stats *s)
         trli_listing_say(l, "  preconditioner %s", s->preconditioner);
 }
 
-/* A pipelined iteration waits for no sums, but moves eight more values for each point. */
-static void describe_sums(const trli_listing *l, const trl_solve_stats *s)
-{
-    enum { MORE = 8 * sizeof(double) };
-    const trl_grid *g = &l->sim->layout->grid;
-    double points = 1;
-    if (s->sum_seconds == 0 || !s->last_iterations || strcmp(s->method, trli_krylov_cg.words) != 0 ||
-        strcmp(s->preconditioner, "multigrid") == 0)
-        return;
-    for (int a = 0; a < g->dim; ++a) points *= (double)g->cells[a];
-    const double waits = 2 * s->sum_seconds,
-                 moves = MORE * points / trl_context_ranks(l->sim->ctx) / trli_model_bandwidth(l->sim->model);
-    trli_listing_say(l,
-                     "  an iteration waits %.3g us for two messages of sums: pipelined_cg, which waits for none, would "
-                     "take %.3g us for what more it reads and writes, and be %s",
-                     1e6 * waits, 1e6 * moves, moves < waits ? "faster" : "slower");
-}
-
 void trli_describe_solvers(const trli_listing *l)
 {
     for (int i = 0; i < trl_simulation_solvers(l->sim); ++i) {
@@ -137,6 +118,5 @@ void trli_describe_solvers(const trli_listing *l)
         trli_listing_say(l, "  %s with preconditioner %s%s: %d iterations, residual %.3g of %.3g", s->method,
                          s->preconditioner, s->why ? s->why : "", s->last_iterations, s->last_residual,
                          s->last_reference);
-        describe_sums(l, s);
     }
 }

@@ -4,8 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "clock_impl.h"
-#include "context_impl.h"
 #include "krylov_impl.h"
 
 /* Rounding errors of a product with the operator, relative to the sizes of its factors, stay below this. */
@@ -121,23 +119,6 @@ done:
     return err;
 }
 
-/* Seconds of one message of sums of all ranks, for the plan alone: what solves has the same bits on any ranks. */
-static trl_err time_sums(trli_solver *s)
-{
-    enum { TIMES = 8 };
-    double least = INFINITY, sum = 0;
-    trl_err err = TRL_OK;
-    if (trl_context_ranks(s->sim->ctx) == 1) return TRL_OK;
-    for (int k = 0; k < TIMES; ++k) {
-        const double start = trli_clock();
-        TRL_TRY(trli_allreduce(s->sim->ctx, &sum, 1, MPI_DOUBLE, MPI_SUM));
-        least = fmin(least, trli_clock() - start);
-    }
-    s->stats.sum_seconds = least;
-done:
-    return err;
-}
-
 trl_err trli_solver_look(trli_solver *s)
 {
     bool symmetric = false;
@@ -170,7 +151,6 @@ trl_err trli_solver_look(trli_solver *s)
         err = trl_fail(s->sim->ctx, TRL_ERR_NUMERICS, &s->ask.place,
                        "%s is for symmetric operators, and that of '%s' is not: use method auto, bicgstab or gmres",
                        s->method == TRL_SOLVE_CG ? "cg" : "pipelined_cg", s->ask.names);
-    if (err == TRL_OK && symmetric) err = time_sums(s);
     s->looked = err == TRL_OK;
 done:
     return err;

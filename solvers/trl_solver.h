@@ -86,7 +86,6 @@ typedef struct trl_solve_stats {
     double condition;           /* a bound of it, of the matrix over its diagonal; INFINITY: none; 0: not looked for */
     int64_t solves, iterations; /* so far */
     int last_iterations, last_newton;
-    double sum_seconds;    /* of a message of sums of all ranks; 0: of no interest */
     double last_residual;  /* norm(A - B) after the last solve, */
     double last_reference; /* and of zero */
 } trl_solve_stats;
