@@ -202,20 +202,32 @@ done:
     return err;
 }
 
+/* Find out what changes of the values that were made since the last time; operands come before what is made of them. */
+static trl_err find_changes(trli_model *model)
+{
+    const trli_ir *ir = &model->ir;
+    if (!trli_make_room(model->ctx, &model->changes, model->nchanges, ir->count - model->nchanges,
+                        &model->changes_capacity, sizeof *model->changes))
+        return trli_no_memory(model->ctx, NULL, "for %d values of the expression graph", ir->count);
+    for (int32_t v = model->nchanges; v < ir->count; ++v) {
+        const trli_node *n = trli_ir_node(ir, v);
+        bool changes = n->op == TRLI_OP_SCALAR || (n->op == TRLI_OP_FIELD && !model->field[n->index].lasting);
+        for (int i = 0; i < trli_op_operands(n->op); ++i) changes |= model->changes[n->arg[i]];
+        model->changes[v] = changes;
+    }
+    model->nchanges = ir->count;
+    return TRL_OK;
+}
+
 /* Find out, once, whether a step's program may leave a value to the program of what lasts: nothing changes it. */
 static trl_err find_lasting(const trli_program *program, trli_candidate *candidate)
 {
     trli_model *model = program->model;
-    bool changes = false;
     trl_err err = TRL_OK;
     if (candidate->looked_at || !program->each_step || !model->may_last) return TRL_OK;
     candidate->looked_at = true;
-    TRL_TRY(trli_ir_walk(&model->ir, &model->walk, 1, &candidate->value));
-    for (int32_t i = 0; i < model->walk.count && !changes; ++i) {
-        const trli_node *n = trli_ir_node(&model->ir, model->walk.list[i]);
-        changes = n->op == TRLI_OP_SCALAR || (n->op == TRLI_OP_FIELD && !model->field[n->index].lasting);
-    }
-    candidate->lasting = !changes;
+    TRL_TRY(find_changes(model));
+    candidate->lasting = !model->changes[candidate->value];
 done:
     return err;
 }

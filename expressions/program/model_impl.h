@@ -34,6 +34,8 @@ struct trli_model {
     const trl_layout *layout;
     trli_ir ir;
     trli_walk walk;
+    bool *changes; /* [nchanges] of a value: whether it has a scalar, or a field that does not last */
+    int32_t nchanges, changes_capacity;
     trli_settings settings;
     trli_machine machine;
     const char *location_word[8]; /* what the deck calls a location, several of which may be one on its grid */

@@ -122,6 +122,7 @@ void trli_model_destroy(trli_model **model)
     trli_free(m->owned);
     trli_ir_free(&m->ir);
     trli_walk_free(&m->walk);
+    trli_free(m->changes);
     trli_free(m->variable);
     trli_free(m->direction);
     trli_free(m->field);
