@@ -49,6 +49,13 @@ for kind, text in KINDS.items():
     if (again[0], again[1][-1]) != (wanted[0], wanted[1][-1]):
         sys.exit(f"{kind}: a restart gives {again[:2]} in place of {wanted}")
 
+# What has the time, its step or the solution in it is evaluated in each step.
+for word in ("dt", "integral(T)", "old(T)"):
+    run_deck.run(DECK.replace("KIND", f'formula: "{FORMULA} + 0*{word}", location: cell'), ONE)
+    report = json.loads(pathlib.Path("report.json").read_text(encoding="utf-8"))
+    if report["tasks_per_step"] <= tasks["one patch", "formula"]:
+        sys.exit(f"{word}: {report['tasks_per_step']} tasks a step")
+
 # Named values without boundary values are stored where that takes less time, in any case with such a balance.
 seen = []
 for text in (f"{FORMULA} + 0*t", FORMULA):
