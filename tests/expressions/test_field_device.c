@@ -458,6 +458,13 @@ START_TEST(steps_of_a_time_loop_copy_nothing)
     ck_ok(trl_field_combine(host.rate, NULL, 3, host.T, 0, NULL));
     ck_ok(trl_field_combine(there.rate, NULL, 3, there.T, 0, NULL));
     check_same(host.rate, there.rate, "a multiple");
+    for (int i = 0; i < 2; ++i) { /* in the place of what the host has read */
+        loop_fields *f = i == 0 ? &host : &there;
+        ck_ok(trl_field_exchange(f->T));
+        ck_ok(trl_boundary_fill(sides, NULL, f->T, 0));
+        ck_ok(trl_operator_apply(op[0], NULL, &f->T, f->rate));
+    }
+    check_same(host.rate, there.rate, "a rate once more");
     ck_fails(trl_field_combine(host.rate, NULL, 1, host.T, 1, there.T), TRL_ERR_USAGE, "live in different places");
     ck_fails(trl_field_combine(host.rate, NULL, 1, host.u[0], 0, NULL), TRL_ERR_USAGE, "cannot be combined");
     close_loop(&host);
