@@ -159,8 +159,11 @@ static trl_err add_variants(trl_simulation *sim)
             if (!sim->not_blocked) TRL_TRY(add_variant(sim, &shape));
         }
     sim->blocking->compiling = true;
-    sim->blocking->trial.rules = (trli_trial_rules){
-        .settling = SETTLING, .rounds = TRLI_ROUNDS_MOST, .few = 3, .steps = sim->blocking->steps[1], .gain = 1};
+    sim->blocking->trial.rules = (trli_trial_rules){.settling = SETTLING,
+                                                    .rounds = TRLI_ROUNDS_MOST,
+                                                    .few = 3,
+                                                    .steps = sim->blocking->steps[sim->blocking->trial.nways - 1],
+                                                    .gain = 1};
 done:
     return err;
 }
