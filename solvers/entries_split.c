@@ -80,15 +80,6 @@ static void mark(trli_entries *a, const trli_patch_box *part)
         }
 }
 
-static int count_bits(uint64_t bits)
-{
-    const uint64_t two = 0x5555555555555555, four = 0x3333333333333333, eight = 0x0f0f0f0f0f0f0f0f;
-    bits -= bits >> 1 & two;
-    bits = (bits & four) + (bits >> 2 & four);
-    bits = (bits + (bits >> 4)) & eight;
-    return (int)(bits * 0x0101010101010101 >> 56);
-}
-
 static trl_err number_rows(void *data, int chunk, int chunks, int worker)
 {
     const splitting *w = data;
@@ -104,7 +95,7 @@ static trl_err number_rows(void *data, int chunk, int chunks, int worker)
             if (part->left_out[i] || !trli_patch_box_point(a, part, box, at)) continue;
             const int64_t p = point(a, at);
             const uint64_t below = ((uint64_t)1 << p % WORD) - 1;
-            part->number[i] = a->before[p / WORD] + count_bits(a->kept[p / WORD] & below);
+            part->number[i] = a->before[p / WORD] + __builtin_popcountll(a->kept[p / WORD] & below);
         }
     }
     return TRL_OK;
@@ -288,7 +279,7 @@ trl_err trli_entries_split(trli_entries *a)
     a->coarse = 0;
     for (int w = 0; w < a->words; ++w) {
         a->before[w] = a->coarse;
-        a->coarse += count_bits(a->kept[w]);
+        a->coarse += __builtin_popcountll(a->kept[w]);
     }
     for (int p = 0; p < sim->layout->nlocal; ++p) {
         const trl_array array = trli_frame_array(sim->frame, a->level->r.now[0], p, 0);
