@@ -44,14 +44,16 @@ trl_err trli_solver_too_slow(const trli_solver *s, double norm, double target, i
 
 trl_err trli_solver_broke_down(const trli_solver *s, double norm, double target, int iterations)
 {
+    const char *what = "use method gmres, or another preconditioner";
     if (may_fail(s)) return TRL_ERR_NUMERICS;
+    if (s->method == TRL_SOLVE_CG) what = "the operator may be symmetric but of both signs: use method gmres";
+    if (s->method == TRL_SOLVE_PIPELINED_CG)
+        what = "rounding errors may have added up in its products, or the operator is symmetric but of both signs: use "
+               "method cg, or gmres";
     return trl_fail(s->sim->ctx, TRL_ERR_NUMERICS, &s->ask.place,
                     "%s broke down after %d iterations for '%s', at step %" PRId64
                     ", t = %.10g: the residual is %.3g, and %.3g is wanted; %s",
-                    s->stats.method, iterations, s->ask.names, s->step, s->time, norm, target,
-                    s->method == TRL_SOLVE_CG || s->method == TRL_SOLVE_PIPELINED_CG
-                        ? "the operator may be symmetric but of both signs: use method gmres"
-                        : remedy(s, "use method gmres, or another preconditioner"));
+                    s->stats.method, iterations, s->ask.names, s->step, s->time, norm, target, remedy(s, what));
 }
 
 trl_err trli_solver_no_progress(const trli_solver *s, double norm, double target)
