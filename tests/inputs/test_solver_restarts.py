@@ -3,14 +3,13 @@
 # Part of Trellis, an expression-graph PDE solver framework.
 # ctest: timeout=300
 """A run with equations that are solved has the same bits when it is continued from its middle."""
-import os
 import random
 
 import random_flows
 import test_solver_bits as bits
 import test_solvers as t
 
-FLOWS = (8, 13) if "TRL_TEST_LONG" in os.environ else ()  # random ones
+FLOWS = (8, 13)  # random ones
 
 
 def check(text, middle, *how):
