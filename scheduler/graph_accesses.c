@@ -40,7 +40,7 @@ trl_err trl_graph_add_handle(trl_graph *graph, const trl_handle_desc *desc, trl_
     TRL_TRY(trli_graph_add_name(graph, desc->name, &at));
     ((trl_policy_handle *)graph->handles.data)[graph->handles.count] =
         (trl_policy_handle){.name = at, .bytes = desc->bytes, .block = desc->block, .key = desc->key};
-    touched_of(graph)[graph->touched.count++] = (trli_touched){-1, -1, -1, TRL_WRITE};
+    touched_of(graph)[graph->touched.count++] = (trli_touched){-1, -1, -1, TRL_WRITE, 0};
     *handle = trli_graph_public(graph, (int32_t)graph->handles.count++);
 done:
     return err;
@@ -99,12 +99,12 @@ done:
 }
 
 /* One of several writers in any order: each follows the tasks that the first of them follows. */
-static trl_err add_shared(trl_graph *graph, int32_t task, trli_touched *t, trl_access mode)
+static trl_err add_shared(trl_graph *graph, int32_t task, trli_touched *t, trl_access mode, int32_t part)
 {
     trl_err err = TRL_OK;
-    if (t->mode != (int32_t)mode || t->readers >= 0) {
+    if (t->mode != (int32_t)mode || t->part != part || t->readers >= 0) {
         const int32_t before = t->readers >= 0 ? t->readers : t->writers;
-        *t = (trli_touched){.writers = -1, .readers = -1, .before = before, .mode = (int32_t)mode};
+        *t = (trli_touched){.writers = -1, .readers = -1, .before = before, .mode = (int32_t)mode, .part = part};
     }
     TRL_TRY(follow(graph, t->before, task));
     TRL_TRY(push(graph, &t->writers, task));
@@ -130,7 +130,7 @@ trl_err trl_graph_add_part_access(trl_graph *graph, trl_task task, trl_handle ha
     trli_touched *t = &touched_of(graph)[touched];
     TRL_TRY(access == TRL_READ        ? add_read(graph, index, t)
             : access < TRL_WRITE_PART ? add_write(graph, index, t)
-                                      : add_shared(graph, index, t, access));
+                                      : add_shared(graph, index, t, access, part));
     TRL_TRY(trli_list_reserve(graph->ctx, &graph->accesses, 1, sizeof(trli_added_access), build_memory));
     ((trli_added_access *)graph->accesses.data)[graph->accesses.count++] =
         (trli_added_access){index, touched, (int32_t)access, part};

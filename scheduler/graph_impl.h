@@ -53,10 +53,10 @@ typedef struct trli_dependency {
 
 /* The last accesses to a piece of data while the graph is built: lists in graph->touches, -1 if empty. */
 typedef struct trli_touched {
-    int32_t writers; /* one writer; or several that wrote parts or added */
-    int32_t readers; /* readers since the writers */
-    int32_t before;  /* tasks that each of several writers follows */
-    int32_t mode;    /* of the writers, a trl_access */
+    int32_t writers;    /* one writer; or several that wrote parts or added */
+    int32_t readers;    /* readers since the writers */
+    int32_t before;     /* tasks that each of several writers follows */
+    int32_t mode, part; /* of the writers: a trl_access, and whose data it is */
 } trli_touched;
 
 typedef struct trli_touch {

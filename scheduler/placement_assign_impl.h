@@ -20,11 +20,9 @@ typedef struct trli_assignment {
     int32_t *unit;                   /* [tasks] */
     int32_t *unit_first, *unit_task; /* CSR, by unit */
     uint16_t *may;                   /* [units] executors that may run it, a bit each */
-    int32_t blocks;
-    int32_t *block;        /* [handles] */
-    size_t *block_bytes;   /* [blocks] */
-    uint16_t *held;        /* [blocks] executors that need memory for it, a bit each */
-    int32_t *seen, search; /* [blocks] number of the search that reached it last */
+    size_t *block_bytes;             /* [blocks] */
+    uint16_t *held;                  /* [blocks] executors that need memory for it, a bit each */
+    int32_t *seen, search;           /* [blocks] number of the search that reached it last */
     size_t used[TRLI_EXECUTORS];
     uint8_t *executor; /* [tasks] or TRLI_UNPLACED: the assignment under construction */
 } trli_assignment;

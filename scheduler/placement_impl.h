@@ -97,8 +97,8 @@ typedef struct trli_transfers {
 
 /* Find the copies that a placement needs: at most one for each value and space. A value that is ANYWHERE when a run
  * begins is copied to each space where it is read; a value that is valid nowhere, or has no bytes, is not copied. Of
- * tasks that write parts or add, the first one needs the value before theirs, and all of them wait for its copy. On
- * failure nothing is left to free. Fails with MEMORY. */
+ * tasks that write parts or add, the first one needs the value before theirs, and all of them wait for its copy; what
+ * other data left in the memory is no value of theirs. On failure nothing is left to free. Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_transfers_find(trl_context *ctx, const trli_place_graph *graph, const trli_platform *machine,
                                           const uint8_t *executor, trli_transfers *transfers);
 void trli_transfers_free(trli_transfers *transfers);

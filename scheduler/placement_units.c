@@ -95,34 +95,6 @@ done:
 
 /* ---- memory ---- */
 
-typedef struct piece {
-    int64_t block;
-    int32_t handle;
-} piece;
-
-static int compare_pieces(const void *x, const void *y)
-{
-    const piece *a = x, *b = y;
-    if (a->block != b->block) return a->block < b->block ? -1 : 1;
-    return (a->handle > b->handle) - (a->handle < b->handle);
-}
-
-static trl_err find_blocks(trli_assignment *a)
-{
-    const int32_t handles = a->graph->handles;
-    piece *pieces = trli_new(a->ctx, (size_t)handles, sizeof *pieces);
-    if (!pieces) return trli_no_memory(a->ctx, NULL, "for %d data handles", handles);
-    for (int32_t h = 0; h < handles; ++h) pieces[h] = (piece){a->graph->handle[h].block, h};
-    qsort(pieces, (size_t)handles, sizeof *pieces, compare_pieces);
-    for (int32_t i = 0; i < handles; ++i) {
-        if (i == 0 || pieces[i].block != pieces[i - 1].block) ++a->blocks;
-        a->block[pieces[i].handle] = a->blocks - 1;
-        a->block_bytes[a->blocks - 1] += a->graph->handle[pieces[i].handle].bytes;
-    }
-    trli_free(pieces);
-    return TRL_OK;
-}
-
 /* Bytes that the executor needs for a unit beyond what it already holds; take: count them as taken. */
 static size_t more_bytes(trli_assignment *a, int32_t unit, int executor, bool take)
 {
@@ -131,7 +103,7 @@ static size_t more_bytes(trli_assignment *a, int32_t unit, int executor, bool ta
     for (int32_t i = a->unit_first[unit]; i < a->unit_first[unit + 1]; ++i) {
         const int32_t t = a->unit_task[i];
         for (int32_t k = first[t]; k < first[t + 1]; ++k) {
-            const int32_t b = a->block[a->graph->access[k].handle];
+            const int32_t b = a->values->block[a->graph->access[k].handle];
             if (a->seen[b] == search || a->held[b] >> executor & 1) continue;
             a->seen[b] = search;
             bytes += a->block_bytes[b];
@@ -143,7 +115,7 @@ static size_t more_bytes(trli_assignment *a, int32_t unit, int executor, bool ta
 
 static void forget_memory(trli_assignment *a)
 {
-    memset(a->held, 0, (size_t)a->blocks * sizeof *a->held);
+    memset(a->held, 0, (size_t)a->values->blocks * sizeof *a->held);
     memset(a->used, 0, sizeof a->used);
 }
 
@@ -200,24 +172,23 @@ void trli_assignment_clear(trli_assignment *a)
 trl_err trli_assignment_begin(trli_assignment *a)
 {
     trl_err err;
-    const size_t tasks = (size_t)a->graph->tasks, handles = (size_t)a->graph->handles;
+    const size_t tasks = (size_t)a->graph->tasks, blocks = (size_t)a->values->blocks;
     trli_scratch *s = &a->scratch;
     *s = (trli_scratch){.ctx = a->ctx};
     a->unit = trli_scratch_new(s, tasks, sizeof *a->unit);
     a->unit_first = trli_scratch_new(s, tasks + 1, sizeof *a->unit_first);
     a->unit_task = trli_scratch_new(s, tasks, sizeof *a->unit_task);
     a->may = trli_scratch_new(s, tasks, sizeof *a->may);
-    a->block = trli_scratch_new(s, handles, sizeof *a->block);
-    a->block_bytes = trli_scratch_new(s, handles, sizeof *a->block_bytes);
-    a->held = trli_scratch_new(s, handles, sizeof *a->held);
-    a->seen = trli_scratch_new(s, handles, sizeof *a->seen);
+    a->block_bytes = trli_scratch_new(s, blocks, sizeof *a->block_bytes);
+    a->held = trli_scratch_new(s, blocks, sizeof *a->held);
+    a->seen = trli_scratch_new(s, blocks, sizeof *a->seen);
     a->executor = trli_scratch_new(s, tasks, sizeof *a->executor);
     if (s->failed) {
         err = trli_no_memory(a->ctx, NULL, "to assign %d tasks", a->graph->tasks);
         goto done;
     }
     TRL_TRY(find_units(a));
-    TRL_TRY(find_blocks(a));
+    for (int32_t h = 0; h < a->graph->handles; ++h) a->block_bytes[a->values->block[h]] += a->graph->handle[h].bytes;
     trli_assignment_clear(a);
 done:
     if (err) trli_assignment_end(a);

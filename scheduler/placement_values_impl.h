@@ -8,13 +8,16 @@
 
 /* A value is the content of a handle between two writes. The values below `handles` are there when a run begins:
  * value h is the first of handle h. A group, tasks that write parts or add without another access between them,
- * makes one value. */
+ * makes one value. Who writes some data needs nothing of what other data left in the same memory: that may lie
+ * elsewhere in it, and a copy would overwrite what is still read there. */
 typedef struct trli_values {
     int32_t count;
     int32_t *needs, *makes; /* [accesses] the value that an access needs or makes, or -1; those of a group agree */
     int32_t *handle;        /* [values] */
     int32_t *last;          /* [handles] the value when a run ends */
     int32_t *writer_first, *writer; /* the tasks that make v: writer[writer_first[v]..writer_first[v + 1]) */
+    int32_t blocks;
+    int32_t *block; /* [handles] number of the block, 0 <= number < blocks */
 } trli_values;
 
 TRL_NODISCARD trl_err trli_values_find(trl_context *ctx, const trli_place_graph *graph, trli_values *values);

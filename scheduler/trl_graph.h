@@ -107,6 +107,8 @@ TRL_API TRL_NODISCARD trl_err trl_graph_add_dependency(trl_graph *graph, trl_tas
 /* A data handle stands for a piece of data. add_access derives the dependencies of sequential consistency in the order
  * in which accesses are added: a reader after the last writer, a writer after the last writer and all readers since.
  * Tasks that write parts, or that add, come in any order, and at once, until another access comes between them.
+ * Data of several fields may have its turns in the same memory, where each may lie in other places: then accesses tell
+ * which of them they mean. A task has one at a time, and who writes one needs nothing of what another left.
  * Accesses are kept when the graph is frozen, for policies (trl_policy.h). */
 typedef struct trl_handle_desc {
     const char *name; /* copied */
@@ -117,7 +119,7 @@ typedef struct trl_handle_desc {
 TRL_API TRL_NODISCARD trl_err trl_graph_add_handle(trl_graph *graph, const trl_handle_desc *desc, trl_handle *handle);
 TRL_API TRL_NODISCARD trl_err trl_graph_add_access(trl_graph *graph, trl_task task, trl_handle handle,
                                                    trl_access access);
-/* The same, with the caller's number of the part of the data, for trl_graph_memory; trl_graph_add_access gives 0. */
+/* The same, with the caller's number of the data in the memory, for trl_graph_memory; trl_graph_add_access gives 0. */
 TRL_API TRL_NODISCARD trl_err trl_graph_add_part_access(trl_graph *graph, trl_task task, trl_handle handle,
                                                         trl_access access, int32_t part);
 

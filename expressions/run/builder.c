@@ -276,7 +276,7 @@ trl_err trli_builder_share(trli_task_builder *b, trl_task task, int reduction, i
 {
     const trl_handle_desc desc = {.name = "share",
                                   .bytes = (size_t)n * sizeof(trli_partial),
-                                  .block = -1,
+                                  .block = trli_share_key(b->model, reduction, patch),
                                   .key = trli_share_key(b->model, reduction, patch)};
     trl_handle h;
     trl_err err = TRL_OK;

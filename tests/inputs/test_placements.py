@@ -108,6 +108,24 @@ class Deck:
         return said and f"{' '.join(chosen)}; {ranks} ranks, {' '.join(settings)}: {said}"
 
 
+def compare_turns(outputs, seeds):
+    """What is wrong, of each seed, where data at cells and at faces takes turns in the same memory, the rims of patches
+    go to a neighbour and another rank, and placements change every two steps."""
+    ((path, arguments),) = all_decks.decks(outputs, ["heat_operators"], STEPS)
+    settings = ["run.fusion=node", "run.compile=never", "grid.patches=[1, 4]", "run.threads={tasks: 1, operators: 1}"]
+    wanted, failed = all_decks.run(path, arguments, outputs / "turns", settings=["run.devices=cpu", *settings])
+    for seed in seeds:
+        found = None
+        if not failed:
+            found, failed = all_decks.run(path, arguments, outputs / "turns", 2, {"TRL_MOCK_DEVICES": "2"},
+                                          [*settings, f"run.placement=random:{seed}"])
+        if failed:
+            sys.exit(failed)
+        wrong = [name for name, field in wanted["fields"].items() if found["fields"][name]["hash"] != field["hash"]]
+        if wrong:
+            yield f"data in the same memory, run.placement=random:{seed}: differ: {', '.join(wrong)}"
+
+
 def main():
     """Compare all decks, or those that are named, in turn."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -131,6 +149,9 @@ def main():
                 deck.count["that differ"] += 1
         print(f"{path.stem:22} {', '.join(f'{n} {name}' for name, n in sorted(deck.count.items()))}", flush=True)
         total += deck.count
+    for said in () if options.deck else compare_turns(outputs, range(50) if long else (1, 3, 4, 5, 8)):
+        print(said, flush=True)
+        total["that differ"] += 1
     print(f"{', '.join(f'{n} {name}' for name, n in sorted(total.items()))}; {time.monotonic() - start:.0f} s")
     if total["that differ"] or total["runs that copied"] < 0.7 * total["runs"]:
         sys.exit("results differ, or too few of the runs used devices")

@@ -31,6 +31,7 @@ typedef struct place_graph {
     int32_t *first, *successors, *order, *access_first;
     trl_policy_access *access;
     trl_policy_handle *handle;
+    int32_t *part; /* [handles, by block] whose turn it is to have its data there */
     uint16_t *eligible;
     double *seconds;
     int executors;
@@ -38,7 +39,7 @@ typedef struct place_graph {
     int32_t edges, edges_most, accesses_most;
 } place_graph;
 
-/* A graph without tasks yet, of handles of one byte each in blocks of their own. */
+/* A graph without tasks yet, of handles of one byte each in blocks of their own: block h is that of handle h. */
 static inline place_graph *place_graph_new(int32_t tasks, int32_t handles, int32_t accesses, int32_t edges,
                                            int executors)
 {
@@ -50,6 +51,7 @@ static inline place_graph *place_graph_new(int32_t tasks, int32_t handles, int32
     g->access_first = place_calloc(n + 1, sizeof *g->access_first);
     g->access = place_calloc((size_t)accesses, sizeof *g->access);
     g->handle = place_calloc((size_t)handles, sizeof *g->handle);
+    g->part = place_calloc((size_t)handles, sizeof *g->part);
     g->eligible = place_calloc(n, sizeof *g->eligible);
     g->seconds = place_calloc(n * (size_t)executors, sizeof *g->seconds);
     g->edge = place_calloc((size_t)edges, sizeof *g->edge);
@@ -71,8 +73,8 @@ static inline place_graph *place_graph_new(int32_t tasks, int32_t handles, int32
 
 static inline void place_graph_free(place_graph *g)
 {
-    void *memory[] = {g->first,  g->successors, g->order,   g->access_first, g->access,
-                      g->handle, g->eligible,   g->seconds, g->edge,         g};
+    void *memory[] = {g->first, g->successors, g->order,   g->access_first, g->access, g->handle,
+                      g->part,  g->eligible,   g->seconds, g->edge,         g};
     for (size_t i = 0; i < sizeof memory / sizeof *memory; ++i) free(memory[i]);
 }
 
@@ -90,7 +92,7 @@ static inline void place_access(place_graph *g, int32_t handle, trl_access mode)
 {
     int32_t *end = &g->access_first[g->graph.tasks];
     if (*end == g->accesses_most) ck_abort_msg("too many accesses");
-    g->access[(*end)++] = (trl_policy_access){.handle = handle, .mode = mode};
+    g->access[(*end)++] = (trl_policy_access){.handle = handle, .mode = mode, .part = g->part[g->handle[handle].block]};
 }
 
 static inline void place_depend(place_graph *g, int32_t before, int32_t after)
@@ -105,17 +107,27 @@ static inline bool place_shared(trl_access mode)
     return mode == TRL_WRITE_PART || mode == TRL_ADD;
 }
 
+/* Whose data a handle has when a run begins: that which is accessed first in its block. */
+static inline int32_t place_first_part(const place_graph *g, int32_t handle)
+{
+    for (int32_t a = 0; a < g->access_first[g->graph.tasks]; ++a)
+        if (g->handle[g->access[a].handle].block == g->handle[handle].block) return g->access[a].part;
+    return 0;
+}
+
 /* The number of the group of each access of a handle: accesses of one group come in any order. [accesses] *group; -1
  * for other handles. */
 static inline void place_groups(const place_graph *g, int32_t handle, int32_t *group)
 {
-    int32_t groups = 0, mode = -1;
+    int32_t groups = 0, mode = -1, part = -1;
     for (int32_t a = 0; a < g->access_first[g->graph.tasks]; ++a) {
         group[a] = -1;
         if (g->access[a].handle != handle) continue;
-        const bool joins = g->access[a].mode == mode && (place_shared((trl_access)mode) || mode == TRL_READ);
+        const bool same = g->access[a].mode == mode && g->access[a].part == part;
+        const bool joins = same && (place_shared((trl_access)mode) || mode == TRL_READ);
         group[a] = joins ? groups : ++groups;
         mode = g->access[a].mode;
+        part = g->access[a].part;
     }
 }
 
@@ -159,13 +171,16 @@ static inline trli_platform place_machine(int executors, double latency, double 
     return machine;
 }
 
-/* Random accesses to up to three handles of each task, in all modes. */
+/* Random accesses to up to three handles of each task, in all modes. Other data has its turn now and then, and is
+ * written then. */
 static inline place_graph *place_random(uint64_t *state, int32_t tasks, int32_t handles, int executors)
 {
     const int32_t most = 3 * tasks;
     place_graph *g = place_graph_new(tasks, handles, most, most * most, executors);
-    for (int32_t h = 0; h < handles; ++h)
+    for (int32_t h = 0; h < handles; ++h) {
         g->handle[h].bytes = place_below(state, 8) ? 1 + (size_t)place_below(state, 1000) : 0;
+        g->handle[h].block = place_below(state, h + 1);
+    }
     for (int32_t t = 0; t < tasks; ++t) {
         const int wanted = place_below(state, 4);
         place_task(g, 0.0);
@@ -174,7 +189,10 @@ static inline place_graph *place_random(uint64_t *state, int32_t tasks, int32_t 
             const int32_t h = place_below(state, handles);
             bool twice = false;
             for (int32_t a = g->access_first[t]; a < g->access_first[t + 1]; ++a) twice |= g->access[a].handle == h;
-            if (!twice) place_access(g, h, (trl_access)place_below(state, TRL_ADD + 1));
+            if (twice) continue;
+            const trl_access mode = (trl_access)place_below(state, TRL_ADD + 1);
+            g->part[g->handle[h].block] += mode != TRL_READ && place_below(state, 4) == 0;
+            place_access(g, h, mode);
         }
     }
     place_depend_by_accesses(g);

@@ -47,10 +47,10 @@ static void close_over(reach *r)
             for (int j = 0; j < TASKS; ++j) r->from[i][j] |= r->from[i][k] && r->from[k][j];
 }
 
-/* Whether two accesses to one piece of data may come in any order. */
-static bool commute(trl_access a, trl_access b)
+/* Whether two accesses to one piece of memory may come in any order; parts: which data each means. */
+static bool commute(trl_access a, int a_part, trl_access b, int b_part)
 {
-    return a == b && (a == TRL_READ || a == TRL_WRITE_PART || a == TRL_ADD);
+    return a == b && (a == TRL_READ || ((a == TRL_WRITE_PART || a == TRL_ADD) && a_part == b_part));
 }
 
 START_TEST(tasks_are_ordered_where_their_accesses_do_not_commute_and_nowhere_else)
@@ -59,7 +59,7 @@ START_TEST(tasks_are_ordered_where_their_accesses_do_not_commute_and_nowhere_els
     for (int g = 0; g < GRAPHS; ++g) {
         trl_graph *graph;
         trl_handle handle[HANDLES];
-        int at[2 * TASKS], task[2 * TASKS], n = 0;
+        int at[2 * TASKS], task[2 * TASKS], part[2 * TASKS], n = 0;
         trl_access mode[2 * TASKS];
         static reach expected, found;
         memset(&expected, 0, sizeof expected);
@@ -72,12 +72,13 @@ START_TEST(tasks_are_ordered_where_their_accesses_do_not_commute_and_nowhere_els
                 task[n] = t;
                 at[n] = random_below(&state, HANDLES);
                 mode[n] = (trl_access)random_below(&state, TRL_ADD + 1);
-                ck_ok(trl_graph_add_access(graph, name, handle[at[n]], mode[n]));
+                part[n] = random_below(&state, 4) == 0;
+                ck_ok(trl_graph_add_part_access(graph, name, handle[at[n]], mode[n], part[n]));
             }
         }
         for (int j = 0; j < n; ++j)
             for (int i = 0; i < j; ++i)
-                if (at[i] == at[j] && task[i] != task[j] && !commute(mode[i], mode[j]))
+                if (at[i] == at[j] && task[i] != task[j] && !commute(mode[i], part[i], mode[j], part[j]))
                     expected.from[task[i]][task[j]] = true;
         ck_ok(trl_graph_freeze(graph));
         for (int t = 0; t < TASKS; ++t)

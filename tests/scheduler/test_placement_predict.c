@@ -236,14 +236,16 @@ static void follow_run(const case_data *c, const uint16_t *before, uint16_t *aft
 {
     const trli_place_graph *g = &c->g->graph;
     for (int32_t h = 0; h < g->handles; ++h) {
-        int mode = TRL_READ;
+        int32_t mode = TRL_READ, part = -1;
         after[h] = g->valid && !(g->valid[h] >> TRLI_ANYWHERE & 1) ? g->valid[h] : before[h];
         for (int32_t t = 0; t < g->tasks; ++t) {
             for (int32_t a = g->access_first[t]; a < g->access_first[t + 1]; ++a) {
                 if (g->access[a].handle != h) continue;
-                const bool joins = place_shared((trl_access)mode) && mode == g->access[a].mode;
+                const bool joins =
+                    place_shared((trl_access)mode) && mode == g->access[a].mode && part == g->access[a].part;
                 const bool valid = after[h] > 0 && g->handle[h].bytes > 0;
                 mode = g->access[a].mode;
+                part = g->access[a].part;
                 if (mode != TRL_READ && !joins) after[h] = 0;
                 if (mode != TRL_READ || valid) after[h] |= (uint16_t)(1u << c->executor[t]);
             }

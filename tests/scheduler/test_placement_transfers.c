@@ -24,8 +24,9 @@ typedef struct world {
     const trli_transfers *transfers;
     instance instance[2 * MOST_INSTANCES];
     int instances;
-    int32_t version[MOST_HANDLES], writer[MOST_HANDLES], mode[MOST_HANDLES];
-    int32_t used; /* transfers so far */
+    int32_t version[MOST_HANDLES], writer[MOST_HANDLES], mode[MOST_HANDLES], part[MOST_HANDLES];
+    bool foreign[MOST_HANDLES]; /* the last version needs nothing of the one before: it is other data */
+    int32_t used;               /* transfers so far */
 } world;
 
 static instance *find_instance(world *w, int32_t handle, int32_t version, int space)
@@ -76,11 +77,13 @@ static void oracle_access(world *w, int32_t task, int32_t a)
 {
     const int32_t h = w->g->access[a].handle;
     const trl_access mode = (trl_access)w->g->access[a].mode;
-    const bool joins = place_shared(mode) && w->mode[h] == (int32_t)mode;
+    const bool turned = mode != TRL_READ && w->part[h] != w->g->access[a].part;
+    const bool joins = place_shared(mode) && w->mode[h] == (int32_t)mode && !turned;
     const int32_t wanted = joins ? w->version[h] - 1 : w->version[h];
     const int space = w->executor[task];
     int32_t transfer = -1;
-    if (mode != TRL_WRITE && anywhere(w, h, wanted) && w->g->handle[h].bytes > 0) {
+    if (!joins) w->foreign[h] = turned;
+    if (mode != TRL_WRITE && !w->foreign[h] && anywhere(w, h, wanted) && w->g->handle[h].bytes > 0) {
         if (!find_instance(w, h, wanted, space)) expect_transfer(w, task, h, wanted);
         transfer = find_instance(w, h, wanted, space)->transfer;
     }
@@ -93,6 +96,7 @@ static void oracle_access(world *w, int32_t task, int32_t a)
         if (!joins) add_instance(w, h, space, -1);
     }
     w->mode[h] = (int32_t)mode;
+    if (mode != TRL_READ) w->part[h] = w->g->access[a].part;
 }
 
 static void compare_with_oracle(const place_graph *g, const trli_platform *machine, const uint8_t *executor,
@@ -102,6 +106,7 @@ static void compare_with_oracle(const place_graph *g, const trli_platform *machi
     *w = (world){.g = g, .machine = machine, .executor = executor, .transfers = transfers};
     for (int32_t h = 0; h < g->graph.handles; ++h) {
         w->writer[h] = w->mode[h] = -1;
+        w->part[h] = place_first_part(g, h);
         for (int s = 0; s < MOST_SPACES; ++s)
             if ((g->graph.valid ? g->graph.valid[h] : 1) >> s & 1) add_instance(w, h, s, -1);
     }
@@ -124,6 +129,7 @@ typedef struct play {
     const trli_transfers *transfers;
     bool done[MOST_TASKS], copied[3 * MOST_TASKS];
     int64_t content[MOST_HANDLES][MOST_SPACES]; /* a sum for each value; 0: none */
+    int32_t part[MOST_HANDLES][MOST_SPACES];    /* whose it is */
     int anywhere[MOST_HANDLES];                 /* the space that has what is ANYWHERE */
 } play;
 
@@ -153,11 +159,16 @@ static bool may_run(const play *p, int32_t task)
     return true;
 }
 
-/* What each task sees, and what it leaves: sums do not care for the order of a group. seen: [accesses]. */
-static void run_task(int64_t *content, const place_graph *g, int32_t a, int32_t task, int64_t *seen)
+/* What each task sees, and what it leaves: sums do not care for the order of a group. Who writes other data than what
+ * is there does not see that. seen: [accesses]. */
+static void run_task(int64_t *content, int32_t *part, const place_graph *g, int32_t a, int32_t task, int64_t *seen)
 {
     const trl_access mode = (trl_access)g->access[a].mode;
     const int64_t own = (int64_t)(task + 1) * 1000003 + g->access[a].handle;
+    if (mode != TRL_READ) {
+        if (*part != g->access[a].part) *content = 0;
+        *part = g->access[a].part;
+    }
     seen[a] = mode == TRL_WRITE || place_shared(mode) ? 0 : *content;
     if (mode == TRL_WRITE) *content = own;
     if (mode == TRL_READ_WRITE) *content = *content * 31 % 1000000007 + own;
@@ -171,11 +182,13 @@ static void play_one(play *p, int32_t i, int64_t *seen)
         const trli_transfer *x = transfer_of(p, i - tasks);
         const int from = x->from == TRLI_ANYWHERE ? p->anywhere[x->handle] : x->from;
         p->content[x->handle][x->to] = p->content[x->handle][from];
+        p->part[x->handle][x->to] = p->part[x->handle][from];
         p->copied[i - tasks] = true;
         return;
     }
     for (int32_t a = p->g->access_first[i]; a < p->g->access_first[i + 1]; ++a)
-        run_task(&p->content[p->g->access[a].handle][p->executor[i]], p->g, a, i, seen);
+        run_task(&p->content[p->g->access[a].handle][p->executor[i]], &p->part[p->g->access[a].handle][p->executor[i]],
+                 p->g, a, i, seen);
     p->done[i] = true;
 }
 
@@ -198,18 +211,23 @@ static void compare_runs(const place_graph *g, const trli_platform *machine, con
                          const trli_transfers *transfers, uint64_t *state)
 {
     int64_t serial[3 * MOST_TASKS], seen[3 * MOST_TASKS], content[MOST_HANDLES];
+    int32_t part[MOST_HANDLES];
     play *p = place_calloc(1, sizeof *p);
     *p = (play){.g = g, .executor = executor, .transfers = transfers};
     for (int32_t h = 0; h < g->graph.handles; ++h) {
         const unsigned valid = g->graph.valid ? g->graph.valid[h] : 1;
         content[h] = valid ? h + 1 : 0;
-        for (int s = 0; s < machine->executors; ++s) p->content[h][s] = valid >> s & 1 ? h + 1 : 0;
+        part[h] = place_first_part(g, h);
+        for (int s = 0; s < machine->executors; ++s) {
+            p->content[h][s] = valid >> s & 1 ? h + 1 : 0;
+            p->part[h][s] = part[h];
+        }
         p->anywhere[h] = place_below(state, machine->executors);
         if (valid >> TRLI_ANYWHERE) p->content[h][p->anywhere[h]] = h + 1;
     }
     for (int32_t t = 0; t < g->graph.tasks; ++t) {
         for (int32_t a = g->access_first[t]; a < g->access_first[t + 1]; ++a)
-            run_task(&content[g->access[a].handle], g, a, t, serial);
+            run_task(&content[g->access[a].handle], &part[g->access[a].handle], g, a, t, serial);
     }
     play_in_random_order(p, state, seen);
     for (int32_t a = 0; a < g->access_first[g->graph.tasks]; ++a)
