@@ -196,6 +196,8 @@ static trl_err make_part(trli_direct *d, int i)
     trli_direct_plan_destroy(&p->plan);
     TRL_TRY(trl_context_agree(ctx, trli_direct_plan_create(ctx, p->line, -1, s->singular[i], &p->plan, &d->why)));
     if (d->why) goto done;
+    p->plan.sets_mean = s->singular[i] && (!p->plan.swept || location == TRL_CELL); /* there all points count alike */
+    p->plan.balanced = s->balanced[i];
     if (d->varies && p->plan.swept) {
         TRL_TRY(trl_context_agree(ctx, trli_direct_plan_add_weights(ctx, &p->plan)));
         double *const weight[3] = {p->plan.axis[0].weight, p->plan.axis[1].weight, p->plan.axis[2].weight};
@@ -268,7 +270,7 @@ done:
 
 bool trli_direct_sets_mean(const trli_direct *d)
 {
-    return d->solver->ask.n == 1 && d->part[0].plan.singular && !d->part[0].plan.swept;
+    return d->solver->ask.n == 1 && d->part[0].plan.sets_mean;
 }
 
 /* ---- as a method ---- */

@@ -50,6 +50,8 @@ typedef struct trli_direct_plan {
     double *lower, *middle, *upper; /* [n] swept: rows, to which the other axes' eigenvalues are added */
     double centre;                  /* not swept: what all eigenvalues have in common */
     bool singular;                  /* the first of all eigenvalues is zero */
+    bool sets_mean;                 /* then the solution gets a mean that the caller chooses, */
+    bool balanced;                  /* and the right-hand side is to have none */
     double scale;                   /* what transforms there and back leave to be done */
 } trli_direct_plan;
 
@@ -93,9 +95,8 @@ typedef struct trli_slabs trli_slabs;
 TRL_NODISCARD trl_err trli_slabs_create(const trl_simulation *sim, trl_location location, const trli_line line[3],
                                         int last, trl_loop *loop, trli_slabs **slabs);
 void trli_slabs_destroy(trli_slabs **slabs);
-/* Solve for the right-hand side in the field `from`; the solution is written to the field `to`, or added to it. Where
- * constants are in the null space and no axis is swept, `mean` is its mean, and that of the right-hand side is left
- * out. Collective: yes. */
+/* Solve for the right-hand side in the field `from`; the solution is written to the field `to`, or added to it. mean: of
+ * the solution, if the plan sets it. Collective: yes. */
 TRL_NODISCARD trl_err trli_slabs_solve(trli_slabs *slabs, const trli_direct_plan *plan, int from, int to, bool add,
                                        double mean);
 

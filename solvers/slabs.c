@@ -350,6 +350,15 @@ TRLI_CLONES static void eliminate(const trli_direct_plan *p, const shift *s, boo
     }
 }
 
+/* Give the first of a group's lines another mean. */
+static void set_mean(double *f, int n, double mean)
+{
+    double sum = 0;
+    for (int i = 0; i < n; ++i) sum += f[(ptrdiff_t)i * TRLI_LANES];
+    const double more = mean - sum / n;
+    for (int i = 0; i < n; ++i) f[(ptrdiff_t)i * TRLI_LANES] += more;
+}
+
 /* Divide by eigenvalues, from row `begin` on. */
 TRLI_CLONES static void divide_rows(const trli_direct_plan *p, const double *restrict lambda, int begin,
                                     double *restrict f)
@@ -435,10 +444,13 @@ static void solve_group(const trli_slabs *w, const slab *s, const int at[3], int
     const int line[3] = {at[0] + s->lo[0], at[1] + s->lo[1], at[2] + s->lo[2]};
     const shift beside = shift_of(p, line, across, lanes);
     const bool null = p->singular && line[across] == 0 && line[rest] == 0;
-    if (p->swept)
+    if (p->swept) {
+        if (null && p->sets_mean && p->balanced) set_mean(scratch, n, 0);
         eliminate(p, &beside, null, scratch, scratch + (ptrdiff_t)n * TRLI_LANES);
-    else
+        if (null && p->sets_mean) set_mean(scratch, n, w->mean);
+    } else {
         divide(p, beside.lambda, null, w->mean, line[across] == 0, scratch);
+    }
     if (last == 0)
         scatter_rows(scratch, lanes, n, row);
     else
