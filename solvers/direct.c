@@ -205,7 +205,8 @@ static trl_err make_part(trli_direct *d, int i)
         trli_direct_plan_use_weights(&p->plan);
     }
     trli_slabs_destroy(&p->slabs);
-    TRL_TRY(trl_context_agree(ctx, trli_slabs_create(s->sim, location, p->line, p->plan.last, d->loop, &p->slabs)));
+    TRL_TRY(trl_context_agree(ctx, trli_slabs_create(s->sim, location, p->line, p->plan.last,
+                                                     s->ask.brings ? &s->ask.around : NULL, d->loop, &p->slabs)));
 done:
     return err;
 }
@@ -226,7 +227,7 @@ static trl_err make_plan(trli_direct *d)
     for (int i = 0; i < n && !d->why; ++i) {
         bool same = false;
         const part *p = &d->part[i];
-        TRL_TRY(trli_slabs_solve(p->slabs, &p->plan, s->q.now[i], s->d.next[i], false, 0));
+        TRL_TRY(trli_slabs_solve(p->slabs, &p->plan, s->q.now[i], s->d.next[i], false, false, 0));
         TRL_TRY(compare(d, p->plan.singular, s->d.now[i], s->d.next[i], &same));
         if (!same)
             d->why = "the operator is not a sum of one along each axis that reads the nearest points alone, and whose "
@@ -287,8 +288,10 @@ static trl_err direct_run(trli_solver *s, trli_krylov *method, double target, in
     s->at_zero = false;
     for (int i = 0; i < s->ask.n; ++i) {
         const part *p = &s->direct->part[i];
-        TRL_TRY(trli_slabs_solve(p->slabs, &p->plan, s->r.now[i], s->c.now[i], add, add ? 0 : s->wanted_mean));
+        TRL_TRY(trli_slabs_solve(p->slabs, &p->plan, s->r.now[i], s->c.now[i], add, !add || s->brought,
+                                 add ? 0 : s->wanted_mean));
     }
+    s->brought = s->ask.brings && (!add || s->brought);
 done:
     return err;
 }

@@ -73,6 +73,11 @@ typedef struct trli_shuffle_part {
     int lo[3], hi[3];
 } trli_shuffle_part;
 
+typedef struct trli_boxes {
+    int n;
+    trli_shuffle_part *part; /* [n] */
+} trli_boxes;
+
 /* Where the values of an array are; at: of point (0,0,0). */
 typedef struct trli_view {
     double *at;
@@ -81,24 +86,46 @@ typedef struct trli_view {
 
 /* Values on their way from one set of boxes over all ranks to another, or back. */
 typedef struct trli_shuffle trli_shuffle;
-TRL_NODISCARD trl_err trli_shuffle_create(trl_context *ctx, int nfrom, const trli_shuffle_part *from, int nto,
-                                          const trli_shuffle_part *to, trli_shuffle **shuffle);
+typedef enum trli_shuffle_way {
+    TRLI_SHUFFLE_THERE,
+    TRLI_SHUFFLE_BACK,       /* to the boxes that values came from */
+    TRLI_SHUFFLE_BACK_TO_ALL /* and to those beside */
+} trli_shuffle_way;
+
+/* beside: boxes that have copies of values, and get them on the way back. */
+TRL_NODISCARD trl_err trli_shuffle_create(trl_context *ctx, const trli_boxes *from, const trli_boxes *beside,
+                                          const trli_boxes *to, trli_shuffle **shuffle);
 void trli_shuffle_destroy(trli_shuffle **shuffle);
-/* from, to: by array. back: from `to`. add: to what is there. Collective: yes, on several ranks. */
-TRL_NODISCARD trl_err trli_shuffle_run(trli_shuffle *shuffle, bool back, bool add, const trli_view *from,
+/* from, to: by array. add: to what is there. Collective: yes, on several ranks. */
+TRL_NODISCARD trl_err trli_shuffle_run(trli_shuffle *shuffle, trli_shuffle_way way, bool add, const trli_view *from,
                                        const trli_view *to, trl_loop *loop);
+
+/* ---- slab_patches.c ---- */
+
+/* What the patches of all ranks own; array: the index of a local patch. Fails with MEMORY. */
+TRL_NODISCARD trl_err trli_patch_boxes(trl_context *ctx, const trl_layout *layout, trl_location location,
+                                       const trli_line line[3], trli_boxes *boxes);
+/* What the patches of all ranks have around them and another rank owns. array: of a view of ghosts, behind those of
+ * the local patches. Fails with MEMORY. */
+TRL_NODISCARD trl_err trli_ghost_boxes(trl_context *ctx, const trl_layout *layout, trl_location location,
+                                       const trli_line line[3], const trl_offsets *around, trli_boxes *boxes);
+/* How many views of ghosts a rank has; and set these, which follow those of its local patches. Ghosts have the indices
+ * of the points that they are copies of. */
+int trli_ghost_views(const trl_layout *layout);
+void trli_set_ghost_views(const trl_layout *layout, trli_view *view);
 
 /* ---- slabs.c ---- */
 
 /* The grid in two distributions over the ranks: planes across the last axis, and all of its lines. */
 typedef struct trli_slabs trli_slabs;
+/* around: what solutions may bring along for each patch; NULL: nothing. */
 TRL_NODISCARD trl_err trli_slabs_create(const trl_simulation *sim, trl_location location, const trli_line line[3],
-                                        int last, trl_loop *loop, trli_slabs **slabs);
+                                        int last, const trl_offsets *around, trl_loop *loop, trli_slabs **slabs);
 void trli_slabs_destroy(trli_slabs **slabs);
-/* Solve for the right-hand side in the field `from`; the solution is written to the field `to`, or added to it. mean: of
- * the solution, if the plan sets it. Collective: yes. */
+/* Solve for the right-hand side in the field `from`; the solution is written to the field `to`, or added to it; around:
+ * around patches, too. mean: of the solution, if the plan sets it. Collective: yes. */
 TRL_NODISCARD trl_err trli_slabs_solve(trli_slabs *slabs, const trli_direct_plan *plan, int from, int to, bool add,
-                                       double mean);
+                                       bool around, double mean);
 
 /* Transformed lines along the last axis. */
 typedef struct trli_spectral_lines {

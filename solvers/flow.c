@@ -498,6 +498,18 @@ static void exchange_coefficients(const struct trli_solving *so, int stage, bool
     }
 }
 
+void trli_flow_begin(trl_simulation *sim)
+{
+    const struct trli_flow *flow = sim->flow;
+    trl_offsets around = {{0, 0, 0}, {0, 0, 0}};
+    if (!flow || !sim->late) return;
+    const int pressure = sim->solving->at[flow->pressure];
+    trli_frame_widen_ghosts(flow->start, pressure, &around);
+    for (int s = 0; s < sim->integrator->stages && flow->move[s]; ++s)
+        trli_frame_widen_ghosts(flow->move[s], pressure, &around);
+    trli_solver_bring(sim->solving->solver[sim->solving->flow_solver], &around);
+}
+
 /* The new velocities, and after the last stage the step's pressure. */
 static trl_err move(const struct trli_solving *so, int stage, trl_gidx step, double time)
 {
@@ -505,7 +517,10 @@ static trl_err move(const struct trli_solving *so, int stage, trl_gidx step, dou
     const struct trli_flow *flow = sim->flow;
     trl_err err = TRL_OK;
     const bool plain = stage < 0 || sim->integrator->implicit;
-    TRL_TRY(trli_run_checked(sim, plain ? flow->start : flow->move[stage], step, time, false));
+    trli_program *program = plain ? flow->start : flow->move[stage];
+    const bool brought = trli_solver_brought(so->solver[so->flow_solver]);
+    trli_frame_give_ghosts(sim->frame, program, so->at[flow->pressure], brought);
+    TRL_TRY(trli_run_checked(sim, program, step, time, false));
     for (int a = 0; a < flow->n; ++a) trli_frame_swap(sim->frame, so->at[flow->velocity[a]], flow->moved[a]);
     if (flow->held >= 0 && stage + 1 == sim->integrator->stages)
         trli_frame_swap(sim->frame, so->at[flow->pressure], flow->pressure_field);

@@ -44,6 +44,9 @@ TRL_NODISCARD trl_err trli_flow_compile(trl_simulation *sim);
 /* What follows a stage's pressure. slope: [equations] of the stage; those that later stages read get the pressure's
  * gradient. */
 TRL_NODISCARD trl_err trli_flow_compile_stage(trl_simulation *sim, int stage, trli_ir_value *slope);
+/* Once it is known that no rank has devices (`late`): the pressure's solver brings what moves of the velocities read
+ * around patches, if it can, so that these need no exchange. */
+void trli_flow_begin(trl_simulation *sim);
 void trli_flow_destroy(trl_simulation *sim);
 /* Mark the fields of whose values a run of a program may make use. */
 void trli_flow_mark_fields(const trl_simulation *sim, bool *needed);

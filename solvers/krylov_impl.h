@@ -77,9 +77,9 @@ struct trli_solver {
     bool cycles, cycles_failed;  /* cycles of multigrid are the preconditioner; they were, and were no good */
     bool direct_failed;          /* likewise: the direct solution was no good */
     trli_program *take_cycle;    /* d = the solution of a cycle */
-    bool looked;
-    bool *singular, *balanced; /* [n] constants of an unknown are in the null space; and in the adjoint's */
-    double *points;            /* [n] the sum of weights of an unknown's points */
+    bool looked, brought;        /* the operator was looked at; the last solution has what ask.around says */
+    bool *singular, *balanced;   /* [n] constants of an unknown are in the null space; and in the adjoint's */
+    double *points;              /* [n] the sum of weights of an unknown's points */
     double all_points;
     double *mean;                         /* [2*n] of the guess, and of the solution */
     trli_krylov *made[TRL_SOLVE_METHODS]; /* by method; NULL: not asked for */

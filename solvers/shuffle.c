@@ -13,13 +13,15 @@ typedef struct common {
     int array[2]; /* before, after */
     int lo[3], hi[3];
     ptrdiff_t at; /* in the buffer of messages */
+    bool beside;  /* moves on the way back to all boxes alone */
 } common;
 
 /* Parts to be sent to or received from other ranks, by rank. */
 typedef struct traffic {
     common *part;
     int n;
-    int *count, *begin; /* [ranks] values */
+    int *begin;        /* [ranks] values before those of a rank */
+    int *count, *most; /* [ranks] values; with those beside, which are the last */
     ptrdiff_t values;
     double *buffer;
 } traffic;
@@ -50,43 +52,46 @@ static ptrdiff_t points_in(const common *c)
 }
 
 /* Add what boxes on this rank have in common with those on another. Both ranks list it in the same order. */
-static trl_err add_parts(trli_shuffle *s, int nfrom, const trli_shuffle_part *from, int nto,
-                         const trli_shuffle_part *to, int source, int target, common **list, int *n, int *capacity,
-                         ptrdiff_t *values)
+static trl_err add_parts(trli_shuffle *s, const trli_boxes *from, const trli_boxes *to, bool beside, int source,
+                         int target, common **list, int *n, int *capacity, ptrdiff_t *values)
 {
     common c;
-    for (int i = 0; i < nfrom; ++i)
-        for (int j = 0; j < nto && from[i].rank == source; ++j) {
-            if (to[j].rank != target || !find_common(&from[i], &to[j], &c)) continue;
+    for (int i = 0; i < from->n; ++i)
+        for (int j = 0; j < to->n && from->part[i].rank == source; ++j) {
+            if (to->part[j].rank != target || !find_common(&from->part[i], &to->part[j], &c)) continue;
             if (!trli_make_room(s->ctx, list, *n, 1, capacity, sizeof **list))
                 return trli_no_memory(s->ctx, NULL, "for a direct solver");
             c.at = *values;
+            c.beside = beside;
             *values += points_in(&c);
             (*list)[(*n)++] = c;
         }
     return TRL_OK;
 }
 
-static trl_err find_traffic(trli_shuffle *s, int nfrom, const trli_shuffle_part *from, int nto,
-                            const trli_shuffle_part *to, int side)
+static trl_err find_traffic(trli_shuffle *s, const trli_boxes *from, const trli_boxes *beside, const trli_boxes *to,
+                            int side)
 {
     const int me = trl_context_rank(s->ctx), ranks = trl_context_ranks(s->ctx);
     traffic *t = &s->away[side];
     int capacity = 0;
     void *memory = NULL;
     trl_err err = TRL_OK;
-    t->count = trli_new(s->ctx, 2 * (size_t)ranks, sizeof *t->count);
-    if (!t->count) return trli_no_memory(s->ctx, NULL, "for a direct solver");
-    t->begin = t->count + ranks;
+    t->begin = trli_new(s->ctx, 3 * (size_t)ranks, sizeof *t->begin);
+    if (!t->begin) return trli_no_memory(s->ctx, NULL, "for a direct solver");
+    t->count = t->begin + ranks;
+    t->most = t->count + ranks;
     for (int other = 0; other < ranks; ++other) {
+        const int source = side ? other : me, target = side ? me : other;
         t->begin[other] = (int)t->values;
-        if (other != me)
-            TRL_TRY(add_parts(s, nfrom, from, nto, to, side ? other : me, side ? me : other, &t->part, &t->n, &capacity,
-                              &t->values));
+        if (other == me) continue;
+        TRL_TRY(add_parts(s, from, to, false, source, target, &t->part, &t->n, &capacity, &t->values));
+        t->count[other] = (int)t->values - t->begin[other];
+        TRL_TRY(add_parts(s, beside, to, true, source, target, &t->part, &t->n, &capacity, &t->values));
         if (t->values > INT32_MAX)
             TRL_TRY(trl_fail(s->ctx, TRL_ERR_INPUT, NULL,
                              "a direct solver cannot move %td values of one rank: use more ranks", t->values));
-        t->count[other] = (int)t->values - t->begin[other];
+        t->most[other] = (int)t->values - t->begin[other];
     }
     TRL_TRY(trl_memory_alloc(s->ctx, (size_t)(t->values + 1) * sizeof(double), "messages of a direct solver", &memory));
     t->buffer = memory;
@@ -94,8 +99,8 @@ done:
     return err;
 }
 
-trl_err trli_shuffle_create(trl_context *ctx, int nfrom, const trli_shuffle_part *from, int nto,
-                            const trli_shuffle_part *to, trli_shuffle **shuffle)
+trl_err trli_shuffle_create(trl_context *ctx, const trli_boxes *from, const trli_boxes *beside, const trli_boxes *to,
+                            trli_shuffle **shuffle)
 {
     const int me = trl_context_rank(ctx);
     int capacity = 0;
@@ -104,9 +109,9 @@ trl_err trli_shuffle_create(trl_context *ctx, int nfrom, const trli_shuffle_part
     trli_shuffle *s = *shuffle = trli_new(ctx, 1, sizeof *s);
     if (!s) return trli_no_memory(ctx, NULL, "for a direct solver");
     s->ctx = ctx;
-    TRL_TRY(add_parts(s, nfrom, from, nto, to, me, me, &s->own, &s->nown, &capacity, &values));
-    for (int side = 0; side < 2 && trl_context_ranks(ctx) > 1; ++side)
-        TRL_TRY(find_traffic(s, nfrom, from, nto, to, side));
+    TRL_TRY(add_parts(s, from, to, false, me, me, &s->own, &s->nown, &capacity, &values));
+    TRL_TRY(add_parts(s, beside, to, true, me, me, &s->own, &s->nown, &capacity, &values));
+    for (int side = 0; side < 2 && trl_context_ranks(ctx) > 1; ++side) TRL_TRY(find_traffic(s, from, beside, to, side));
 done:
     return err;
 }
@@ -120,7 +125,7 @@ void trli_shuffle_destroy(trli_shuffle **shuffle)
         void *memory = s->away[side].buffer;
         trl_memory_free(s->ctx, &memory);
         trli_free(s->away[side].part);
-        trli_free(s->away[side].count);
+        trli_free(s->away[side].begin);
     }
     trli_free(s->own);
     trli_free(s);
@@ -173,21 +178,31 @@ static trli_view in_buffer(const traffic *t, const common *c)
     return v;
 }
 
-trl_err trli_shuffle_run(trli_shuffle *s, bool back, bool add, const trli_view *from, const trli_view *to,
+static bool moves(const common *c, trli_shuffle_way way)
+{
+    return !c->beside || way == TRLI_SHUFFLE_BACK_TO_ALL;
+}
+
+trl_err trli_shuffle_run(trli_shuffle *s, trli_shuffle_way way, bool add, const trli_view *from, const trli_view *to,
                          trl_loop *loop)
 {
+    const bool back = way != TRLI_SHUFFLE_THERE, all = way == TRLI_SHUFFLE_BACK_TO_ALL;
     const traffic *out = &s->away[back], *in = &s->away[!back];
     trl_err err = TRL_OK;
     for (int i = 0; i < out->n; ++i) {
+        if (!moves(&out->part[i], way)) continue;
         const trli_view buffer = in_buffer(out, &out->part[i]);
         TRL_TRY(copy_part(&out->part[i], &from[out->part[i].array[back]], &buffer, false, loop));
     }
-    for (int i = 0; i < s->nown; ++i)
+    for (int i = 0; i < s->nown; ++i) {
+        if (!moves(&s->own[i], way)) continue;
         TRL_TRY(copy_part(&s->own[i], &from[s->own[i].array[back]], &to[s->own[i].array[!back]], add, loop));
-    if (out->count)
-        TRL_TRY(
-            trli_alltoallv(s->ctx, out->buffer, out->count, out->begin, in->buffer, in->count, in->begin, MPI_DOUBLE));
+    }
+    if (out->begin)
+        TRL_TRY(trli_alltoallv(s->ctx, out->buffer, all ? out->most : out->count, out->begin, in->buffer,
+                               all ? in->most : in->count, in->begin, MPI_DOUBLE));
     for (int i = 0; i < in->n; ++i) {
+        if (!moves(&in->part[i], way)) continue;
         const trli_view buffer = in_buffer(in, &in->part[i]);
         TRL_TRY(copy_part(&in->part[i], &buffer, &to[in->part[i].array[!back]], add, loop));
     }

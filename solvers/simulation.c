@@ -276,6 +276,7 @@ static trl_err create(trl_simulation *sim)
     TRL_TRY(mark_used(sim));
     TRL_TRY(trli_compile_programs(sim));
     TRL_TRY(trli_late_create(sim));
+    trli_flow_begin(sim);
     TRL_TRY(trli_time_blocking_create(sim));
 done:
     return err;

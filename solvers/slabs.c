@@ -26,8 +26,9 @@ struct trli_slabs {
     bool direct;                    /* the planes are the only patch: residual and solution are moved on the way */
     slab planes, lines;             /* on one rank lines are in planes, too */
     trli_shuffle *outside, *inside; /* from patches to planes; from planes to lines; NULL: not needed */
-    trli_view *residual, *solution; /* [local patches] */
-    double **scratch;               /* [workers] */
+    trli_view *residual, *solution; /* [local patches]; and of ghosts, if solutions may bring these along */
+    bool brings;
+    double **scratch; /* [workers] */
     void *scratch_memory;
     const trli_direct_plan *plan; /* of the present run */
     bool back, add;
@@ -63,22 +64,6 @@ static void cut_grid(const trli_line line[3], int axis, int ranks, trli_shuffle_
     }
 }
 
-static void patch_parts(const trl_layout *layout, trl_location location, const trli_line line[3],
-                        trli_shuffle_part *part)
-{
-    for (int p = 0; p < layout->npatches; ++p) {
-        const trl_patch patch = trl_layout_patch(layout, p);
-        const trl_box box = trl_patch_owned(layout, &patch, location);
-        part[p] = (trli_shuffle_part){.rank = patch.rank};
-        for (int a = 0; a < 3; ++a) {
-            const int shift = (int)patch.first[a] - line[a].first;
-            part[p].lo[a] = box.lo[a] + shift > 0 ? box.lo[a] + shift : 0;
-            part[p].hi[a] = box.hi[a] + shift < line[a].n ? box.hi[a] + shift : line[a].n;
-        }
-    }
-    for (int i = 0; i < layout->nlocal; ++i) part[layout->local[i]].array = i;
-}
-
 /* Rows of an odd number of cache lines: planes and lines do not fall on the same places of the caches. */
 static trl_err make_slab(trl_context *ctx, const trli_shuffle_part *part, slab *s)
 {
@@ -110,33 +95,37 @@ static int other_axis(const trli_line line[3], int last)
     return -1;
 }
 
-static trl_err make_distributions(trli_slabs *w, trl_location location, const trli_line line[3])
+static trl_err make_distributions(trli_slabs *w, trl_location location, const trli_line line[3],
+                                  const trl_offsets *around)
 {
+    static const trli_boxes none = {0};
     const trl_layout *layout = w->sim->layout;
     const int ranks = trl_context_ranks(w->ctx), me = trl_context_rank(w->ctx);
-    trli_shuffle_part *patches = trli_new(w->ctx, (size_t)layout->npatches, sizeof *patches);
-    trli_shuffle_part *planes = trli_new(w->ctx, (size_t)ranks, sizeof *planes);
-    trli_shuffle_part *lines = trli_new(w->ctx, (size_t)ranks, sizeof *lines);
+    trli_boxes patches = {0}, ghosts = {0};
+    trli_boxes planes = {ranks, trli_new(w->ctx, (size_t)ranks, sizeof *planes.part)};
+    trli_boxes lines = {ranks, trli_new(w->ctx, (size_t)ranks, sizeof *lines.part)};
     trl_err err = TRL_OK;
-    if (!patches || !planes || !lines) TRL_TRY(trli_no_memory(w->ctx, NULL, "for a direct solver"));
-    patch_parts(layout, location, line, patches);
-    cut_grid(line, w->last, ranks, planes);
-    cut_grid(line, other_axis(line, w->last), ranks, lines);
+    if (!planes.part || !lines.part) TRL_TRY(trli_no_memory(w->ctx, NULL, "for a direct solver"));
+    TRL_TRY(trli_patch_boxes(w->ctx, layout, location, line, &patches));
+    if (w->brings) TRL_TRY(trli_ghost_boxes(w->ctx, layout, location, line, around, &ghosts));
+    cut_grid(line, w->last, ranks, planes.part);
+    cut_grid(line, other_axis(line, w->last), ranks, lines.part);
     w->direct = layout->npatches == 1;
-    TRL_TRY(make_slab(w->ctx, &planes[me], &w->planes));
-    if (!w->direct) TRL_TRY(trli_shuffle_create(w->ctx, layout->npatches, patches, ranks, planes, &w->outside));
+    TRL_TRY(make_slab(w->ctx, &planes.part[me], &w->planes));
+    if (!w->direct) TRL_TRY(trli_shuffle_create(w->ctx, &patches, &ghosts, &planes, &w->outside));
     if (ranks == 1) goto done;
-    TRL_TRY(make_slab(w->ctx, &lines[me], &w->lines));
-    TRL_TRY(trli_shuffle_create(w->ctx, ranks, planes, ranks, lines, &w->inside));
+    TRL_TRY(make_slab(w->ctx, &lines.part[me], &w->lines));
+    TRL_TRY(trli_shuffle_create(w->ctx, &planes, &none, &lines, &w->inside));
 done:
-    trli_free(patches);
-    trli_free(planes);
-    trli_free(lines);
+    trli_free(patches.part);
+    trli_free(ghosts.part);
+    trli_free(planes.part);
+    trli_free(lines.part);
     return err;
 }
 
 trl_err trli_slabs_create(const trl_simulation *sim, trl_location location, const trli_line line[3], int last,
-                          trl_loop *loop, trli_slabs **slabs)
+                          const trl_offsets *around, trl_loop *loop, trli_slabs **slabs)
 {
     trl_context *ctx = sim->ctx;
     const size_t workers = (size_t)trl_loop_workers(loop), local = (size_t)sim->layout->nlocal;
@@ -152,14 +141,16 @@ trl_err trli_slabs_create(const trl_simulation *sim, trl_location location, cons
         w->first[a] = line[a].first;
         if ((size_t)line[a].n > longest) longest = (size_t)line[a].n;
     }
+    w->brings = around && trl_context_ranks(ctx) > 1;
+    const size_t ghosts = w->brings ? (size_t)trli_ghost_views(sim->layout) : 0;
     w->residual = trli_new(ctx, local, sizeof *w->residual);
-    w->solution = trli_new(ctx, local, sizeof *w->solution);
+    w->solution = trli_new(ctx, local + ghosts, sizeof *w->solution);
     w->scratch = trli_new(ctx, workers, sizeof *w->scratch);
     if (!w->residual || !w->solution || !w->scratch) TRL_TRY(trli_no_memory(ctx, NULL, "for a direct solver"));
     const size_t values = 2 * TRLI_LANES * longest; /* lines, and what elimination keeps of them */
     TRL_TRY(trl_memory_alloc(ctx, workers * values * sizeof(double), "a direct solver", &w->scratch_memory));
     for (size_t k = 0; k < workers; ++k) w->scratch[k] = (double *)w->scratch_memory + k * values;
-    TRL_TRY(make_distributions(w, location, line));
+    TRL_TRY(make_distributions(w, location, line, around));
 done:
     return err;
 }
@@ -500,9 +491,11 @@ static trli_view view_of(const trli_slabs *w, const trl_simulation *sim, int fie
     return v;
 }
 
-trl_err trli_slabs_solve(trli_slabs *w, const trli_direct_plan *plan, int from, int to, bool add, double mean)
+trl_err trli_slabs_solve(trli_slabs *w, const trli_direct_plan *plan, int from, int to, bool add, bool around,
+                         double mean)
 {
     const trl_simulation *sim = w->sim;
+    const trli_shuffle_way back = around && w->brings ? TRLI_SHUFFLE_BACK_TO_ALL : TRLI_SHUFFLE_BACK;
     trl_err err = trli_frame_fetch(sim->frame, from);
     if (err == TRL_OK && add) err = trli_frame_fetch(sim->frame, to);
     TRL_TRY(trl_context_agree(w->ctx, err));
@@ -514,14 +507,18 @@ trl_err trli_slabs_solve(trli_slabs *w, const trli_direct_plan *plan, int from, 
         w->residual[p] = view_of(w, sim, from, p);
         w->solution[p] = view_of(w, sim, to, p);
     }
-    if (w->outside) TRL_TRY(trli_shuffle_run(w->outside, false, false, w->residual, &w->planes.view, w->loop));
+    if (w->brings) trli_set_ghost_views(sim->layout, w->solution);
+    if (w->outside)
+        TRL_TRY(trli_shuffle_run(w->outside, TRLI_SHUFFLE_THERE, false, w->residual, &w->planes.view, w->loop));
     TRL_TRY(run(w, &w->planes, transform_planes));
-    if (w->inside) TRL_TRY(trli_shuffle_run(w->inside, false, false, &w->planes.view, &w->lines.view, w->loop));
+    if (w->inside)
+        TRL_TRY(trli_shuffle_run(w->inside, TRLI_SHUFFLE_THERE, false, &w->planes.view, &w->lines.view, w->loop));
     TRL_TRY(run(w, w->inside ? &w->lines : &w->planes, solve_lines));
-    if (w->inside) TRL_TRY(trli_shuffle_run(w->inside, true, false, &w->lines.view, &w->planes.view, w->loop));
+    if (w->inside)
+        TRL_TRY(trli_shuffle_run(w->inside, TRLI_SHUFFLE_BACK, false, &w->lines.view, &w->planes.view, w->loop));
     w->back = true;
     TRL_TRY(run(w, &w->planes, transform_planes));
-    if (w->outside) TRL_TRY(trli_shuffle_run(w->outside, true, add, &w->planes.view, w->solution, w->loop));
+    if (w->outside) TRL_TRY(trli_shuffle_run(w->outside, back, add, &w->planes.view, w->solution, w->loop));
     trli_frame_written(sim->frame, to);
 done:
     return err;
@@ -538,9 +535,11 @@ trl_err trli_slabs_visit(trli_slabs *w, const trli_direct_plan *plan, int from,
     w->visit = visit;
     w->visitor = data;
     for (int p = 0; p < sim->layout->nlocal; ++p) w->residual[p] = view_of(w, sim, from, p);
-    if (w->outside) TRL_TRY(trli_shuffle_run(w->outside, false, false, w->residual, &w->planes.view, w->loop));
+    if (w->outside)
+        TRL_TRY(trli_shuffle_run(w->outside, TRLI_SHUFFLE_THERE, false, w->residual, &w->planes.view, w->loop));
     TRL_TRY(run(w, &w->planes, transform_planes));
-    if (w->inside) TRL_TRY(trli_shuffle_run(w->inside, false, false, &w->planes.view, &w->lines.view, w->loop));
+    if (w->inside)
+        TRL_TRY(trli_shuffle_run(w->inside, TRLI_SHUFFLE_THERE, false, &w->planes.view, &w->lines.view, w->loop));
     err = run(w, w->inside ? &w->lines : &w->planes, solve_lines);
 done:
     return err;

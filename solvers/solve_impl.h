@@ -32,6 +32,8 @@ typedef struct trli_solve_request {
     trl_err (*at_zero)(void *data, trli_instance *in, trli_ir_value *value);
     bool varying;           /* auto may take multigrid although coefficients are fields */
     bool keeps_points;      /* points on sides are what the caller set them to, not what conditions say now */
+    bool brings;            /* trli_solver_bring was called: */
+    trl_offsets around;     /* the points around patches that are wanted, too */
     const char *unbalanced; /* OPTIONAL: what is wrong if both sides do not have the same mean, and the remedy */
     void *data;
     bool on_grid; /* residual is one of formulas alone, and can be had in the model of another grid: multigrid may be */
@@ -53,6 +55,10 @@ bool trli_solver_reads(const trli_solver *solver, int equation);
 /* Solve from what the fields hold; the host has set the instance's time. step and time: for messages. Fails with
  * NUMERICS: no convergence, an inconsistent or singular system, values that are not finite. Collective: yes. */
 TRL_NODISCARD trl_err trli_solver_run(trli_solver *solver, trl_gidx step, double time);
+/* Before the first solve, of one unknown: each patch's field is to have what other ranks own around it, too. Whether
+ * the last solution brought that along: a direct one does. */
+void trli_solver_bring(trli_solver *solver, const trl_offsets *around);
+bool trli_solver_brought(const trli_solver *solver);
 /* The next solve takes nothing from those of its step before it, as after a restart. */
 void trli_solver_forget(trli_solver *solver);
 /* Before the first solve, of a linear system whose coefficients are known: see which preconditioner it will have where

@@ -32,6 +32,7 @@ static trl_err restore_means(trli_solver *s, const double *wanted, double *now)
     for (int i = 0; i < s->ask.n; ++i) trli_solver_set(s, s->x_offset[i], s->singular[i] ? wanted[i] - now[i] : 0);
     TRL_TRY(trli_solver_program(s, s->shift));
     trli_vector_swap(s, &s->x);
+    s->brought = false;
 done:
     return err;
 }
@@ -122,6 +123,7 @@ static trl_err clear(trli_solver *s)
 {
     const trl_err err = trli_solver_program(s, s->zero);
     trli_vector_swap(s, &s->x);
+    s->brought = false;
     return err;
 }
 
@@ -311,6 +313,7 @@ static trl_err solve_linear(trli_solver *s, double target, double *norm)
     trli_krylov *made = type == &trli_krylov_cg_cycles ? s->made_cg_cycles : s->made[s->method];
     const int tried = s->krylov == TRL_SOLVE_BICGSTAB ? UNSYMMETRIC_TRIED : doubtful(s) ? CYCLES_TRIED : INT_MAX;
     const int most = may_give_up && tried < s->settings.iterations ? tried : s->settings.iterations;
+    s->brought &= type == &trli_krylov_direct;
     TRL_TRY(type->run(s, made, target, most, &iterations, norm, &broken));
     s->stats.iterations += iterations;
     s->stats.last_iterations += iterations;
@@ -429,6 +432,7 @@ static trl_err solve(trli_solver *s, double *mean, double *scratch)
     trl_err err = TRL_OK;
     s->stats.last_iterations = s->stats.last_newton = 0;
     s->cycles_failed = s->direct_failed = false; /* anew in each solve, so that a restart takes the same way */
+    s->brought = false;
     if (!s->looked) {
         TRL_TRY(trli_solver_residual(s, &norm));
         TRL_TRY(trli_solver_look(s));
@@ -461,6 +465,17 @@ trl_err trli_solver_run(trli_solver *solver, trl_gidx step, double time)
     solver->step = step;
     solver->time = time;
     return solve(solver, solver->mean, solver->mean + solver->ask.n);
+}
+
+void trli_solver_bring(trli_solver *solver, const trl_offsets *around)
+{
+    solver->ask.brings = true;
+    solver->ask.around = *around;
+}
+
+bool trli_solver_brought(const trli_solver *solver)
+{
+    return solver->brought;
 }
 
 void trli_solver_forget(trli_solver *solver)

@@ -88,9 +88,35 @@ void trli_frame_traffic(const trli_frame *frame, const trli_program *program, in
     const trli_program_execution *run = program->run;
     *bytes = *messages = 0;
     for (int e = run->first_exchange; e < run->first_exchange + run->nexchanges; ++e) {
+        if (frame->exchange[e].given) continue;
         *bytes += frame->exchange[e].bytes;
         *messages += frame->exchange[e].messages;
     }
+}
+
+static bool is_of_field(const trli_exchanged *what, int field)
+{
+    return what->n == 1 && what->field[0] == field;
+}
+
+void trli_frame_widen_ghosts(const trli_program *program, int field, trl_offsets *around)
+{
+    const trli_program_execution *run = program->run;
+    for (int e = 0; e < run->nexchanges; ++e) {
+        if (!is_of_field(run->exchanged[e].what, field)) continue;
+        const trl_offsets hull = trl_footprint_hull(&run->exchanged[e].what->reach[0]);
+        for (int a = 0; a < 3; ++a) {
+            if (hull.lo[a] < around->lo[a]) around->lo[a] = hull.lo[a];
+            if (hull.hi[a] > around->hi[a]) around->hi[a] = hull.hi[a];
+        }
+    }
+}
+
+void trli_frame_give_ghosts(const trli_frame *frame, const trli_program *program, int field, bool given)
+{
+    const trli_program_execution *run = program->run;
+    for (int e = 0; e < run->nexchanges; ++e)
+        if (is_of_field(run->exchanged[e].what, field)) frame->exchange[run->first_exchange + e].given = given;
 }
 
 int64_t trli_frame_far_messages(const trli_frame *frame)

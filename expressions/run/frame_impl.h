@@ -27,6 +27,7 @@ typedef struct trli_exchange_run {
     trl_array *array;         /* [n][local patch], set before each exchange */
     const trl_array **arrays; /* [n]: its rows */
     int64_t bytes, messages;  /* sent by this rank each time */
+    bool given;               /* what other ranks would send is there: no messages */
 } trli_exchange_run;
 
 typedef struct trli_reduction_run {
@@ -116,6 +117,11 @@ TRL_NODISCARD trl_err trli_frame_find_nonfinite(trli_frame *frame, const trli_pr
 bool trli_frame_alarmed(const trli_frame *frame, bool before);
 /* Look at a field of a variable on the host. Fails with DEVICE. */
 TRL_NODISCARD trl_err trli_frame_look_at(trli_frame *frame, int field, int variable);
+/* Widen *around to the ghosts of a field that a program exchanges without others. */
+void trli_frame_widen_ghosts(const trli_program *program, int field, trl_offsets *around);
+/* Whether those that other ranks own are there before runs of the program, on all ranks and on the host: then its
+ * exchanges of that field alone send nothing. */
+void trli_frame_give_ghosts(const trli_frame *frame, const trli_program *program, int field, bool given);
 /* Exchange the memory of two persistent fields of one shape: time levels rotate. */
 void trli_frame_swap(trli_frame *frame, int field_a, int field_b);
 /* What this rank sends in a run of a program. */

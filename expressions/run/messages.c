@@ -17,8 +17,16 @@ static trl_exchange *exchange_of(const trli_step_task *t, const trl_task_args *a
     return frame->exchange[t->exchange].exchange;
 }
 
+/* Messages have nothing to bring in this run. */
+static bool is_given(const trli_step_task *t, const trl_task_args *args)
+{
+    const trli_frame *frame = args->frame;
+    return frame->exchange[t->exchange].given;
+}
+
 static trl_err post(void *data, const trl_task_args *args, bool *done)
 {
+    if (is_given(data, args)) return TRL_OK;
     return trli_exchange_post(exchange_of(data, args), done);
 }
 
@@ -28,6 +36,7 @@ static trl_err pack(void *data, const trl_task_args *args, bool *done)
     const trl_exchange *exchange = exchange_of(t, args);
     const trli_message *m = &exchange->sends.message[t->message];
     (void)done;
+    if (is_given(t, args)) return TRL_OK;
     for (int n = m->first; n < m->first + m->n; ++n) {
         const trli_exchange_piece *piece = &exchange->sends.transfer[n];
         const trl_array source =
@@ -44,6 +53,7 @@ static trl_err unpack(void *data, const trl_task_args *args, bool *done)
     const trli_message *m = &exchange->receives.message[t->message];
     trl_err err = TRL_OK;
     (void)done;
+    if (is_given(t, args)) return TRL_OK;
     TRL_TRY(trli_exchange_fetch(exchange, t->message));
     for (int n = m->first; n < m->first + m->n; ++n) {
         const trli_exchange_piece *piece = &exchange->receives.transfer[n];
@@ -66,6 +76,7 @@ static trl_err release(void *data, const trl_task_args *args, bool *done)
 static trl_err send_packed(void *data, const trl_task_args *args, bool *done)
 {
     const trli_step_task *t = data;
+    if (is_given(t, args)) return TRL_OK;
     return trli_exchange_send(exchange_of(t, args), t->message, done);
 }
 
@@ -79,6 +90,7 @@ static trl_err pack_and_send(void *data, const trl_task_args *args, bool *done)
 static trl_err receive(void *data, const trl_task_args *args, bool *done)
 {
     const trli_step_task *t = data;
+    if (is_given(t, args)) return TRL_OK;
     return trli_exchange_receive(exchange_of(t, args), t->message, done);
 }
 

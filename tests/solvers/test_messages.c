@@ -69,6 +69,56 @@ START_TEST(an_iteration_has_the_messages_that_its_method_needs)
 }
 END_TEST
 
+/* ---- stages of a flow ---- */
+
+typedef struct stage_count {
+    int64_t exchanged; /* messages of this rank to neighbours */
+    int sums;
+} stage_count;
+
+static const char transport[] =
+    "  %s: {location: %s, initial: \"%s\", ddt: \"-div(advective_flux(%s, %s)) + 0.1*laplacian(%s)\"%s}\n";
+
+/* Of a step of three stages in which no direct solution is looked at. A divergence takes one message from a neighbour,
+ * as a gradient does. walls: the solver eliminates along x; else it transforms along both axes. */
+static stage_count step_of_flow(bool flow, bool walls)
+{
+    static const char given[] = ", boundary: {x-: {dirichlet: 0}, x+: {dirichlet: 0}}";
+    const char *const along = walls ? given : "";
+    trl_simulation_stats before, after;
+    new_deck();
+    say("grid: {cells: [12, 24], periodic: [%s, true], patches: [1, %d]}\n%sequations:\n", walls ? "false" : "true",
+        trl_context_ranks(test_ctx), flow ? "incompressible: {velocity: [u, v], pressure: p}\n" : "");
+    say(transport, "u", "xface", "sin(pi*x)*sin(2*pi*y)", "u", "[u, at(v, zedge)]", "u", along);
+    say(transport, "v", "yface", "cos(2*pi*x)", "v", "[at(u, zedge), v]", "v", along);
+    say("time: {method: ssprk3, dt: 1e-3, steps: 9}\nrun: {compile: never}\n");
+    ck_ok(open_problem());
+    ck_ok(trl_simulation_initialise(sim));
+    for (int step = 0; step < 5; ++step) ck_ok(trl_simulation_step(sim));
+    ck_ok(trl_simulation_settle(sim));
+    const count c = messages();
+    trl_simulation_get_stats(sim, &before);
+    ck_ok(trl_simulation_step(sim));
+    ck_ok(trl_simulation_settle(sim));
+    trl_simulation_get_stats(sim, &after);
+    if (flow) ck_assert_str_eq(trl_simulation_solver(sim, 0)->method, "direct");
+    const count d = messages();
+    close_problem();
+    return (stage_count){.exchanged = after.comm_messages - before.comm_messages, .sums = d.sums - c.sums};
+}
+
+START_TEST(a_stage_of_a_flow_has_one_exchange_and_one_sum_more_than_one_of_scalars)
+{
+    enum { STAGES = 3, MEAN = 1 /* of the first guess, once a step */ };
+    for (int walls = 0; walls < 2; ++walls) {
+        const stage_count scalars = step_of_flow(false, walls), flow = step_of_flow(true, walls);
+        ck_assert_msg(flow.exchanged == scalars.exchanged + STAGES && flow.sums == scalars.sums + STAGES + MEAN,
+                      "%d walls: %d messages to neighbours and %d sums, %d and %d of scalars", 2 * walls,
+                      (int)flow.exchanged, flow.sums, (int)scalars.exchanged, scalars.sums);
+    }
+}
+END_TEST
+
 /* ---- an expression that is 1, until it fails ---- */
 
 static int calls_left; /* of this rank; -1: any number */
@@ -128,6 +178,7 @@ END_TEST
 static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, an_iteration_has_the_messages_that_its_method_needs);
+    tcase_add_test(tc, a_stage_of_a_flow_has_one_exchange_and_one_sum_more_than_one_of_scalars);
     tcase_add_test(tc, a_rank_that_fails_in_an_iteration_ends_all);
 }
 
