@@ -195,11 +195,6 @@ done:
     return err;
 }
 
-void trli_exchange_leave_copies(trl_exchange *exchange)
-{
-    exchange->leaves_copies = true;
-}
-
 /* All ranks create their exchanges in one order, so a count tells the messages of one from those of others. */
 static trl_err choose_tag(trl_exchange *exchange)
 {
@@ -212,23 +207,58 @@ done:
     return err;
 }
 
+/* Messages of a plan, none of which has moved; their transfers stay the plan's. */
+static trl_err take_messages(trl_context *ctx, const trli_traffic *from, trli_traffic *to)
+{
+    const size_t bytes = (size_t)from->nmessages * sizeof *from->message;
+    void *memory = NULL;
+    trl_err err = TRL_OK;
+    if (from->nmessages == 0) return TRL_OK;
+    TRL_TRY(trl_memory_alloc(ctx, bytes, "the messages of a ghost exchange", &memory));
+    *to = *from;
+    to->message = memcpy(memory, from->message, bytes);
+done:
+    return err;
+}
+
+static trl_err follow(const trl_exchange *plan, trl_exchange **result)
+{
+    trl_context *ctx = plan->ctx;
+    void *memory = NULL;
+    trl_err err;
+    *result = NULL;
+    TRL_TRY(trl_memory_alloc(ctx, sizeof **result, "a ghost exchange", &memory));
+    *result = memory;
+    **result = (trl_exchange){.ctx = ctx, .window = MPI_WIN_NULL, .follows_plan = true};
+    TRL_TRY(take_messages(ctx, &plan->receives, &(*result)->receives));
+    TRL_TRY(take_messages(ctx, &plan->sends, &(*result)->sends));
+done:
+    return err;
+}
+
+/* err: of making the exchange on this rank; on failure it is destroyed. */
+static trl_err connect(trl_context *ctx, trl_err err, trl_exchange **exchange)
+{
+    if (err == TRL_OK) err = allocate_buffers(*exchange);
+    if (err == TRL_OK) err = choose_tag(*exchange);
+    if (err == TRL_OK) err = create_requests(*exchange);
+    err = trl_context_end_phase(ctx, err);
+    if (err == TRL_OK) (*exchange)->connected = true;
+    if (err != TRL_OK) trl_exchange_destroy(exchange);
+    return err;
+}
+
 trl_err trl_exchange_create(trl_context *ctx, const trl_layout *layout, int nfields, const trl_exchange_field *fields,
                             trl_exchange **result)
 {
-    trl_err err;
-    trl_exchange *exchange = NULL;
-
-    *result = NULL;
     trl_context_begin_phase(ctx);
-    err = trli_exchange_plan_only(ctx, layout, nfields, fields, &exchange);
-    if (err == TRL_OK) err = allocate_buffers(exchange);
-    if (err == TRL_OK) err = choose_tag(exchange);
-    if (err == TRL_OK) err = create_requests(exchange);
-    err = trl_context_end_phase(ctx, err);
-    if (err == TRL_OK) exchange->connected = true;
-    if (err != TRL_OK) trl_exchange_destroy(&exchange);
-    *result = exchange;
-    return err;
+    return connect(ctx, trli_exchange_plan_only(ctx, layout, nfields, fields, result), result);
+}
+
+trl_err trli_exchange_create_from(const trl_exchange *plan, trl_exchange **result)
+{
+    trl_context_begin_phase(plan->ctx);
+    return connect(plan->ctx, follow(plan, result), result);
 }
 
 static MPI_Request *request_of(const trl_exchange *exchange, const trli_message *m)
@@ -372,9 +402,10 @@ done:
     return err;
 }
 
-static void free_traffic(trl_context *ctx, trli_traffic *traffic)
+static void free_traffic(const trl_exchange *exchange, trli_traffic *traffic)
 {
-    void *transfer = traffic->transfer, *message = traffic->message;
+    trl_context *ctx = exchange->ctx;
+    void *transfer = exchange->follows_plan ? NULL : traffic->transfer, *message = traffic->message;
     trl_memory_free(ctx, &transfer);
     trl_memory_free(ctx, &message);
 }
@@ -394,9 +425,9 @@ void trl_exchange_destroy(trl_exchange **exchange)
         (void)!trli_mpi_check(ctx, MPI_Request_free(&self->request[i]), "MPI_Request_free");
     if (self->window != MPI_WIN_NULL && !trl_context_lost(ctx))
         (void)!trli_mpi_check(ctx, MPI_Win_free(&self->window), "MPI_Win_free");
-    free_traffic(ctx, &self->receives);
-    free_traffic(ctx, &self->sends);
-    free_traffic(ctx, &self->copies);
+    free_traffic(self, &self->receives);
+    free_traffic(self, &self->sends);
+    free_traffic(self, &self->copies);
     trl_memory_free(ctx, &receive_buffer);
     trl_memory_free(ctx, &send_buffer);
     trl_memory_free(ctx, &request);
@@ -429,7 +460,7 @@ trl_err trl_exchange_begin(trl_exchange *exchange, const trl_array *const *array
         TRL_TRY(trli_exchange_send(exchange, i, &sent));
         sent = true;
     }
-    for (int n = 0; n < copies->ntransfers && !exchange->leaves_copies; ++n) {
+    for (int n = 0; n < copies->ntransfers; ++n) {
         const trli_exchange_piece *t = &copies->transfer[n];
         trli_exchange_copy(t, 0, 1, &arrays[t->field][t->source_local], &arrays[t->field][t->target_local]);
     }

@@ -58,7 +58,7 @@ struct trl_exchange {
     MPI_Win window;       /* of shared memory; MPI_WIN_NULL: none */
     bool connected;       /* on all ranks */
     bool halfway;         /* trl_exchange_begin was called, and trl_exchange_finish was not done */
-    bool leaves_copies;   /* between patches of this rank: others do them */
+    bool follows_plan;    /* transfers are a plan's */
     trl_device *device;   /* a GPU that packs and unpacks; NULL: none */
     _Atomic int open;     /* messages of the exchange under way that are not complete */
     int64_t begun;        /* exchanges since creation */
@@ -72,9 +72,9 @@ trl_err trli_exchange_plan(trl_exchange *exchange, const trl_layout *layout, int
  * trl_exchange_create. */
 TRL_NODISCARD trl_err trli_exchange_plan_only(trl_context *ctx, const trl_layout *layout, int nfields,
                                               const trl_exchange_field *fields, trl_exchange **exchange);
-/* From now on trl_exchange_begin copies nothing between patches of this rank: the caller does, by trli_exchange_copy.
- */
-void trli_exchange_leave_copies(trl_exchange *exchange);
+/* An exchange of a plan's messages, which leaves copies between patches of this rank to the caller
+ * (trli_exchange_copy). The plan outlives it. Collective: yes. Fails with MPI, MEMORY. */
+TRL_NODISCARD trl_err trli_exchange_create_from(const trl_exchange *plan, trl_exchange **exchange);
 /* The rows of a piece that are the chunk-th of so many parts. */
 void trli_exchange_copy(const trli_exchange_piece *piece, int chunk, int chunks, const trl_array *source,
                         const trl_array *target);

@@ -20,6 +20,7 @@ typedef struct planner {
     const trl_exchange_field *fields;
     const field_widths *widths;
     int nfields, rank;
+    bool wanted[DIRECTIONS]; /* by some field */
 } planner;
 
 static int step_of(int direction, int axis)
@@ -75,21 +76,43 @@ static trl_err check_widths(trl_context *ctx, const trl_layout *layout, const tr
     return TRL_OK;
 }
 
-/* The patch next to another, round periodic axes; false beyond a side or along an axis that the grid lacks. */
-static bool find_neighbour(const trl_layout *layout, const trl_patch *patch, int direction, trl_patch *found)
+/* The id of the patch next to another, round periodic axes; -1 beyond a side or along an axis that the grid lacks. */
+static int find_neighbour(const trl_layout *layout, const trl_patch *patch, int direction)
 {
     int index[3];
     for (int a = 0; a < 3; ++a) {
         int step = step_of(direction, a), count = layout->counts[a];
-        if (step != 0 && a >= layout->grid.dim) return false;
+        if (step != 0 && a >= layout->grid.dim) return -1;
         index[a] = patch->index[a] + step;
         if (index[a] < 0 || index[a] >= count) {
-            if (!layout->grid.periodic[a]) return false;
-            index[a] = (index[a] + count) % count;
+            if (!layout->grid.periodic[a]) return -1;
+            index[a] = index[a] < 0 ? index[a] + count : index[a] - count;
         }
     }
-    *found = trl_layout_patch(layout, index[0] + layout->counts[0] * (index[1] + layout->counts[1] * index[2]));
-    return true;
+    return index[0] + layout->counts[0] * (index[1] + layout->counts[1] * index[2]);
+}
+
+/* A patch's neighbours in the directions that some field wants ghosts from, or sends them to; NULL: there is none. */
+typedef struct neighbours {
+    const trl_patch *at[DIRECTIONS];
+    trl_patch elsewhere[DIRECTIONS]; /* those of other ranks */
+} neighbours;
+
+static void find_neighbours(const planner *plan, const trl_patch *patch, neighbours *n)
+{
+    const trl_layout *layout = plan->layout;
+    for (int d = 0; d < DIRECTIONS; ++d) {
+        if (!plan->wanted[d] && !plan->wanted[opposite(d)]) continue;
+        const int id = find_neighbour(layout, patch, d), local = id - layout->local[0];
+        n->at[d] = NULL;
+        if (id < 0) continue;
+        if (local >= 0 && local < layout->nlocal) {
+            n->at[d] = &layout->patch[local];
+        } else {
+            n->elsewhere[d] = trl_layout_patch(layout, id);
+            n->at[d] = &n->elsewhere[d];
+        }
+    }
 }
 
 static int local_index(const planner *plan, const trl_patch *patch)
@@ -123,31 +146,32 @@ static trli_exchange_piece make_transfer(const planner *plan, const trl_patch *s
     return transfer;
 }
 
-static void append(trli_traffic *traffic, const trli_exchange_piece *transfer)
+/* Only counted while the arrays do not exist yet. */
+static void append(const planner *plan, trli_traffic *traffic, const trl_patch *source, const trl_patch *target,
+                   int field, int direction)
 {
-    if (traffic->transfer != NULL) traffic->transfer[traffic->ntransfers] = *transfer;
+    if (traffic->transfer != NULL)
+        traffic->transfer[traffic->ntransfers] = make_transfer(plan, source, target, field, direction);
     ++traffic->ntransfers;
 }
 
-/* Every transfer at an end of which this rank is; only counted while the arrays do not exist yet. */
+/* Every transfer at an end of which this rank is. */
 static void enumerate(const planner *plan, trl_exchange *exchange)
 {
     const trl_layout *layout = plan->layout;
+    neighbours beside;
     exchange->receives.ntransfers = exchange->sends.ntransfers = exchange->copies.ntransfers = 0;
     for (int l = 0; l < layout->nlocal; ++l) {
         const trl_patch *patch = &layout->patch[l];
+        find_neighbours(plan, patch, &beside);
         for (int f = 0; f < plan->nfields; ++f) {
             for (int d = 0; d < DIRECTIONS; ++d) {
                 if (!plan->widths[f].has[d]) continue;
-                trl_patch source, target;
-                if (find_neighbour(layout, patch, d, &source)) {
-                    trli_exchange_piece in = make_transfer(plan, &source, patch, f, d);
-                    append(source.rank == plan->rank ? &exchange->copies : &exchange->receives, &in);
-                }
-                if (find_neighbour(layout, patch, opposite(d), &target) && target.rank != plan->rank) {
-                    trli_exchange_piece out = make_transfer(plan, patch, &target, f, d);
-                    append(&exchange->sends, &out);
-                }
+                const trl_patch *source = beside.at[d], *target = beside.at[opposite(d)];
+                if (source)
+                    append(plan, source->rank == plan->rank ? &exchange->copies : &exchange->receives, source, patch, f,
+                           d);
+                if (target && target->rank != plan->rank) append(plan, &exchange->sends, patch, target, f, d);
             }
         }
     }
@@ -228,13 +252,13 @@ trl_err trli_exchange_plan(trl_exchange *exchange, const trl_layout *layout, int
     if (nfields == 0) return TRL_OK;
     TRL_TRY(trl_memory_alloc(ctx, (size_t)nfields * sizeof(field_widths), "the plan of a ghost exchange", &memory));
     field_widths *widths = memory;
+    planner plan = {
+        .layout = layout, .fields = fields, .widths = widths, .nfields = nfields, .rank = trl_context_rank(ctx)};
     for (int f = 0; f < nfields; ++f) {
         find_widths(&fields[f].footprint, &widths[f]);
         TRL_TRY(check_widths(ctx, layout, &fields[f], &widths[f]));
+        for (int d = 0; d < DIRECTIONS; ++d) plan.wanted[d] |= widths[f].has[d];
     }
-
-    planner plan = {
-        .layout = layout, .fields = fields, .widths = widths, .nfields = nfields, .rank = trl_context_rank(ctx)};
     enumerate(&plan, exchange);
     TRL_TRY(allocate_transfers(ctx, &exchange->receives));
     TRL_TRY(allocate_transfers(ctx, &exchange->sends));

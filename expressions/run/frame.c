@@ -24,15 +24,23 @@ static trl_err create_exchange(const trli_model *model, const trli_exchanged *ex
     return err;
 }
 
-trl_err trli_exchange_connect(const trli_model *model, const trli_exchanged *exchanged, trli_exchange_run *run)
+/* What trl_exchange_begin takes. */
+static trl_err make_arrays(const trli_model *model, size_t n, trli_exchange_run *run)
 {
-    const size_t np = (size_t)model->layout->nlocal, n = (size_t)exchanged->n;
-    trl_err err = TRL_OK;
-    TRL_TRY(create_exchange(model, exchanged, run));
+    const size_t np = (size_t)model->layout->nlocal;
     run->array = trli_new(model->ctx, n * np, sizeof *run->array);
     run->arrays = trli_new(model->ctx, n, sizeof *run->arrays);
     if (!run->array || !run->arrays) return trli_no_memory(model->ctx, NULL, "for an exchange");
     for (size_t i = 0; i < n; ++i) run->arrays[i] = run->array + i * np;
+    return TRL_OK;
+}
+
+trl_err trli_exchange_connect(const trli_model *model, const trli_exchanged *exchanged, const trl_exchange *plan,
+                              trli_exchange_run *run)
+{
+    trl_err err = TRL_OK;
+    TRL_TRY(plan ? trli_exchange_create_from(plan, &run->exchange) : create_exchange(model, exchanged, run));
+    if (!plan) TRL_TRY(make_arrays(model, (size_t)exchanged->n, run));
     trl_exchange_traffic(run->exchange, &run->bytes, &run->messages);
 done:
     return err;
@@ -54,8 +62,7 @@ static trl_err connect_all(trli_frame *frame)
         const trli_program_execution *run = model->program[i]->run;
         for (int e = 0; e < run->nexchanges; ++e) {
             trli_exchange_run *exchange = &frame->exchange[run->first_exchange + e];
-            TRL_TRY(trli_exchange_connect(model, run->exchanged[e].what, exchange));
-            trli_exchange_leave_copies(exchange->exchange);
+            TRL_TRY(trli_exchange_connect(model, run->exchanged[e].what, run->exchanged[e].plan, exchange));
             if (trl_context_ranks(model->ctx) > 1 && !(model->settings.disabled_passes & TRL_PASS_SHARED))
                 TRL_TRY(trli_exchange_share(exchange->exchange));
         }

@@ -24,7 +24,7 @@ typedef struct trli_nonfinite {
 
 typedef struct trli_exchange_run {
     struct trl_exchange *exchange;
-    trl_array *array;         /* [n][local patch], set before each exchange */
+    trl_array *array;         /* [n][local patch], set before each exchange; NULL: tasks move each message */
     const trl_array **arrays; /* [n]: its rows */
     int64_t bytes, messages;  /* sent by this rank each time */
     bool given;               /* what other ranks would send is there: no messages */
@@ -124,17 +124,18 @@ void trli_frame_widen_ghosts(const trli_program *program, int field, trl_offsets
 void trli_frame_give_ghosts(const trli_frame *frame, const trli_program *program, int field, bool given);
 /* Exchange the memory of two persistent fields of one shape: time levels rotate. */
 void trli_frame_swap(trli_frame *frame, int field_a, int field_b);
-/* What this rank sends in a run of a program. */
 /* Messages that this rank's GPU packs into memory of other ranks' GPUs, each exchange done once. */
 int64_t trli_frame_far_messages(const trli_frame *frame);
+/* What this rank sends in a run of a program. */
 void trli_frame_traffic(const trli_frame *frame, const trli_program *program, int64_t *bytes, int64_t *messages);
 
 /* Make a frame that has its own scalars and records and shares the rest with another frame, which outlives it. */
 TRL_NODISCARD trl_err trli_frame_share(trli_frame *frame, const trli_frame *other);
 void trli_frame_release_shared(trli_frame *frame);
-/* Make an exchange. Collective: yes. */
+/* Make an exchange. plan: its messages, each of which tasks move; the plan outlives it. NULL: trl_exchange_begin and
+ * trl_exchange_finish do all of it. Collective: yes. */
 TRL_NODISCARD trl_err trli_exchange_connect(const trli_model *model, const trli_exchanged *exchanged,
-                                            trli_exchange_run *run);
+                                            const trl_exchange *plan, trli_exchange_run *run);
 void trli_exchange_disconnect(trli_exchange_run *run);
 /* Room for what the slots' memory in a space is; and spaces for the devices of the model's workers. */
 TRL_NODISCARD trl_err trli_frame_add_space(trli_frame *frame, int space);

@@ -341,7 +341,7 @@ done:
 trl_err trli_time_blocks_connect(trli_time_blocks *t)
 {
     trl_err err = TRL_OK;
-    if (t->deep.n > 0) TRL_TRY(trli_exchange_connect(t->model, &t->deep, t->frame->frame.exchange));
+    if (t->deep.n > 0) TRL_TRY(trli_exchange_connect(t->model, &t->deep, NULL, t->frame->frame.exchange));
     err = build_graph(t);
 done:
     return trl_context_agree(t->model->ctx, err);
