@@ -49,6 +49,9 @@ done:
 
 trl_err trl_field_manager_add_space(trl_field_manager *m, const trl_space_ops *ops, void *data, int *space)
 {
+    if (m->nblocks > 0)
+        return trl_fail(m->ctx, TRL_ERR_USAGE, NULL, "the memory space '%s' comes after a block was registered",
+                        ops->name ? ops->name : "?");
     if (m->nspaces == TRL_SPACES_MAX)
         return trl_fail(m->ctx, TRL_ERR_USAGE, NULL, "a field manager has at most %d spaces", TRL_SPACES_MAX);
     if (!ops->name || !ops->allocate || !ops->free || !ops->copy_in || !ops->copy_out)
@@ -64,13 +67,20 @@ trl_err trl_field_manager_add_space(trl_field_manager *m, const trl_space_ops *o
     return TRL_OK;
 }
 
+static void free_group(trli_block_group *group)
+{
+    trli_free(group->tag);
+    trli_free(group->copy);
+    trli_free(group);
+}
+
 static void free_block(trl_block *b)
 {
+    trli_block_group *group = b->group;
     for (int s = 0; s < b->manager->nspaces; ++s)
         if (b->copy[s].extent) trli_pool_give(&b->manager->pool[s], b->copy[s].extent);
     pthread_mutex_destroy(&b->lock);
-    trli_free(b->tag);
-    trli_free(b);
+    if (atomic_fetch_sub_explicit(&group->left, 1, memory_order_acq_rel) == 1) free_group(group);
 }
 
 void trl_field_manager_destroy(trl_field_manager **manager)
@@ -89,11 +99,18 @@ void trl_field_manager_destroy(trl_field_manager **manager)
     trli_free(m);
 }
 
-/* FNV-1a. */
-static uint64_t hash_of(const char *tag, int patch)
+/* FNV-1a of a tag, */
+static uint64_t hash_of_tag(const char *tag)
 {
-    uint64_t hash = 14695981039346656037u + (uint64_t)patch;
+    uint64_t hash = 14695981039346656037u;
     for (; *tag; ++tag) hash = (hash ^ (unsigned char)*tag) * 1099511628211u;
+    return hash;
+}
+
+/* and of a patch behind it. */
+static uint64_t hash_on(uint64_t tag, int patch)
+{
+    const uint64_t hash = (tag ^ (uint32_t)patch) * 1099511628211u;
     return hash ^ hash >> 32;
 }
 
@@ -106,11 +123,12 @@ static trl_block **link_of(const trl_field_manager *m, uint64_t hash, const char
     return link;
 }
 
-/* Failing is harmless: chains grow longer. */
-static void widen_table(trl_field_manager *m)
+/* Room for so many blocks. Failing is harmless: chains grow longer. */
+static void widen_table(trl_field_manager *m, size_t nblocks)
 {
-    trl_field_manager wide = {.nbuckets = 2 * m->nbuckets};
-    wide.bucket = trli_new(m->ctx, wide.nbuckets, sizeof(trl_block *));
+    trl_field_manager wide = {.nbuckets = m->nbuckets};
+    while (wide.nbuckets < nblocks) wide.nbuckets *= 2;
+    wide.bucket = wide.nbuckets > m->nbuckets ? trli_new(m->ctx, wide.nbuckets, sizeof(trl_block *)) : NULL;
     if (!wide.bucket) return;
     for (size_t i = 0; i < m->nbuckets; ++i)
         for (trl_block *next, *b = m->bucket[i]; b; b = next) {
@@ -124,19 +142,28 @@ static void widen_table(trl_field_manager *m)
     m->nbuckets = wide.nbuckets;
 }
 
-/* Enter a block; false if its tag is there already on its patch. */
-static bool enter(trl_field_manager *m, trl_block *b)
+/* The table's lock is held. */
+static void leave_table(trl_field_manager *m, const trl_block *b)
 {
+    *link_of(m, b->hash, b->tag, b->patch) = b->next;
+    --m->nblocks;
+}
+
+/* Enter n blocks, or none: the number of the first whose tag is there already on its patch, or n. */
+static int enter(trl_field_manager *m, int n, trl_block *block)
+{
+    int i;
     pthread_mutex_lock(&m->table);
-    if (m->nblocks >= m->nbuckets) widen_table(m);
-    trl_block **link = link_of(m, b->hash, b->tag, b->patch);
-    bool vacant = *link == NULL;
-    if (vacant) {
-        *link = b;
+    widen_table(m, m->nblocks + (size_t)n);
+    for (i = 0; i < n; ++i) {
+        trl_block **link = link_of(m, block[i].hash, block[i].tag, block[i].patch);
+        if (*link) break;
+        *link = &block[i];
         ++m->nblocks;
     }
+    for (int k = i - 1; k >= 0 && i < n; --k) leave_table(m, &block[k]);
     pthread_mutex_unlock(&m->table);
-    return vacant;
+    return i;
 }
 
 static trl_err check_desc(trl_context *ctx, const trl_block_desc *desc)
@@ -153,36 +180,68 @@ static trl_err check_desc(trl_context *ctx, const trl_block_desc *desc)
     return wrong ? trl_fail(ctx, TRL_ERR_USAGE, NULL, "the block '%s' has %s", desc->tag, wrong) : TRL_OK;
 }
 
-trl_err trl_block_create(trl_field_manager *m, const trl_block_desc *desc, trl_block **block)
+static trli_block_group *new_group(trl_context *ctx, const char *tag, int n, int spaces)
+{
+    trli_block_group *group = trli_new(ctx, 1, sizeof *group + (size_t)n * sizeof *group->block);
+    if (!group) return NULL;
+    group->tag = trli_copy_text(ctx, tag);
+    group->copy = trli_new(ctx, (size_t)n * (size_t)spaces, sizeof *group->copy);
+    if (group->tag && group->copy) return group;
+    free_group(group);
+    return NULL;
+}
+
+static void fill_group(trl_field_manager *m, trli_block_group *group, const trl_block_desc *desc, int n,
+                       const int *patch, const int64_t *count)
+{
+    const uint64_t tag = hash_of_tag(desc->tag);
+    atomic_store_explicit(&group->left, n, memory_order_relaxed);
+    for (int i = 0; i < n; ++i) {
+        trl_block *b = &group->block[i];
+        *b = (trl_block){.manager = m,
+                         .group = group,
+                         .hash = hash_on(tag, patch[i]),
+                         .tag = group->tag,
+                         .patch = patch[i],
+                         .type = desc->type,
+                         .count = count[i],
+                         .capacity = desc->capacity > count[i] ? desc->capacity : count[i],
+                         .flags = desc->flags,
+                         .locked = desc->flags & TRL_BLOCK_LOCKED,
+                         .copy = group->copy + (ptrdiff_t)i * m->nspaces};
+        pthread_mutex_init(&b->lock, NULL);
+    }
+}
+
+trl_err trl_blocks_create(trl_field_manager *m, const trl_block_desc *desc, int n, const int *patch,
+                          const int64_t *count, trl_block **block)
 {
     trl_err err = TRL_OK;
-    trl_block *b = NULL;
-    *block = NULL;
-    TRL_TRY(check_desc(m->ctx, desc));
-    b = trli_new(m->ctx, 1, sizeof *b);
-    char *tag = b ? trli_copy_text(m->ctx, desc->tag) : NULL;
-    if (!tag) {
-        trli_free(b);
-        return trli_no_memory(m->ctx, NULL, "to register the block '%s'", desc->tag);
+    for (int i = 0; i < n; ++i) {
+        trl_block_desc one = *desc;
+        one.patch = patch[i];
+        one.count = count[i];
+        block[i] = NULL;
+        TRL_TRY(check_desc(m->ctx, &one));
     }
-    *b = (trl_block){.manager = m,
-                     .hash = hash_of(tag, desc->patch),
-                     .tag = tag,
-                     .patch = desc->patch,
-                     .type = desc->type,
-                     .count = desc->count,
-                     .capacity = desc->capacity > desc->count ? desc->capacity : desc->count,
-                     .flags = desc->flags,
-                     .locked = desc->flags & TRL_BLOCK_LOCKED};
-    pthread_mutex_init(&b->lock, NULL);
-    if (!enter(m, b)) {
-        TRL_TRY(trli_block_fail(b, TRL_ERR_USAGE, "is registered already"));
-    }
-    *block = b;
-    b = NULL;
+    if (n == 0) return TRL_OK;
+    trli_block_group *group = new_group(m->ctx, desc->tag, n, m->nspaces);
+    if (!group) return trli_no_memory(m->ctx, NULL, "to register the block '%s'", desc->tag);
+    fill_group(m, group, desc, n, patch, count);
+    const int taken = enter(m, n, group->block);
+    if (taken < n) err = trli_block_fail(&group->block[taken], TRL_ERR_USAGE, "is registered already");
+    for (int i = 0; i < n; ++i)
+        if (taken < n)
+            free_block(&group->block[i]);
+        else
+            block[i] = &group->block[i];
 done:
-    if (b) free_block(b);
     return err;
+}
+
+trl_err trl_block_create(trl_field_manager *m, const trl_block_desc *desc, trl_block **block)
+{
+    return trl_blocks_create(m, desc, 1, &desc->patch, &desc->count, block);
 }
 
 void trl_block_destroy(trl_block **block)
@@ -192,8 +251,7 @@ void trl_block_destroy(trl_block **block)
     if (!b) return;
     trl_field_manager *m = b->manager;
     pthread_mutex_lock(&m->table);
-    *link_of(m, b->hash, b->tag, b->patch) = b->next;
-    --m->nblocks;
+    leave_table(m, b);
     pthread_mutex_unlock(&m->table);
     free_block(b);
 }
@@ -201,7 +259,7 @@ void trl_block_destroy(trl_block **block)
 trl_err trl_field_manager_find(trl_field_manager *m, const char *tag, int patch, trl_block **block)
 {
     pthread_mutex_lock(&m->table);
-    *block = *link_of(m, hash_of(tag, patch), tag, patch);
+    *block = *link_of(m, hash_on(hash_of_tag(tag), patch), tag, patch);
     pthread_mutex_unlock(&m->table);
     if (*block) return TRL_OK;
     if (patch == TRL_WHOLE_RANK)

@@ -227,6 +227,32 @@ done:
     return err;
 }
 
+/* Give blocks that are all small, exact and without memory a bundle. Else, or if there is no memory for one, each gets
+ * its own when it is acquired. */
+static void share_bundle(int n, trl_block *const *block)
+{
+    trli_bundle *bundle;
+    size_t *bytes = n > 1 ? trli_new(block[0]->manager->ctx, (size_t)n, sizeof *bytes) : NULL;
+    bool small = bytes != NULL;
+    for (int i = 0; i < n && small; ++i) {
+        bytes[i] = bytes_of(block[i], block[i]->capacity);
+        small = bytes[i] < TRLI_BUNDLED_BELOW && block[i]->flags & (TRL_BLOCK_STATIC | TRL_BLOCK_PERSISTENT) &&
+                !block[i]->copy[0].extent;
+    }
+    if (small && trli_pool_take_bundle(&block[0]->manager->pool[0], n, bytes, &bundle) == TRL_OK)
+        for (int i = 0; i < n; ++i) block[i]->copy[0].extent = &bundle->extent[i];
+    trli_free(bytes);
+}
+
+trl_err trl_blocks_acquire(int n, trl_block *const *block, void **memory)
+{
+    trl_err err = TRL_OK;
+    share_bundle(n, block);
+    for (int i = 0; i < n; ++i) TRL_TRY(trl_block_acquire(block[i], 0, 0, &memory[i]));
+done:
+    return err;
+}
+
 trl_err trl_block_reserve(trl_block *b, int space, void **memory)
 {
     trl_err err = TRL_OK;

@@ -22,11 +22,22 @@ enum { TRLI_CLASSES = TRLI_CLASSES_SMALL + (TRLI_CLASSES_LOG2_MAX - 9) * TRLI_CL
 /* An extent of memory, in use by a block or in the list of its class. */
 typedef struct trli_extent {
     struct trli_extent *next;
+    struct trli_bundle *bundle; /* that it is part of; NULL: none */
     void *memory;
     size_t bytes;  /* of memory */
     size_t wanted; /* by its user */
     int class;     /* -1: exact */
 } trli_extent;
+
+/* Exact extents in one piece of memory, each at the start of a line; it goes back to the system with the last of them.
+ */
+typedef struct trli_bundle {
+    _Atomic int left; /* extents in use */
+    void *memory;
+    trli_extent extent[];
+} trli_bundle;
+/* Extents of so many bytes and more are worth a piece of memory of their own. */
+enum { TRLI_BUNDLED_BELOW = 1 << 15 };
 
 typedef struct trli_class {
     alignas(64) pthread_mutex_t lock;
@@ -49,8 +60,12 @@ void trli_pool_destroy(trli_pool *pool);
 int trli_pool_class(size_t bytes, size_t *class_bytes);
 /* MEMORY without a message if there is none, even after the pool's cache was given back. */
 TRL_NODISCARD trl_err trli_pool_take(trli_pool *pool, size_t bytes, bool exact, trli_extent **extent);
+/* n exact extents in one bundle. MEMORY without a message, and without an effect, if there is none. */
+TRL_NODISCARD trl_err trli_pool_take_bundle(trli_pool *pool, int n, const size_t *bytes, trli_bundle **bundle);
 void trli_pool_give(trli_pool *pool, trli_extent *extent);
 void trli_pool_trim(trli_pool *pool);
+
+typedef struct trli_block_group trli_block_group;
 
 typedef struct trli_copy {
     trli_extent *extent; /* NULL: no memory */
@@ -60,9 +75,10 @@ typedef struct trli_copy {
 
 struct trl_block {
     trl_field_manager *manager;
-    trl_block *next; /* in its bucket */
+    trl_block *next;         /* in its bucket */
+    trli_block_group *group; /* in whose memory it is */
     uint64_t hash;
-    char *tag;
+    const char *tag;
     int patch;
     trl_scalar_type type;
     int64_t capacity;
@@ -70,8 +86,16 @@ struct trl_block {
     pthread_mutex_t lock; /* guards what follows */
     int64_t count;
     bool locked;
-    int home; /* space of the values themselves; those elsewhere are consumer copies */
-    trli_copy copy[TRL_SPACES_MAX];
+    int home;        /* space of the values themselves; those elsewhere are consumer copies */
+    trli_copy *copy; /* [spaces] */
+};
+
+/* Blocks registered together: one piece of memory, which is freed with the last of them. */
+struct trli_block_group {
+    _Atomic int left;
+    char *tag;
+    trli_copy *copy; /* [blocks][spaces] */
+    trl_block block[];
 };
 
 struct trl_field_manager {

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Pools of memory: a list of free extents for each size class. */
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
+#endif
+
 #include "field_manager_impl.h"
 
 enum { SMALL_STEP = 64, SMALL_LOG2 = 9 };
@@ -101,8 +105,76 @@ done:
     return err;
 }
 
+static size_t place_of(size_t bytes)
+{
+    enum { LINE = 64 };
+#ifdef __SANITIZE_ADDRESS__
+    bytes += LINE; /* that nobody may touch */
+#endif
+    return (bytes + LINE - 1) / LINE * LINE;
+}
+
+/* Under the address sanitizer, what is between extents is out of bounds. */
+static void fence(const trli_extent *extent, size_t place)
+{
+#ifdef __SANITIZE_ADDRESS__
+    ASAN_POISON_MEMORY_REGION((char *)extent->memory + extent->bytes, place - extent->bytes);
+#else
+    (void)extent, (void)place;
+#endif
+}
+
+/* Deal the memory of a bundle out. */
+static void cut_bundle(trli_pool *pool, trli_bundle *bundle, int n, const size_t *bytes)
+{
+    size_t at = 0, all = 0;
+    for (int i = 0; i < n; ++i) {
+        bundle->extent[i] = (trli_extent){.bundle = bundle,
+                                          .memory = (char *)bundle->memory + at,
+                                          .bytes = bytes[i],
+                                          .wanted = bytes[i],
+                                          .class = -1};
+        fence(&bundle->extent[i], place_of(bytes[i]));
+        at += place_of(bytes[i]);
+        all += bytes[i];
+    }
+    atomic_store_explicit(&bundle->left, n, memory_order_relaxed);
+    atomic_fetch_add_explicit(&pool->allocations, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&pool->in_use, all, memory_order_relaxed);
+    trli_memory_raise(&pool->peak, atomic_fetch_add_explicit(&pool->held, all, memory_order_relaxed) + all);
+}
+
+trl_err trli_pool_take_bundle(trli_pool *pool, int n, const size_t *bytes, trli_bundle **result)
+{
+    trl_err err = TRL_OK;
+    size_t all = 0;
+    trli_bundle *bundle = trli_new(pool->ctx, 1, sizeof *bundle + (size_t)n * sizeof *bundle->extent);
+    *result = NULL;
+    if (!bundle) return TRL_ERR_MEMORY;
+    for (int i = 0; i < n; ++i) all += place_of(bytes[i]);
+    TRL_TRY(pool->ops->allocate(pool->data, all, &bundle->memory));
+    cut_bundle(pool, bundle, n, bytes);
+    *result = bundle;
+    bundle = NULL;
+done:
+    trli_free(bundle);
+    return err;
+}
+
+/* The last extent gives the bundle's memory back. Acquire and release: others' uses of their extents come before. */
+static void leave_bundle(trli_pool *pool, trli_bundle *bundle)
+{
+    if (atomic_fetch_sub_explicit(&bundle->left, 1, memory_order_acq_rel) > 1) return;
+    pool->ops->free(pool->data, bundle->memory);
+    trli_free(bundle);
+}
+
 static void discard(trli_pool *pool, trli_extent *extent)
 {
+    if (extent->bundle) {
+        leave_bundle(pool, extent->bundle);
+        return;
+    }
     pool->ops->free(pool->data, extent->memory);
     trli_free(extent);
 }

@@ -15,8 +15,8 @@ extern "C" {
 typedef struct trl_block trl_block;
 
 /* Static and persistent blocks have exactly the bytes registered, from the system and back to it when they are
- * destroyed; others share the pools. So what recurs in every execution finds its memory cached from the second one on.
- */
+ * destroyed, alone or many in one piece (trl_blocks_acquire); others share the pools. So what recurs in every execution
+ * finds its memory cached from the second one on. */
 enum {
     /* Written once, then only read: never released. */
     TRL_BLOCK_STATIC = 1,
@@ -45,6 +45,10 @@ TRL_API void trl_field_manager_destroy(trl_field_manager **manager);
  * wrong; MEMORY. Thread: any. */
 TRL_API TRL_NODISCARD trl_err trl_block_create(trl_field_manager *manager, const trl_block_desc *desc,
                                                trl_block **block);
+/* Register blocks of one tag on n patches at once, each with its own patch and count in place of desc's: as
+ * trl_block_create does it, all or none. Thread: any. */
+TRL_API TRL_NODISCARD trl_err trl_blocks_create(trl_field_manager *manager, const trl_block_desc *desc, int n,
+                                                const int *patch, const int64_t *count, trl_block **block);
 /* Forget a block; the memory of all its copies goes back to the pools, whatever their consumers. Thread: any, while
  * no thread uses it. */
 TRL_API void trl_block_destroy(trl_block **block);
@@ -65,6 +69,9 @@ TRL_API TRL_NODISCARD trl_err trl_block_resize(trl_block *block, int64_t count);
  * by `consumers` calls of trl_block_release; a count above 0, but for blocks that are kept anyway. USAGE if consumers
  * of the old values are still to come, or if the block is static and written. */
 TRL_API TRL_NODISCARD trl_err trl_block_acquire(trl_block *block, int space, int64_t consumers, void **memory);
+/* Memory on the host for new values of n static or persistent blocks of one manager, as trl_block_acquire gives it. If
+ * all are small, they lie in one piece of memory, which goes back to the system with the last of them. memory: [n]. */
+TRL_API TRL_NODISCARD trl_err trl_blocks_acquire(int n, trl_block *const *block, void **memory);
 /* Memory for the block in a space, and nothing else: whoever asks says himself where values are valid, copies them, and
  * calls none of the functions below. */
 TRL_API TRL_NODISCARD trl_err trl_block_reserve(trl_block *block, int space, void **memory);
@@ -113,7 +120,7 @@ typedef struct trl_space_ops {
 } trl_space_ops;
 
 /* Add a space. Between two spaces other than the host's, copies go by way of the host. ops and data outlive the
- * manager. USAGE: an operation is missing, or too many spaces. Thread: main, before blocks are used. */
+ * manager. USAGE: an operation is missing, too many spaces, or a block is registered already. Thread: main. */
 TRL_API TRL_NODISCARD trl_err trl_field_manager_add_space(trl_field_manager *manager, const trl_space_ops *ops,
                                                           void *data, int *space);
 

@@ -50,27 +50,36 @@ static void name_slot(const trli_model *model, const tenants *t, int slot, char 
     snprintf(tag + used, size - used, " (slot %d)", slot);
 }
 
-static trl_err provide(trli_frame *frame, const char *tag, int patch, int64_t count, trl_block **block, void **memory)
-{
-    const trl_block_desc desc = {.tag = tag, .patch = patch, .count = count, .flags = TRL_BLOCK_PERSISTENT};
-    trl_err err = TRL_OK;
-    TRL_TRY(trl_block_create(frame->memory, &desc, block));
-    TRL_TRY(trl_block_acquire(*block, 0, 0, memory));
-done:
-    return err;
-}
-
-static trl_err provide_slot(trli_frame *frame, const tenants *t, int s, trl_block **block)
+/* count: [local patch], to be set here. */
+static trl_err provide_slot(trli_frame *frame, const tenants *t, int s, int64_t *count, trl_block **block)
 {
     const trli_model *model = frame->model;
     const trl_layout *layout = model->layout;
     char tag[256];
     trl_err err = TRL_OK;
     name_slot(model, t, s, tag, sizeof tag);
-    for (int p = 0; p < layout->nlocal; ++p)
-        TRL_TRY(
-            provide(frame, tag, layout->local[p], model->slots->slot[s].values[p], &block[p], &frame->base[0][s][p]));
+    const trl_block_desc desc = {.tag = tag, .flags = TRL_BLOCK_PERSISTENT};
+    for (int p = 0; p < layout->nlocal; ++p) count[p] = model->slots->slot[s].values[p];
+    TRL_TRY(trl_blocks_create(frame->memory, &desc, layout->nlocal, layout->local, count, block));
+    TRL_TRY(trl_blocks_acquire(layout->nlocal, block, frame->base[0][s]));
 done:
+    return err;
+}
+
+static trl_err provide_slots(trli_frame *frame, trl_block **block)
+{
+    const trli_model *model = frame->model;
+    const int np = model->layout->nlocal;
+    tenants t = {0};
+    trl_err err = TRL_OK;
+    int64_t *count = trli_new(model->ctx, (size_t)np, sizeof *count);
+    if (!count) return trli_no_memory(model->ctx, NULL, "for %d slots", model->slots->n);
+    TRL_TRY(find_tenants(model, &t));
+    for (int s = 0; s < model->slots->n; ++s) TRL_TRY(provide_slot(frame, &t, s, count, block + (ptrdiff_t)s * np));
+done:
+    trli_free(t.first);
+    trli_free(t.next);
+    trli_free(count);
     return err;
 }
 
@@ -82,7 +91,10 @@ static trl_err provide_scratch(trli_frame *frame, trl_block **block)
     trl_err err = TRL_OK;
     for (int w = 0; w < run->lanes && count > 0; ++w) {
         snprintf(tag, sizeof tag, "scratch of worker %d", w);
-        TRL_TRY(provide(frame, tag, TRL_WHOLE_RANK, count, &block[w], &frame->scratch[w]));
+        const trl_block_desc desc = {
+            .tag = tag, .patch = TRL_WHOLE_RANK, .count = count, .flags = TRL_BLOCK_PERSISTENT};
+        TRL_TRY(trl_block_create(frame->memory, &desc, &block[w]));
+        TRL_TRY(trl_block_acquire(block[w], 0, 0, &frame->scratch[w]));
     }
 done:
     return err;
@@ -93,7 +105,6 @@ trl_err trli_slots_allocate(trli_frame *frame)
     const trli_model *model = frame->model;
     trl_err err = TRL_OK;
     int np = model->layout->nlocal, n = model->slots->n * np;
-    tenants t = {0};
     trl_block **block = frame->block_rows =
         trli_new(model->ctx, (size_t)n + (size_t)model->run->lanes + 1, sizeof(trl_block *));
     frame->block = trli_new(model->ctx, (size_t)model->slots->n, sizeof *frame->block);
@@ -107,15 +118,12 @@ trl_err trli_slots_allocate(trli_frame *frame)
     }
     for (int i = 0; i < n * TRLI_POINTS; ++i) frame->valid_rows[i] = 1; /* the host's */
     TRL_TRY(trli_frame_add_space(frame, 0));
-    TRL_TRY(find_tenants(model, &t));
     TRL_TRY(trl_field_manager_create(model->ctx, &frame->memory));
     TRL_TRY(trli_frame_add_devices(frame));
-    for (int s = 0; s < model->slots->n; ++s) TRL_TRY(provide_slot(frame, &t, s, block + (ptrdiff_t)s * np));
+    TRL_TRY(provide_slots(frame, block));
     TRL_TRY(provide_scratch(frame, block + n));
     TRL_TRY(trl_field_manager_touch(frame->memory, model->run->workers, n, block));
 done:
-    trli_free(t.first);
-    trli_free(t.next);
     return err;
 }
 
@@ -137,7 +145,7 @@ trl_err trli_frame_occupy(trli_frame *frame, int field)
     const trli_model *model = frame->model;
     const int slot = model->field[field].slot, np = model->layout->nlocal;
     trl_err err = TRL_OK;
-    for (int p = 0; p < np; ++p) TRL_TRY(trl_block_acquire(frame->block[slot][p], 0, 0, &frame->base[0][slot][p]));
+    TRL_TRY(trl_blocks_acquire(np, frame->block[slot], frame->base[0][slot]));
     err = trl_field_manager_touch(frame->memory, model->run->workers, np, frame->block[slot]);
 done:
     return err;

@@ -66,6 +66,43 @@ START_TEST(refuses_a_block_that_cannot_be)
 }
 END_TEST
 
+enum { MANY = 1000 };
+static const trl_block_desc kept = {.tag = "kept", .flags = TRL_BLOCK_PERSISTENT};
+
+/* Blocks on patches 0, 2, 4, ..., of 1 to 13 values. */
+static void add_many(trl_block *block[MANY])
+{
+    int patch[MANY];
+    int64_t count[MANY];
+    for (int i = 0; i < MANY; ++i) {
+        patch[i] = 2 * i;
+        count[i] = 1 + i % 13;
+    }
+    ck_ok(trl_blocks_create(manager, &kept, MANY, patch, count, block));
+}
+
+START_TEST(many_blocks_are_registered_at_once_or_none)
+{
+    trl_block *block[MANY], *found, *other[3] = {NULL};
+    add_many(block);
+    for (int i = 0; i < MANY; ++i) {
+        ck_ok(trl_field_manager_find(manager, "kept", 2 * i, &found));
+        ck_assert_ptr_eq(found, block[i]);
+        ck_assert_int_eq(trl_block_count(found), 1 + i % 13);
+    }
+    const int64_t count[3] = {1, 1, 1};
+    ck_fails(trl_blocks_create(manager, &kept, 3, (const int[]){1, 3, 4}, count, other), TRL_ERR_USAGE,
+             "the block 'kept' on patch 4 is registered already");
+    trl_context_clear_diagnostics(test_ctx);
+    for (int i = 0; i < 3; ++i) ck_assert_ptr_null(other[i]);
+    ck_fails(trl_field_manager_find(manager, "kept", 1, &found), TRL_ERR_USAGE, "no block 'kept' on patch 1");
+    for (int i = 0; i < MANY; i += 2) trl_block_destroy(&block[i]);
+    ck_ok(trl_blocks_create(manager, &kept, 3, (const int[]){1, 3, 4}, count, other));
+    ck_ok(trl_field_manager_find(manager, "kept", 2, &found));
+    ck_assert_ptr_eq(found, block[1]);
+}
+END_TEST
+
 static size_t array_bytes(const trl_memory_stats *stats)
 {
     return stats->bytes - stats->metadata_bytes;
@@ -110,6 +147,73 @@ START_TEST(a_block_changes_its_size_within_its_capacity)
 END_TEST
 
 /* ---- pools ---- */
+
+START_TEST(small_blocks_that_are_kept_share_a_piece_of_memory)
+{
+    trl_block *block[MANY];
+    void *memory[MANY];
+    trl_memory_stats before, after;
+    size_t bytes = 0;
+    add_many(block);
+    trl_memory_get_stats(test_ctx, &before);
+    ck_ok(trl_blocks_acquire(MANY, block, memory));
+    for (int i = 0; i < MANY; ++i) {
+        ck_assert_uint_eq((uintptr_t)memory[i] % 64, 0);
+        for (int k = 0; k < 1 + i % 13; ++k) ((double *)memory[i])[k] = i;
+        bytes += (size_t)(1 + i % 13) * sizeof(double);
+    }
+    for (int i = 0; i < MANY; ++i)
+        for (int k = 0; k < 1 + i % 13; ++k) ck_assert_double_eq(((double *)memory[i])[k], i);
+    ck_assert_int_eq(stats_of(0).allocations, 1);
+    ck_assert_uint_eq(stats_of(0).in_use, bytes);
+    ck_assert_uint_eq(stats_of(0).peak, bytes);
+    ck_assert_uint_eq(stats_of(0).lost, 0);
+    trl_memory_get_stats(test_ctx, &after);
+    ck_assert_uint_ge(array_bytes(&after), array_bytes(&before) + bytes);
+    for (int i = 0; i < MANY; ++i) {
+        trl_memory_get_stats(test_ctx, &after);
+        ck_assert_uint_gt(array_bytes(&after), array_bytes(&before)); /* until the last of them goes */
+        if (i % 3)
+            trl_block_vacate(block[i]);
+        else
+            trl_block_destroy(&block[i]);
+    }
+    trl_memory_get_stats(test_ctx, &after);
+    ck_assert_uint_eq(array_bytes(&after), array_bytes(&before));
+    ck_assert_uint_eq(stats_of(0).in_use, 0);
+}
+END_TEST
+
+START_TEST(larger_blocks_have_memory_of_their_own)
+{
+    trl_block *block[2];
+    void *memory[2];
+    const int64_t count[2] = {10, 1 << 12};
+    ck_ok(trl_blocks_create(manager, &kept, 2, (const int[]){0, 1}, count, block));
+    ck_ok(trl_blocks_acquire(2, block, memory));
+    ck_assert_int_eq(stats_of(0).allocations, 2);
+    ck_assert_uint_eq(stats_of(0).in_use, 80 + (8 << 12));
+}
+END_TEST
+
+/* Where padding would go beyond the limit, blocks that fit without it are there. */
+START_TEST(blocks_that_fit_alone_need_no_shared_piece)
+{
+    trl_block *block[MANY];
+    void *memory[MANY];
+    trl_memory_stats stats;
+    size_t bytes = 0;
+    add_many(block);
+    for (int i = 0; i < MANY; ++i) bytes += (size_t)(1 + i % 13) * sizeof(double);
+    trl_memory_get_stats(test_ctx, &stats);
+    const size_t limit = test_ctx->memory.limit, each = sizeof(trli_extent) + 34; /* beside its values, alone */
+    test_ctx->memory.limit = stats.bytes + bytes + MANY * each;
+    ck_ok(trl_blocks_acquire(MANY, block, memory));
+    test_ctx->memory.limit = limit;
+    ck_assert_int_eq(stats_of(0).allocations, MANY);
+    ck_assert_uint_eq(stats_of(0).in_use, bytes);
+}
+END_TEST
 
 START_TEST(a_size_class_loses_less_than_an_eighth)
 {
@@ -384,6 +488,10 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, a_block_is_found_by_tag_and_patch);
     tcase_add_test(tc, refuses_a_block_that_is_registered_already);
     tcase_add_test(tc, refuses_a_block_that_cannot_be);
+    tcase_add_test(tc, many_blocks_are_registered_at_once_or_none);
+    tcase_add_test(tc, small_blocks_that_are_kept_share_a_piece_of_memory);
+    tcase_add_test(tc, larger_blocks_have_memory_of_their_own);
+    tcase_add_test(tc, blocks_that_fit_alone_need_no_shared_piece);
     tcase_add_test(tc, a_registered_block_has_no_memory_before_its_first_use);
     tcase_add_test(tc, a_block_changes_its_size_within_its_capacity);
     tcase_add_test(tc, a_size_class_loses_less_than_an_eighth);

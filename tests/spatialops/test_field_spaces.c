@@ -187,6 +187,17 @@ START_TEST(a_space_without_a_required_operation_is_refused)
 }
 END_TEST
 
+START_TEST(spaces_come_before_blocks)
+{
+    int space;
+    trl_block *block = add("u", 0, 1, 0);
+    ck_fails(trl_field_manager_add_space(manager, &device_ops, NULL, &space), TRL_ERR_USAGE,
+             "the memory space 'mock' comes after a block was registered");
+    trl_block_destroy(&block);
+    ck_ok(trl_field_manager_add_space(manager, &device_ops, NULL, &space));
+}
+END_TEST
+
 /* ---- workers ---- */
 
 static trl_workers *workers;
@@ -352,6 +363,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, values_go_from_one_device_to_another_by_way_of_the_host);
     tcase_add_test(tc, a_full_device_is_an_error_that_leaves_the_block_where_it_was);
     tcase_add_test(tc, a_space_without_a_required_operation_is_refused);
+    tcase_add_test(tc, spaces_come_before_blocks);
     tcase_add_test(tc, workers_touch_every_value_of_new_blocks);
     tcase_add_test(tc, tasks_acquire_and_release_blocks_at_once);
     tcase_add_test(tc, threads_register_find_and_destroy_blocks_at_once);
