@@ -8,7 +8,6 @@
 
 #include "memory_impl.h"
 #include "pipeline_impl.h"
-#include "slot_plan_impl.h"
 #include "slots_impl.h"
 #include "spatialops_impl.h"
 
@@ -23,13 +22,13 @@ typedef struct plan {
     int stray; /* a temporary of two programs: a bug; -1: none */
 } plan;
 
-/* The array of a field on a patch, without memory; returns the values that it needs. */
-static int64_t lay_out(const trli_model *model, int field, int p, trl_array *array, ptrdiff_t *origin)
+/* The array of a field on patches of a kind, without memory; returns the values that it needs on each. */
+static int64_t lay_out(const trli_model *model, int field, int kind, trl_array *array, ptrdiff_t *origin)
 {
     const trl_layout *layout = model->layout;
     const trli_model_field *f = &model->field[field];
     *array = (trl_array){.type = TRL_F64};
-    array->owned = array->held = trl_patch_owned(layout, &layout->patch[p], f->location);
+    array->owned = array->held = trl_patch_owned(layout, &layout->patch[model->slots->kinds.first[kind]], f->location);
     for (int a = 0; a < layout->grid.dim; ++a) {
         array->held.lo[a] -= f->ghost_lo[a];
         array->held.hi[a] += f->ghost_hi[a];
@@ -37,14 +36,15 @@ static int64_t lay_out(const trli_model *model, int field, int p, trl_array *arr
     return trli_lay_out(array, layout->grid.dim, model->settings.line, origin);
 }
 
-/* Values that a field needs on each patch of this rank; returns their sum. */
+/* Values that a field needs on a patch of each kind; returns their sum over the patches of this rank. */
 static int64_t count_values(const trli_model *model, int field, int64_t *values)
 {
     int64_t total = 0;
-    for (int p = 0; p < model->layout->nlocal; ++p) {
+    for (int k = 0; k < model->slots->kinds.n; ++k) {
         trl_array array;
         ptrdiff_t origin;
-        total += values[p] = lay_out(model, field, p, &array, &origin);
+        values[k] = lay_out(model, field, k, &array, &origin);
+        total += values[k] * model->slots->kinds.count[k];
     }
     return total;
 }
@@ -75,7 +75,7 @@ static void produce(plan *pl, const trli_step *s, const trli_program *program)
         if (!program->plan->demand[f].live || pl->model->field[f].persistent || pl->at[f] >= 0) continue;
         trli_temporary *t = &pl->t.list[pl->at[f] = pl->t.n];
         *t = (trli_temporary){.field = f, .program = pl->program, .first = pl->step, .last = pl->step};
-        t->values = pl->values + (ptrdiff_t)pl->t.n++ * pl->model->layout->nlocal;
+        t->values = pl->values + (ptrdiff_t)pl->t.n++ * pl->t.kinds->n;
         t->total = count_values(pl->model, f, t->values);
     }
 }
@@ -99,7 +99,7 @@ static void find_lifetimes(plan *pl)
 static trl_err make_slots(const plan *pl, const trli_colouring *c)
 {
     trli_model *model = pl->model;
-    size_t np = (size_t)model->layout->nlocal;
+    const size_t nkinds = (size_t)model->slots->kinds.n;
     int persistent = 0;
     for (int f = 0; f < model->nfields; ++f) persistent += model->field[f].persistent;
     model->slots->slot = trli_new(model->ctx, (size_t)(c->nslots + persistent) + 1, sizeof *model->slots->slot);
@@ -107,9 +107,9 @@ static trl_err make_slots(const plan *pl, const trli_colouring *c)
     for (int s = 0; s < c->nslots + persistent; ++s) {
         trli_slot *slot = &model->slots->slot[model->slots->n++];
         slot->persistent = s >= c->nslots;
-        slot->values = trli_new(model->ctx, np + 1, sizeof *slot->values);
+        slot->values = trli_new(model->ctx, nkinds, sizeof *slot->values);
         if (!slot->values) return trli_no_slots(model);
-        if (s < c->nslots) memcpy(slot->values, c->values + (size_t)s * np, np * sizeof *slot->values);
+        if (s < c->nslots) memcpy(slot->values, c->values + (size_t)s * nkinds, nkinds * sizeof *slot->values);
     }
     for (int i = 0; i < pl->t.n; ++i) model->field[pl->t.list[i].field].slot = c->slot[i];
     for (int f = 0, s = c->nslots; f < model->nfields; ++f)
@@ -122,15 +122,15 @@ static trl_err make_slots(const plan *pl, const trli_colouring *c)
 
 static trl_err set_geometry(trli_model *model)
 {
-    const trl_layout *layout = model->layout;
-    size_t n = (size_t)model->nfields * (size_t)layout->nlocal + 1;
+    const int nkinds = model->slots->kinds.n;
+    size_t n = (size_t)model->nfields * (size_t)nkinds + 1;
     model->slots->geometry = trli_new(model->ctx, n, sizeof *model->slots->geometry);
     model->slots->origin = trli_new(model->ctx, n, sizeof *model->slots->origin);
     if (!model->slots->geometry || !model->slots->origin) return trli_no_memory(model->ctx, NULL, "for %zu arrays", n);
     for (int f = 0; f < model->nfields; ++f)
-        for (int p = 0; p < layout->nlocal; ++p) {
-            const size_t i = (size_t)f * (size_t)layout->nlocal + (size_t)p;
-            (void)lay_out(model, f, p, &model->slots->geometry[i], &model->slots->origin[i]);
+        for (int k = 0; k < nkinds; ++k) {
+            const size_t i = (size_t)f * (size_t)nkinds + (size_t)k;
+            (void)lay_out(model, f, k, &model->slots->geometry[i], &model->slots->origin[i]);
         }
     return TRL_OK;
 }
@@ -138,7 +138,7 @@ static trl_err set_geometry(trli_model *model)
 static trl_err check_box(const trli_program *program, int field, int patch, const trl_box *box)
 {
     const trli_model *model = program->model;
-    const trl_box *held = &model->slots->geometry[(ptrdiff_t)field * model->layout->nlocal + patch].held;
+    const trl_box *held = &trli_shape_of(model, field, patch)->held;
     const char *name = model->field[field].name, *writer = program->name;
     for (int a = 0; a < 3 && trl_box_points(box) > 0; ++a) {
         const int lo = (int)box->lo[a], last = (int)box->hi[a] - 1;
@@ -175,8 +175,8 @@ static trl_err check_programs(const trli_model *model)
     trl_err err = TRL_OK;
     for (int i = 0; i < model->nprograms; ++i)
         for (int k = 0; k < model->program[i]->nsteps; ++k)
-            for (int p = 0; p < model->layout->nlocal && model->program[i]->plan->step[k].live; ++p)
-                TRL_TRY(check_room(model->program[i], &model->program[i]->step[k], p));
+            for (int p = 0; p < model->slots->kinds.n && model->program[i]->plan->step[k].live; ++p)
+                TRL_TRY(check_room(model->program[i], &model->program[i]->step[k], model->slots->kinds.first[p]));
 done:
     return err;
 }
@@ -187,12 +187,14 @@ trl_err trli_slots_plan(trli_model *model)
     trli_colouring c = {0};
     trl_err err = TRL_OK;
     size_t n = (size_t)model->nfields + 1;
-    pl.t.list = trli_new(model->ctx, n, sizeof *pl.t.list);
-    pl.at = trli_new(model->ctx, n, sizeof *pl.at);
-    pl.values = trli_new(model->ctx, n * (size_t)model->layout->nlocal, sizeof *pl.values);
-    if (!pl.t.list || !pl.at || !pl.values) TRL_TRY(trli_no_slots(model));
     model->slots = trli_new(model->ctx, 1, sizeof *model->slots);
     if (!model->slots) TRL_TRY(trli_no_slots(model));
+    TRL_TRY(trli_patch_kinds_find(model->ctx, model->layout, &model->slots->kinds));
+    pl.t.kinds = &model->slots->kinds;
+    pl.t.list = trli_new(model->ctx, n, sizeof *pl.t.list);
+    pl.at = trli_new(model->ctx, n, sizeof *pl.at);
+    pl.values = trli_new(model->ctx, n * (size_t)pl.t.kinds->n, sizeof *pl.values);
+    if (!pl.t.list || !pl.at || !pl.values) TRL_TRY(trli_no_slots(model));
     find_lifetimes(&pl);
     if (pl.stray >= 0)
         TRL_TRY(trl_fail(model->ctx, TRL_ERR_BUG, NULL, "two programs use the temporary field '%s'",
@@ -202,8 +204,8 @@ trl_err trli_slots_plan(trli_model *model)
     TRL_TRY(set_geometry(model));
     TRL_TRY(check_programs(model));
     for (int s = 0; s < model->slots->n; ++s)
-        for (int p = 0; p < model->layout->nlocal; ++p)
-            model->slots->bytes += model->slots->slot[s].values[p] * (int64_t)sizeof(double);
+        for (int k = 0; k < pl.t.kinds->n; ++k)
+            model->slots->bytes += model->slots->slot[s].values[k] * pl.t.kinds->count[k] * (int64_t)sizeof(double);
 done:
     trli_colouring_free(&c);
     trli_free(pl.t.list);
@@ -221,5 +223,6 @@ void trli_slot_plan_destroy(trli_slot_plan **plan)
     trli_free(p->slot);
     trli_free(p->geometry);
     trli_free(p->origin);
+    trli_patch_kinds_free(&p->kinds);
     trli_free(p);
 }

@@ -17,11 +17,12 @@ trl_err trli_no_slots(const trli_model *model)
 /* Orders that are not that of production are tried up to so many temporaries: they look at all tenants of all slots. */
 enum { SEARCHED = 500 };
 
-/* The sizes, on each patch, that temporaries and slots have. */
+/* The sizes, on each kind of patch, that temporaries and slots have. */
 typedef struct shapes {
     const trli_model *model;
-    int np, n, capacity;
-    int64_t *values;    /* [n][np] */
+    const trli_patch_kinds *kinds;
+    int n, capacity;
+    int64_t *values;    /* [n][kind] */
     int *free;          /* [n] the slot of this shape that became free last, or -1 */
     int ntable, *table; /* hash table of shapes, -1: none */
 } shapes;
@@ -35,20 +36,20 @@ static void shapes_free(shapes *sh)
 
 static int64_t *values_of(const shapes *sh, int shape)
 {
-    return sh->values + (ptrdiff_t)shape * sh->np;
+    return sh->values + (ptrdiff_t)shape * sh->kinds->n;
 }
 
 /* Where a shape is in the table, or would be put. */
 static int *find_shape(const shapes *sh, const int64_t *values)
 {
     uint64_t hash = 0xcbf29ce484222325u;
-    for (int p = 0; p < sh->np; ++p) {
-        hash = (hash ^ (uint64_t)values[p]) * 0x100000001b3u;
+    for (int k = 0; k < sh->kinds->n; ++k) {
+        hash = (hash ^ (uint64_t)values[k]) * 0x100000001b3u;
         hash ^= hash >> 29;
     }
     const uint64_t mask = (uint64_t)sh->ntable - 1;
     uint64_t i = hash & mask;
-    while (sh->table[i] >= 0 && memcmp(values_of(sh, sh->table[i]), values, (size_t)sh->np * sizeof *values) != 0)
+    while (sh->table[i] >= 0 && memcmp(values_of(sh, sh->table[i]), values, (size_t)sh->kinds->n * sizeof *values) != 0)
         i = (i + 1) & mask;
     return &sh->table[i];
 }
@@ -56,7 +57,7 @@ static int *find_shape(const shapes *sh, const int64_t *values)
 static trl_err grow_shapes(shapes *sh)
 {
     const int more = sh->capacity ? 2 * sh->capacity : 16;
-    int64_t *values = trli_resize(sh->model->ctx, sh->values, (size_t)more * (size_t)sh->np, sizeof *values);
+    int64_t *values = trli_resize(sh->model->ctx, sh->values, (size_t)more * (size_t)sh->kinds->n, sizeof *values);
     if (values) sh->values = values;
     int *first = trli_resize(sh->model->ctx, sh->free, (size_t)more, sizeof *first);
     if (first) sh->free = first;
@@ -84,7 +85,7 @@ static trl_err number_shape(shapes *sh, const int64_t *values, int *shape)
     int *at = find_shape(sh, values);
     if (*at < 0) {
         *at = sh->n++;
-        memcpy(values_of(sh, *at), values, (size_t)sh->np * sizeof *values);
+        memcpy(values_of(sh, *at), values, (size_t)sh->kinds->n * sizeof *values);
         sh->free[*at] = -1;
     }
     *shape = *at;
@@ -92,33 +93,34 @@ static trl_err number_shape(shapes *sh, const int64_t *values, int *shape)
 }
 
 /* What a slot would have to grow by for a temporary, and what it has too much; both over all patches. */
-static void compare(const int64_t *slot, const int64_t *wanted, int npatches, int64_t *growth, int64_t *waste)
+static void compare(const int64_t *slot, const int64_t *wanted, const trli_patch_kinds *kinds, int64_t *growth,
+                    int64_t *waste)
 {
     *growth = *waste = 0;
-    for (int p = 0; p < npatches; ++p) {
-        int64_t more = wanted[p] - slot[p];
+    for (int k = 0; k < kinds->n; ++k) {
+        int64_t more = (wanted[k] - slot[k]) * kinds->count[k];
         *(more > 0 ? growth : waste) += more > 0 ? more : -more;
     }
 }
 
-static int64_t *room_of(const trli_colouring *c, int slot, int np)
+static int64_t *room_of(const trli_colouring *c, int slot, const trli_patch_kinds *kinds)
 {
-    return c->values + (ptrdiff_t)slot * np;
+    return c->values + (ptrdiff_t)slot * kinds->n;
 }
 
-static int open_slot(trli_colouring *c, int np)
+static int open_slot(trli_colouring *c, const trli_patch_kinds *kinds)
 {
-    memset(room_of(c, c->nslots, np), 0, (size_t)np * sizeof *c->values);
+    memset(room_of(c, c->nslots, kinds), 0, (size_t)kinds->n * sizeof *c->values);
     return c->nslots++;
 }
 
-static void grow_slot(trli_colouring *c, int slot, const int64_t *values, int np)
+static void grow_slot(trli_colouring *c, int slot, const int64_t *values, const trli_patch_kinds *kinds)
 {
-    int64_t *room = room_of(c, slot, np);
-    for (int p = 0; p < np; ++p) {
-        if (values[p] <= room[p]) continue;
-        c->total += values[p] - room[p];
-        room[p] = values[p];
+    int64_t *room = room_of(c, slot, kinds);
+    for (int k = 0; k < kinds->n; ++k) {
+        if (values[k] <= room[k]) continue;
+        c->total += (values[k] - room[k]) * kinds->count[k];
+        room[k] = values[k];
     }
 }
 
@@ -193,13 +195,13 @@ static void free_slots(dealing *d, const trli_temporary *t)
  * cache. */
 static int take_slot(dealing *d, const trli_temporary *t)
 {
-    int best = -1, np = d->sh.np;
+    int best = -1;
     int64_t best_growth = 0, best_waste = 0;
     for (int k = 0; k < d->sh.n; ++k) {
         int64_t growth, waste;
         const int s = d->sh.free[k];
         if (s < 0) continue;
-        compare(values_of(&d->sh, k), t->values, np, &growth, &waste);
+        compare(values_of(&d->sh, k), t->values, d->sh.kinds, &growth, &waste);
         if (best >= 0 && (growth > best_growth || (growth == best_growth && waste > best_waste) ||
                           (growth == best_growth && waste == best_waste && d->since[s] <= d->since[best])))
             continue;
@@ -208,20 +210,20 @@ static int take_slot(dealing *d, const trli_temporary *t)
         best_waste = waste;
     }
     if (best >= 0) d->sh.free[d->shape[best]] = d->next[best];
-    return best >= 0 ? best : open_slot(d->c, np);
+    return best >= 0 ? best : open_slot(d->c, d->sh.kinds);
 }
 
 static trl_err dealing_init(const trli_temporaries *t, trli_colouring *c, dealing *d)
 {
     const size_t n = (size_t)t->n + 1;
     trl_err err = TRL_OK;
-    *d = (dealing){.t = t, .c = c, .sh = {.model = t->model, .np = t->model->layout->nlocal}};
+    *d = (dealing){.t = t, .c = c, .sh = {.model = t->model, .kinds = t->kinds}};
     TRL_TRY(leaving_init(t, &d->l));
     d->shape = trli_new(t->model->ctx, n, sizeof *d->shape);
     d->since = trli_new(t->model->ctx, n, sizeof *d->since);
     d->next = trli_new(t->model->ctx, n, sizeof *d->next);
     if (!d->shape || !d->since || !d->next) TRL_TRY(trli_no_slots(t->model));
-    for (int s = 0; s < c->nslots; ++s) TRL_TRY(number_shape(&d->sh, room_of(c, s, d->sh.np), &d->shape[s]));
+    for (int s = 0; s < c->nslots; ++s) TRL_TRY(number_shape(&d->sh, room_of(c, s, d->sh.kinds), &d->shape[s]));
 done:
     return err;
 }
@@ -235,10 +237,10 @@ static trl_err deal(const trli_temporaries *t, trli_colouring *c)
     TRL_TRY(dealing_init(t, c, &d));
     for (int i = 0; i < t->n; ++i) {
         if (!no_reuse) free_slots(&d, &t->list[i]);
-        const int s = c->slot[i] = no_reuse ? open_slot(c, d.sh.np) : take_slot(&d, &t->list[i]);
-        grow_slot(c, s, t->list[i].values, d.sh.np);
+        const int s = c->slot[i] = no_reuse ? open_slot(c, d.sh.kinds) : take_slot(&d, &t->list[i]);
+        grow_slot(c, s, t->list[i].values, d.sh.kinds);
         if (no_reuse) continue;
-        TRL_TRY(number_shape(&d.sh, room_of(c, s, d.sh.np), &d.shape[s]));
+        TRL_TRY(number_shape(&d.sh, room_of(c, s, d.sh.kinds), &d.shape[s]));
         leave_after(&d.l, s, t->list[i].last);
     }
 done:
@@ -268,14 +270,14 @@ typedef struct seeding {
 static int64_t total_of(const shapes *sh, int shape)
 {
     int64_t total = 0;
-    for (int p = 0; p < sh->np; ++p) total += values_of(sh, shape)[p];
+    for (int k = 0; k < sh->kinds->n; ++k) total += values_of(sh, shape)[k] * sh->kinds->count[k];
     return total;
 }
 
 static trl_err seeding_init(const trli_temporaries *t, seeding *s)
 {
     trl_err err = TRL_OK;
-    *s = (seeding){.sh = {.model = t->model, .np = t->model->layout->nlocal}};
+    *s = (seeding){.sh = {.model = t->model, .kinds = t->kinds}};
     TRL_TRY(leaving_init(t, &s->l));
     s->shape = trli_new(t->model->ctx, (size_t)t->n + 1, sizeof *s->shape);
     if (!s->shape) TRL_TRY(trli_no_slots(t->model));
@@ -300,8 +302,8 @@ static void cover(trli_colouring *c, const seeding *s, int shape, int from, int 
     for (int slot = from; slot < to; ++slot) {
         if (slot >= k->from && slot < k->to) slot = k->to;
         if (slot >= to) break;
-        while (slot >= c->nslots) open_slot(c, s->sh.np);
-        grow_slot(c, slot, values_of(&s->sh, shape), s->sh.np);
+        while (slot >= c->nslots) open_slot(c, s->sh.kinds);
+        grow_slot(c, slot, values_of(&s->sh, shape), s->sh.kinds);
     }
     k->from = from;
     k->to = to;
@@ -351,14 +353,14 @@ static int by_size(const void *a, const void *b)
 }
 
 /* The slot that grows least, then that wastes least, of those that are not taken. */
-static int search_slot(const trli_colouring *c, const bool *taken, const int64_t *values, int np)
+static int search_slot(const trli_colouring *c, const bool *taken, const int64_t *values, const trli_patch_kinds *kinds)
 {
     int best = -1;
     int64_t best_growth = 0, best_waste = 0;
     for (int s = 0; s < c->nslots; ++s) {
         int64_t growth, waste;
         if (taken[s]) continue;
-        compare(room_of(c, s, np), values, np, &growth, &waste);
+        compare(room_of(c, s, kinds), values, kinds, &growth, &waste);
         if (best >= 0 && (growth > best_growth || (growth == best_growth && waste >= best_waste))) continue;
         best = s;
         best_growth = growth;
@@ -369,7 +371,6 @@ static int search_slot(const trli_colouring *c, const bool *taken, const int64_t
 
 static trl_err deal_falling(const trli_temporaries *t, trli_colouring *c)
 {
-    const int np = t->model->layout->nlocal;
     const trli_temporary **sorted = trli_new(t->model->ctx, (size_t)t->n + 1, sizeof(trli_temporary *));
     bool *taken = trli_new(t->model->ctx, (size_t)t->n + 1, 1);
     trl_err err = TRL_OK;
@@ -380,9 +381,9 @@ static trl_err deal_falling(const trli_temporaries *t, trli_colouring *c)
         memset(taken, 0, (size_t)c->nslots);
         for (int k = 0; k < i; ++k)
             if (overlap(sorted[k], sorted[i])) taken[c->slot[sorted[k] - t->list]] = true;
-        int s = search_slot(c, taken, sorted[i]->values, np);
-        if (s < 0) s = open_slot(c, np);
-        grow_slot(c, s, sorted[i]->values, np);
+        int s = search_slot(c, taken, sorted[i]->values, t->kinds);
+        if (s < 0) s = open_slot(c, t->kinds);
+        grow_slot(c, s, sorted[i]->values, t->kinds);
         c->slot[sorted[i] - t->list] = s;
     }
 done:
@@ -397,7 +398,7 @@ static trl_err colouring_init(const trli_temporaries *t, trli_colouring *c)
 {
     const size_t n = (size_t)t->n + 1;
     *c = (trli_colouring){.slot = trli_new(t->model->ctx, n, sizeof *c->slot),
-                          .values = trli_new(t->model->ctx, n * (size_t)t->model->layout->nlocal, sizeof *c->values)};
+                          .values = trli_new(t->model->ctx, n * (size_t)t->kinds->n, sizeof *c->values)};
     return c->slot && c->values ? TRL_OK : trli_no_slots(t->model);
 }
 

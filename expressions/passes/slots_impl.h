@@ -4,17 +4,18 @@
 #ifndef TRLI_SLOTS_IMPL_H
 #define TRLI_SLOTS_IMPL_H
 
-#include "model_impl.h"
+#include "slot_plan_impl.h"
 
 /* A field that needs memory from step `first` to step `last` of a program, and none otherwise. */
 typedef struct trli_temporary {
     int field, program, first, last;
     int64_t total;   /* on all patches of this rank */
-    int64_t *values; /* [nlocal] */
+    int64_t *values; /* [kind of patch] */
 } trli_temporary;
 
 typedef struct trli_temporaries {
     trli_model *model;
+    const trli_patch_kinds *kinds;
     int n;
     trli_temporary *list; /* in the order in which they are produced: by program, then by first */
 } trli_temporaries;
@@ -23,7 +24,7 @@ typedef struct trli_temporaries {
 typedef struct trli_colouring {
     int nslots;
     int *slot;       /* [temporary] */
-    int64_t *values; /* [slot][local patch] */
+    int64_t *values; /* [slot][kind of patch] */
     int64_t total;   /* of all slots */
 } trli_colouring;
 

@@ -344,8 +344,7 @@ static trl_err find_shifts(trli_time_plan *plan)
 static bool same_memory(const trli_time_plan *plan, int f, int g)
 {
     const trli_slot_plan *slots = plan->model->slots;
-    const ptrdiff_t a = (ptrdiff_t)f * plan->model->layout->nlocal + plan->patch;
-    const ptrdiff_t b = (ptrdiff_t)g * plan->model->layout->nlocal + plan->patch;
+    const size_t a = trli_slot_plan_index(slots, f, plan->patch), b = trli_slot_plan_index(slots, g, plan->patch);
     return slots->origin[a] == slots->origin[b] &&
            memcmp(slots->geometry[a].stride, slots->geometry[b].stride, sizeof slots->geometry[a].stride) == 0;
 }

@@ -9,7 +9,7 @@
 trl_array trli_frame_array(const trli_frame *frame, int field, int local_patch, int space)
 {
     const trli_model *model = frame->model;
-    size_t i = (size_t)field * (size_t)model->layout->nlocal + (size_t)local_patch;
+    const size_t i = trli_slot_plan_index(model->slots, field, local_patch);
     trl_array a = model->slots->geometry[i];
     a.at = (double *)frame->base[space][model->field[field].slot][local_patch] + model->slots->origin[i];
     return a;

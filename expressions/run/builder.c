@@ -11,27 +11,55 @@
 #include "slot_plan_impl.h"
 #include "tasks_impl.h"
 
-/* The boxes of points of a field on a patch; returns how many, and *points in all. */
-static int boxes_of(const trli_model *model, int field, int patch, trli_points which, int64_t *points)
+/* How many boxes such points of a field are on patches of a kind, and how many bytes in all. */
+static trli_part_size measure(const trli_model *model, int field, int kind, trli_points which)
 {
-    const trl_array *shape = &model->slots->geometry[(size_t)field * (size_t)model->layout->nlocal + (size_t)patch];
+    const trl_array *shape = &model->slots->geometry[(size_t)field * (size_t)model->slots->kinds.n + (size_t)kind];
     trl_box box[TRL_MEMORY_BOXES];
-    const int n = trli_points_boxes(model, field, shape, which, box);
-    *points = 0;
-    for (int i = 0; i < n; ++i) *points += trl_box_points(&box[i]);
-    return n;
+    trli_part_size size = {.boxes = trli_points_boxes(model, field, shape, which, box)};
+    for (int i = 0; i < size.boxes; ++i) size.bytes += (size_t)trl_box_points(&box[i]) * sizeof(double);
+    return size;
 }
 
-static void find_points(trli_task_builder *b)
+/* Where the size of a field's points is. */
+static size_t part_of(const trli_model *model, int field, int kind, int which)
 {
-    const trli_model *model = b->model;
-    const int np = model->layout->nlocal;
-    int64_t points;
+    return ((size_t)field * (size_t)model->slots->kinds.n + (size_t)kind) * TRLI_POINTS + (size_t)which;
+}
+
+/* Note the points that each field has; used, [slot][kind]: by bit, which of them some field of a slot has. */
+static void measure_all(trli_model *model, uint16_t *used)
+{
+    const int nkinds = model->slots->kinds.n;
     for (int f = 0; f < model->nfields; ++f)
-        for (int p = 0; p < np && model->field[f].slot >= 0; ++p)
-            for (int which = 0; which < TRLI_POINTS; ++which)
-                if (model->run->points >> which & 1 && boxes_of(model, f, p, (trli_points)which, &points) > 0)
-                    b->slot_points[model->field[f].slot * np + p] |= (uint16_t)(1u << which);
+        for (int k = 0; k < nkinds && model->field[f].slot >= 0; ++k)
+            for (int which = 0; which < TRLI_POINTS; ++which) {
+                if (!(model->run->points >> which & 1)) continue;
+                trli_part_size *size = &model->run->part[part_of(model, f, k, which)];
+                *size = measure(model, f, k, (trli_points)which);
+                if (size->boxes > 0) used[model->field[f].slot * nkinds + k] |= (uint16_t)(1u << which);
+            }
+}
+
+trl_err trli_points_measure(trli_model *model)
+{
+    const int nkinds = model->slots->kinds.n;
+    trl_err err = TRL_OK;
+    uint16_t *used = trli_new(model->ctx, (size_t)model->slots->n * (size_t)nkinds + 1, sizeof *used);
+    model->run->part = trli_new(model->ctx, part_of(model, model->nfields, 0, 0) + 1, sizeof *model->run->part);
+    if (!used || !model->run->part) TRL_TRY(trli_no_memory(model->ctx, NULL, "for %d fields", model->nfields));
+    measure_all(model, used);
+    /* Fields that share a slot may have such points in different places, or none. */
+    for (int f = 0; f < model->nfields; ++f)
+        for (int k = 0; k < nkinds && model->field[f].slot >= 0; ++k)
+            for (int which = 0; which < TRLI_POINTS; ++which) {
+                trli_part_size *size = &model->run->part[part_of(model, f, k, which)];
+                if (size->bytes == 0 && used[model->field[f].slot * nkinds + k] >> which & 1)
+                    size->bytes = sizeof(double);
+            }
+done:
+    trli_free(used);
+    return err;
 }
 
 trl_err trli_builder_begin(trli_task_builder *b, const trli_model *model, const char *name, trl_graph **graph)
@@ -43,13 +71,11 @@ trl_err trli_builder_begin(trli_task_builder *b, const trli_model *model, const 
     b->slot_handle = trli_new(model->ctx, slots, sizeof *b->slot_handle);
     b->scalar_handle = trli_new(model->ctx, scalars, sizeof *b->scalar_handle);
     b->opaque_handle = trli_new(model->ctx, opaques, sizeof *b->opaque_handle);
-    b->slot_points = trli_new(model->ctx, slots, sizeof *b->slot_points);
-    if (!b->slot_handle || !b->scalar_handle || !b->opaque_handle || !b->slot_points)
+    if (!b->slot_handle || !b->scalar_handle || !b->opaque_handle)
         return trli_no_memory(model->ctx, NULL, "for the tasks of '%s'", name);
     for (size_t i = 0; i < slots; ++i) b->slot_handle[i] = -1;
     for (size_t i = 0; i < scalars; ++i) b->scalar_handle[i] = -1;
     for (size_t i = 0; i < opaques; ++i) b->opaque_handle[i] = -1;
-    find_points(b);
     TRL_TRY(trl_graph_create(model->ctx, name, graph));
     b->graph = *graph;
 done:
@@ -66,7 +92,6 @@ trl_err trli_builder_end(trli_task_builder *b, trl_err err)
     TRL_TRY(trl_graph_prepare(b->graph, b->model->run->workers));
 done:
     trli_free(b->slot_handle);
-    trli_free(b->slot_points);
     trli_free(b->scalar_handle);
     trli_free(b->opaque_handle);
     return err;
@@ -113,17 +138,6 @@ done:
     return err;
 }
 
-/* Fields that share a slot may have such points in different places, or none: 0 bytes if no field has any. */
-static size_t part_bytes(const trli_task_builder *b, int field, int patch, trli_points which, int *boxes)
-{
-    const trli_model *model = b->model;
-    const unsigned has = b->slot_points[model->field[field].slot * model->layout->nlocal + patch];
-    int64_t points;
-    *boxes = boxes_of(model, field, patch, which, &points);
-    if (points == 0) points = has >> which & 1;
-    return (size_t)points * sizeof(double);
-}
-
 /* The handle of points of a field's slot on a patch, made if there is none. */
 static trl_err part_handle(trli_task_builder *b, int field, int patch, trli_points which, trl_handle *handle)
 {
@@ -133,12 +147,12 @@ static trl_err part_handle(trli_task_builder *b, int field, int patch, trli_poin
     trl_handle *entry = &b->slot_handle[block * TRLI_POINTS + (int)which];
     trl_err err = TRL_OK;
     if (*entry < 0) {
-        int boxes;
-        const size_t bytes = part_bytes(b, field, patch, which, &boxes);
+        const trli_part_size *size =
+            &model->run->part[part_of(model, field, model->slots->kinds.of[patch], (int)which)];
         const trl_handle_desc desc = {
-            .name = f->name, .bytes = bytes, .block = block, .key = trli_slot_key(model, f->slot, patch, which)};
+            .name = f->name, .bytes = size->bytes, .block = block, .key = trli_slot_key(model, f->slot, patch, which)};
         TRL_TRY(handle_of(b, entry, &desc, handle));
-        TRL_TRY(trli_graph_set_pieces(b->graph, *handle, boxes > 0 ? boxes : 1));
+        TRL_TRY(trli_graph_set_pieces(b->graph, *handle, size->boxes > 0 ? size->boxes : 1));
         if (model->joint) TRL_TRY(trli_graph_set_home(b->graph, *handle, patch + 1));
     }
     *handle = *entry;
@@ -202,8 +216,7 @@ done:
 static bool reads_ghosts(const trli_task_builder *b, int field, const trl_footprint *footprint, const trl_box *box,
                          int patch)
 {
-    const trl_array *shape =
-        &b->model->slots->geometry[(size_t)field * (size_t)b->model->layout->nlocal + (size_t)patch];
+    const trl_array *shape = trli_shape_of(b->model, field, patch);
     for (int i = 0; i < footprint->n; ++i)
         for (int a = 0; a < b->model->layout->grid.dim; ++a)
             if (box->lo[a] + footprint->part[i].lo[a] < shape->owned.lo[a] ||

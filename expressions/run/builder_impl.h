@@ -35,7 +35,6 @@ typedef struct trli_task_builder {
     const trli_model *model;
     trl_graph *graph;
     trl_handle *slot_handle;   /* [slot][patch][TRLI_POINTS] */
-    uint16_t *slot_points;     /* [slot][patch] which of its points some field has, by bit */
     trl_handle *scalar_handle; /* [scalar] */
     trl_handle *opaque_handle; /* [opaque expression] of those that may not run twice at once */
     trl_handle collective;     /* for trli_builder_value: orders collective operations the same on all ranks */
@@ -50,6 +49,8 @@ unsigned trli_points_of(const trli_model *model);
 /* The boxes of points of a field, whose array on a patch this is: at most 6. */
 int trli_points_boxes(const trli_model *model, int field, const trl_array *array, trli_points which,
                       trl_box box[TRL_MEMORY_BOXES]);
+/* Find the sizes of all fields' points, once the set is known. Fails with MEMORY. */
+TRL_NODISCARD trl_err trli_points_measure(trli_model *model);
 /* The parts of the rim in which a piece of an exchange begins: a set. */
 unsigned trli_points_sent(const trli_model *model, int field, const trli_exchange_piece *piece);
 

@@ -73,7 +73,7 @@ static bool has_wide_arrays(const trli_model *model)
 #else
     const long long most = UINT32_MAX;
 #endif
-    const int n = model->nfields * model->layout->nlocal;
+    const int n = model->nfields * model->slots->kinds.n;
     trl_lidx low[3] = {0, 0, 0};
     for (int i = 0; i < n; ++i)
         for (int a = 0; a < 3; ++a)
@@ -121,10 +121,10 @@ static trl_err list_layers(const trli_program *program, const trli_step *s, cons
 
 bool trli_gpu_lie_alike(const trli_model *model, int a, int b)
 {
-    const size_t np = (size_t)model->layout->nlocal;
-    const trl_array *of_a = &model->slots->geometry[(size_t)a * np], *of_b = &model->slots->geometry[(size_t)b * np];
-    for (size_t p = 0; p < np; ++p)
-        if (memcmp(of_a[p].stride, of_b[p].stride, sizeof of_a->stride) != 0) return false;
+    const size_t n = (size_t)model->slots->kinds.n;
+    const trl_array *of_a = &model->slots->geometry[(size_t)a * n], *of_b = &model->slots->geometry[(size_t)b * n];
+    for (size_t k = 0; k < n; ++k)
+        if (memcmp(of_a[k].stride, of_b[k].stride, sizeof of_a->stride) != 0) return false;
     return true;
 }
 

@@ -58,6 +58,7 @@ static void destroy_run(trli_model *model)
     trli_codes_destroy(&run->codes);
     trli_codes_destroy(&run->gpu_codes);
     trli_free(run->gpu_reads);
+    trli_free(run->part);
     trli_free(run);
 }
 
@@ -236,6 +237,7 @@ trl_err trli_model_freeze(trli_model *model, const trli_program *step, const str
     for (int i = 0; i < model->nprograms; ++i) TRL_TRY(trli_execution_create(model->program[i]));
     find_exchanged_axes(model);
     model->run->points = trli_points_of(model);
+    TRL_TRY(trli_points_measure(model));
     TRL_TRY(trli_gpu_choose_messages(model, trli_gpu_request(model)));
     plan_scratch(model);
     for (int i = 0; i < model->nprograms; ++i)

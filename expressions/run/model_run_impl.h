@@ -19,12 +19,19 @@ typedef enum trli_messages_way {
 #undef TRLI_MESSAGES_ENUM
 } trli_messages_way;
 
+/* Points of a field on patches of a kind, as a task graph's handle takes them. */
+typedef struct trli_part_size {
+    int boxes;
+    size_t bytes;
+} trli_part_size;
+
 struct trli_model_run {
     trl_workers *workers;
     int nworkers;
     int lanes;                              /* of workers and devices: a task is called in one of them */
     unsigned exchanged_axes;                /* along which patches exchange anything, a bit each */
     unsigned points;                        /* which there are of trli_points, a bit each */
+    trli_part_size *part;                   /* [field][kind of patch][TRLI_POINTS] */
     size_t scratch_bytes;                   /* of a worker */
     int nexchanges, nreductions, nbatches;  /* of all programs */
     struct trli_gpu_kernels *gpu_kernels;   /* NULL: there are no GPUs */

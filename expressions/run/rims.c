@@ -15,11 +15,6 @@ enum {
 #endif
 };
 
-static const trl_array *shape_of(const trli_model *model, int field, int patch)
-{
-    return &model->slots->geometry[(size_t)field * (size_t)model->layout->nlocal + (size_t)patch];
-}
-
 static bool is_exchanged(const trli_model *model, int axis)
 {
     return model->run->exchanged_axes >> axis & 1;
@@ -41,7 +36,7 @@ static bool slabs_allow(const trli_step_plan *p)
 static bool find_inner(const trli_model *model, const trli_step_plan *p, int patch, trl_box *inner)
 {
     for (int i = 0; i < p->reads.nfields; ++i) {
-        const trl_array *shape = shape_of(model, p->reads.field[i], patch);
+        const trl_array *shape = trli_shape_of(model, p->reads.field[i], patch);
         const trl_offsets hull = trl_footprint_hull(&p->reads.footprint[i]);
         if (is_exchanged(model, 0) && (hull.lo[0] < 0 || hull.hi[0] > 0)) return false;
         for (int a = 1; a < 3; ++a) {
@@ -108,7 +103,7 @@ static trl_err access_input(trli_task_builder *b, trl_task task, const trli_step
                             const trl_box *box)
 {
     const int field = p->reads.field[i];
-    const trl_array *shape = shape_of(b->model, field, patch);
+    const trl_array *shape = trli_shape_of(b->model, field, patch);
     const trl_offsets hull = trl_footprint_hull(&p->reads.footprint[i]);
     unsigned points = TRLI_OWNED;
     for (int a = 0; a < 3; ++a) {

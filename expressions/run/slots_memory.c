@@ -59,7 +59,7 @@ static trl_err provide_slot(trli_frame *frame, const tenants *t, int s, int64_t 
     trl_err err = TRL_OK;
     name_slot(model, t, s, tag, sizeof tag);
     const trl_block_desc desc = {.tag = tag, .flags = TRL_BLOCK_PERSISTENT};
-    for (int p = 0; p < layout->nlocal; ++p) count[p] = model->slots->slot[s].values[p];
+    for (int p = 0; p < layout->nlocal; ++p) count[p] = trli_slot_values(model->slots, s, p);
     TRL_TRY(trl_blocks_create(frame->memory, &desc, layout->nlocal, layout->local, count, block));
     TRL_TRY(trl_blocks_acquire(layout->nlocal, block, frame->base[0][s]));
 done:

@@ -150,7 +150,8 @@ static trl_err provide(void *data, void *of, int64_t key, int space)
         return pin(frame, frame->share[0],
                    (size_t)model->run->nreductions * (size_t)model->layout->nlocal * sizeof(trli_partial));
     if (space == 0)
-        return pin(frame, frame->base[0][slot][patch], (size_t)model->slots->slot[slot].values[patch] * sizeof(double));
+        return pin(frame, frame->base[0][slot][patch],
+                   (size_t)trli_slot_values(model->slots, slot, patch) * sizeof(double));
     if (key <= FIRST_SHARE) return provide_shares(frame, space);
     TRL_TRY(trli_frame_add_space(frame, space));
     if (!frame->base[space][slot][patch])
@@ -261,8 +262,7 @@ int trli_points_boxes(const trli_model *model, int field, const trl_array *a, tr
 unsigned trli_points_sent(const trli_model *model, int field, const trli_exchange_piece *piece)
 {
     if (!has_rim_in_parts(model)) return TRLI_SET_RIM;
-    const trl_array *a =
-        &model->slots->geometry[(size_t)field * (size_t)model->layout->nlocal + (size_t)piece->source_local];
+    const trl_array *a = trli_shape_of(model, field, piece->source_local);
     const trl_box inner = inner_box(a, model->field[field].location, model->run->exchanged_axes);
     trl_box part[6];
     unsigned sent = 0;

@@ -110,8 +110,7 @@ done:
 /* Add accesses to what a kernel writes. A later task fills ghosts that the kernel does not compute. */
 static trl_err access_output(builder *b, trl_task task, int field, const trl_box *box, int patch)
 {
-    const trl_array *shape =
-        &b->model->slots->geometry[(size_t)field * (size_t)b->model->layout->nlocal + (size_t)patch];
+    const trl_array *shape = trli_shape_of(b->model, field, patch);
     bool all = true;
     trl_err err;
     for (int a = 0; a < 3; ++a) all &= box->lo[a] <= shape->owned.lo[a] && box->hi[a] >= shape->owned.hi[a];

@@ -20,7 +20,7 @@ static int64_t bytes_of(int field)
     const trli_model *m = sim->model;
     int64_t values = 0;
     for (int p = 0; p < m->layout->nlocal; ++p) {
-        trl_array array = m->slots->geometry[(size_t)field * (size_t)m->layout->nlocal + (size_t)p];
+        trl_array array = *trli_shape_of(m, field, p);
         ptrdiff_t origin;
         values += trli_lay_out(&array, m->layout->grid.dim, m->settings.line, &origin);
     }
