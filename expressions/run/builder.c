@@ -332,9 +332,10 @@ trl_err trli_builder_halo(trli_task_builder *b, const trli_exchanged *exchanged,
     for (int i = 0; i < data->npieces; ++i) {
         const trli_exchange_piece *piece = &data->piece[i];
         const int field = exchanged->field[piece->field];
+        const bool again = i > 0 && piece->field == piece[-1].field; /* all are for one patch */
         TRL_TRY(trli_builder_field(b, *task, field, piece->source_local, trli_points_sent(b->model, field, piece),
                                    TRL_READ));
-        TRL_TRY(trli_builder_field(b, *task, field, piece->target_local, TRLI_SET_HALO, TRL_READ_WRITE));
+        if (!again) TRL_TRY(trli_builder_field(b, *task, field, piece->target_local, TRLI_SET_HALO, TRL_READ_WRITE));
     }
 done:
     return err;

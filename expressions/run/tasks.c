@@ -37,22 +37,61 @@ typedef struct builder {
     bool *awaits; /* [local patches] points of other ranks, or of other devices perhaps, in some exchange so far */
 } builder;
 
-/* Tasks are pointed to by the graph: the room for all of them is reserved before the first is added. */
-static trli_step_task *next_task(builder *b, const trli_step *step, int patch)
+/* The chunk to which n more tasks are added, one after the other. */
+static trl_err make_room(builder *b, int n, trli_task_chunk **chunk)
 {
-    trli_step_task *t = &b->data->task[b->data->ntasks++];
-    *t = (trli_step_task){.program = b->program,
-                          .step = step,
-                          .plan = trli_plan_of(b->program, step),
-                          .run = trli_run_of(b->program, step),
-                          .patch = patch,
-                          .parts = {1, 1, 1}};
-    return t;
+    enum { FIRST = 32, MOST = 8192 };
+    struct trli_task_data *d = b->data;
+    const int last = d->nchunks > 0 ? d->chunk[d->nchunks - 1].capacity : FIRST / 2;
+    int capacity = last < MOST ? 2 * last : MOST;
+    if (capacity < n) capacity = n;
+    *chunk = d->nchunks > 0 ? &d->chunk[d->nchunks - 1] : NULL;
+    if (*chunk && (*chunk)->n + n <= (*chunk)->capacity) return TRL_OK;
+    if (!trli_make_room(b->model->ctx, &d->chunk, d->nchunks, 1, &d->capacity, sizeof *d->chunk))
+        return trli_no_memory(b->model->ctx, NULL, "for tasks");
+    *chunk = &d->chunk[d->nchunks];
+    **chunk = (trli_task_chunk){.task = trli_new(b->model->ctx, (size_t)capacity, sizeof *(*chunk)->task),
+                                .capacity = capacity};
+    if (!(*chunk)->task) return trli_no_memory(b->model->ctx, NULL, "for %d tasks", capacity);
+    ++d->nchunks;
+    return TRL_OK;
+}
+
+/* n tasks of a step, in a row. */
+static trl_err next_tasks(builder *b, const trli_step *step, int patch, int n, trli_step_task **task)
+{
+    trli_task_chunk *chunk;
+    trl_err err = TRL_OK;
+    TRL_TRY(make_room(b, n, &chunk));
+    *task = chunk->task + chunk->n;
+    chunk->n += n;
+    for (int i = 0; i < n; ++i)
+        (*task)[i] = (trli_step_task){.program = b->program,
+                                      .step = step,
+                                      .plan = trli_plan_of(b->program, step),
+                                      .run = trli_run_of(b->program, step),
+                                      .patch = patch,
+                                      .parts = {1, 1, 1}};
+done:
+    return err;
+}
+
+static trl_err next_task(builder *b, const trli_step *step, int patch, trli_step_task **task)
+{
+    return next_tasks(b, step, patch, 1, task);
+}
+
+/* Take back the task that was added last, which no graph knows. */
+static void drop_task(builder *b)
+{
+    --b->data->chunk[b->data->nchunks - 1].n;
 }
 
 static trl_err access_slab(builder *b, trl_task task, const trli_slab *slab, int patch)
 {
+    const trl_layout *layout = b->model->layout;
     trl_err err = TRL_OK;
+    if (!trli_slab_is_at(layout, &layout->patch[patch], slab)) return TRL_OK;
     const bool ghosts = slab->kind != TRLI_SLAB_MODIFIER && slab->layer > 0;
     if (ghosts) TRL_TRY(trli_builder_field(&b->tasks, task, slab->field, patch, TRLI_OWNED, TRL_READ));
     TRL_TRY(trli_builder_field(&b->tasks, task, slab->field, patch, ghosts ? TRLI_GHOSTS : TRLI_OWNED_AND_GHOSTS,
@@ -95,10 +134,11 @@ static trl_err set_work(builder *b, trl_task task, const trli_work *work, int64_
 #ifdef TRL_POISON
 static trl_err add_poison(builder *b, const trli_step *s, int patch)
 {
+    trli_step_task *t;
     trl_task task;
     trl_err err = TRL_OK;
-    TRL_TRY(
-        trli_builder_add_anywhere(&b->tasks, "poison", trli_task_poison, NULL, next_task(b, s, patch), 1, 0, 0, &task));
+    TRL_TRY(next_task(b, s, patch, &t));
+    TRL_TRY(trli_builder_add_anywhere(&b->tasks, "poison", trli_task_poison, NULL, t, 1, 0, 0, &task));
     for (int o = 0; o < s->nout; ++o)
         if (b->program->plan->demand[s->field[o]].live)
             TRL_TRY(trli_builder_field(&b->tasks, task, s->field[o], patch, TRLI_OWNED_AND_GHOSTS, TRL_WRITE));
@@ -173,8 +213,9 @@ static trl_err add_compute(builder *b, const trli_step *s, int patch)
     box[0] = trli_step_box(b->program, s, 0, patch);
     const int n = b->awaits[patch] ? trli_rims_cut(b->program, s, patch, box) : 1;
     for (int i = 0; i < n; ++i) {
+        trli_step_task *t;
         trl_task task;
-        trli_step_task *t = next_task(b, s, patch);
+        TRL_TRY(next_task(b, s, patch, &t));
         t->rim = i > 0;
         TRL_TRY(add_box(b, s, t, &box[i], &task));
         TRL_TRY(n == 1 ? access_whole(b, s, t, task)
@@ -239,16 +280,17 @@ static trl_err add_slabs(builder *b, const trli_step *s, int patch)
     const trli_step_plan *p = trli_plan_of(b->program, s);
     trl_err err = TRL_OK;
     for (int k = 0; k < p->nslabs;) {
-        trli_step_task *t = next_task(b, s, patch);
-        t->slab = k;
+        trli_step_task *t;
         const trli_slab *alone;
+        TRL_TRY(next_task(b, s, patch, &t));
+        t->slab = k;
         slabs_cost cost;
         int64_t points = group_slabs(b, t, &alone, &cost);
         k += t->nslabs;
         if (points > 0)
             TRL_TRY(add_slab_task(b, s, t, cost, alone));
         else
-            --b->data->ntasks;
+            drop_task(b);
     }
 done:
     return err;
@@ -275,6 +317,7 @@ static trl_err add_halo(builder *b, const trli_step *s, const trli_exchanged *ex
     const trli_traffic *copies = &plan->copies;
     const trli_work work = trli_work_of_fields(1, 1);
     int64_t points = 0, lines = 0; /* of memory: short rows take one each */
+    trli_step_task *t;
     trl_task task;
     trl_err err = TRL_OK;
     const int first = *next;
@@ -287,7 +330,7 @@ static trl_err add_halo(builder *b, const trli_step *s, const trli_exchanged *ex
     *next = end;
     if (first == end) return TRL_OK;
     b->awaits[patch] |= b->model->run->lanes > b->model->run->nworkers + 1;
-    trli_step_task *t = next_task(b, s, patch);
+    TRL_TRY(next_task(b, s, patch, &t));
     t->exchanged = exchanged;
     t->piece = copies->transfer + first;
     t->npieces = end - first;
@@ -304,15 +347,17 @@ static trl_err add_exchange(builder *b, const trli_step *s)
     const trli_exchanged *exchanged = &trli_plan_of(b->program, s)->exchanged;
     const int number = b->model->run->nexchanges;
     trli_program_exchange *added = NULL;
+    trli_step_task *first;
     trl_err err = TRL_OK;
     int copied = 0;
     TRL_TRY(count_exchange(b, exchanged, &added));
     trli_exchange_mark_receivers(added->plan, b->awaits);
     for (int p = 0; p < b->model->layout->nlocal; ++p) TRL_TRY(add_halo(b, s, exchanged, added->plan, p, &copied));
-    trli_step_task *first = b->data->task + b->data->ntasks;
     const int messages = trli_messages_tasks(added->plan);
-    for (int i = 0; i < messages; ++i) next_task(b, s, -1)->exchange = number;
-    if (messages > 0) TRL_TRY(trli_messages_add(&b->tasks, exchanged, added->plan, first));
+    if (messages == 0) goto done;
+    TRL_TRY(next_tasks(b, s, -1, messages, &first));
+    for (int i = 0; i < messages; ++i) first[i].exchange = number;
+    TRL_TRY(trli_messages_add(&b->tasks, exchanged, added->plan, first));
 done:
     return err;
 }
@@ -358,11 +403,12 @@ static trl_err add_group(builder *b, const trli_reduction_group *group, int patc
     const trli_step *s = b->program->run->reductions.reduction[group->first].step;
     const trli_step_plan *plan = trli_plan_of(b->program, s);
     const trli_opaque *plugin = s->kind == TRLI_STEP_STABLE_DT ? s->plugin.called : NULL;
+    trli_step_task *t;
     trl_box box;
     trl_task task;
     trl_err err = TRL_OK;
     if (!reduction_box(b, s, patch, &box)) return TRL_OK;
-    trli_step_task *t = next_task(b, s, patch);
+    TRL_TRY(next_task(b, s, patch, &t));
     t->box = box;
     t->group = group;
     const int chunks = plugin ? 1 : choose_parts(b, &t->box, false, t->parts);
@@ -390,6 +436,7 @@ static trl_err add_batch(builder *b, const trli_reduction_batch *batch)
 {
     const trli_reductions *all = &b->program->run->reductions;
     const int np = b->model->layout->nlocal;
+    trli_step_task *last;
     trl_task finish;
     trl_err err = TRL_OK;
     trl_handle *share = trli_new(b->model->ctx, (size_t)batch->ngroups * (size_t)np, sizeof *share);
@@ -398,7 +445,7 @@ static trl_err add_batch(builder *b, const trli_reduction_batch *batch)
         share[i] = -1;
         TRL_TRY(add_group(b, &all->group[batch->first_group + i / np], i % np, &share[i]));
     }
-    trli_step_task *last = next_task(b, batch->step, -1);
+    TRL_TRY(next_task(b, batch->step, -1, &last));
     last->batch = batch;
     TRL_TRY(trli_builder_add(&b->tasks, batch->step->label, trli_task_reduce_finish, last, 1,
                              TRL_TASK_ALWAYS | TRL_TASK_POLL, TRLI_MESSAGE_SECONDS, &finish));
@@ -425,10 +472,12 @@ static trl_err add_reduction(builder *b, const trli_step *s)
 
 static trl_err add_scalar(builder *b, const trli_step *s)
 {
+    trli_step_task *t;
     trl_task task;
     trl_err err = TRL_OK;
-    TRL_TRY(trli_builder_add(&b->tasks, s->label ? s->label : "scalar", trli_task_scalar, next_task(b, s, 0), 1,
-                             TRL_TASK_ALWAYS, seconds_of(b, NULL, 0), &task));
+    TRL_TRY(next_task(b, s, 0, &t));
+    TRL_TRY(trli_builder_add(&b->tasks, s->label ? s->label : "scalar", trli_task_scalar, t, 1, TRL_TASK_ALWAYS,
+                             seconds_of(b, NULL, 0), &task));
     TRL_TRY(trli_builder_scalars(&b->tasks, task, &trli_plan_of(b->program, s)->reads));
     TRL_TRY(trli_builder_scalar(&b->tasks, task, s->scalar, TRL_WRITE));
 done:
@@ -457,22 +506,6 @@ done:
     return err;
 }
 
-static trl_err reserve(builder *b)
-{
-    size_t tasks = 0, np = (size_t)b->model->layout->nlocal;
-    const size_t ranks = (size_t)trl_context_ranks(b->model->ctx);
-    for (int i = 0; i < b->program->nsteps; ++i) {
-        if (!b->program->plan->step[i].live) continue;
-        tasks += (2 + TRLI_RIMS_MOST + (size_t)b->program->plan->step[i].nslabs) * np + 2;
-        if (ranks > 1 && b->program->plan->step[i].exchanged.n > 0)
-            tasks += 1 + 2 * (26 * np < ranks - 1 ? 26 * np : ranks - 1);
-    }
-    b->data->task = trli_new(b->model->ctx, tasks + 1, sizeof *b->data->task);
-    if (!b->data->task) return trli_no_memory(b->model->ctx, NULL, "for %zu tasks", tasks);
-    b->program->run->first_exchange = b->model->run->nexchanges;
-    return TRL_OK;
-}
-
 trl_err trli_tasks_build(trli_program *program, const trli_rotation *rotation)
 {
     builder b = {.program = program, .model = program->model};
@@ -480,7 +513,7 @@ trl_err trli_tasks_build(trli_program *program, const trli_rotation *rotation)
     program->run->tasks = b.data = trli_new(b.model->ctx, 1, sizeof *b.data);
     b.awaits = trli_new(b.model->ctx, (size_t)b.model->layout->nlocal, sizeof *b.awaits);
     if (!b.data || !b.awaits) TRL_TRY(trli_no_memory(b.model->ctx, NULL, "for tasks"));
-    TRL_TRY(reserve(&b));
+    program->run->first_exchange = b.model->run->nexchanges;
     TRL_TRY(trli_builder_begin(&b.tasks, b.model, program->name, &program->run->graph));
     for (int i = 0; i < program->nsteps; ++i)
         if (program->plan->step[i].live) TRL_TRY(add_step(&b, &program->step[i]));
@@ -495,7 +528,8 @@ void trli_tasks_free(trli_program *program)
     struct trli_task_data *d = program->run->tasks;
     trl_graph_destroy(&program->run->graph);
     if (!d) return;
-    trli_free(d->task);
+    for (int i = 0; i < d->nchunks; ++i) trli_free(d->chunk[i].task);
+    trli_free(d->chunk);
     trli_free(d);
     program->run->tasks = NULL;
 }

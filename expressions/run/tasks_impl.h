@@ -33,9 +33,16 @@ struct trli_step_task {
     int npieces;
 };
 
-struct trli_task_data {
+/* Tasks of a program, in chunks: graphs point to them, so they stay where they are. */
+typedef struct trli_task_chunk {
     trli_step_task *task;
-    int ntasks, capacity;
+    int n, capacity;
+} trli_task_chunk;
+
+struct trli_task_data {
+    trli_task_chunk *chunk;
+    int nchunks;
+    int32_t capacity; /* chunks that there is room for */
 };
 
 trl_err trli_task_kernel(void *data, const trl_task_args *args, bool *done);
