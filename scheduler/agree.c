@@ -324,11 +324,17 @@ trl_err trli_alltoallv(trl_context *ctx, const void *sent, const int *nsent, con
 {
     trl_err err;
     TRL_TRY(trl_context_agree(ctx, TRL_OK));
-    err = trli_mpi_check(
-        ctx, MPI_Alltoallv(sent, nsent, sent_begin, type, received, nreceived, received_begin, type, ctx->comm),
-        "MPI_Alltoallv");
+    err = trli_alltoallv_further(ctx, sent, nsent, sent_begin, received, nreceived, received_begin, type);
 done:
     return err;
+}
+
+trl_err trli_alltoallv_further(trl_context *ctx, const void *sent, const int *nsent, const int *sent_begin,
+                               void *received, const int *nreceived, const int *received_begin, MPI_Datatype type)
+{
+    return trli_mpi_check(
+        ctx, MPI_Alltoallv(sent, nsent, sent_begin, type, received, nreceived, received_begin, type, ctx->comm),
+        "MPI_Alltoallv");
 }
 
 trl_err trli_comm_create(trl_context *ctx, MPI_Comm *comm)

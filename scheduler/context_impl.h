@@ -203,6 +203,10 @@ TRL_NODISCARD trl_err trli_alltoall(trl_context *ctx, const int *sent, int *rece
 TRL_NODISCARD trl_err trli_alltoallv(trl_context *ctx, const void *sent, const int *nsent, const int *sent_begin,
                                      void *received, const int *nreceived, const int *received_begin,
                                      MPI_Datatype type);
+/* The same behind an agreement since which no rank can have failed, whatever it did. */
+TRL_NODISCARD trl_err trli_alltoallv_further(trl_context *ctx, const void *sent, const int *nsent,
+                                             const int *sent_begin, void *received, const int *nreceived,
+                                             const int *received_begin, MPI_Datatype type);
 /* A duplicate of the context's communicator that returns errors. */
 TRL_NODISCARD trl_err trli_comm_create(trl_context *ctx, MPI_Comm *comm);
 void trli_comm_free(trl_context *ctx, MPI_Comm *comm);

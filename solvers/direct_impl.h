@@ -96,9 +96,15 @@ typedef enum trli_shuffle_way {
 TRL_NODISCARD trl_err trli_shuffle_create(trl_context *ctx, const trli_boxes *from, const trli_boxes *beside,
                                           const trli_boxes *to, trli_shuffle **shuffle);
 void trli_shuffle_destroy(trli_shuffle **shuffle);
-/* from, to: by array. add: to what is there. Collective: yes, on several ranks. */
+/* from, to: by array. add: to what is there. Collective: yes, on several ranks, behind an agreement since which none has
+ * failed. */
 TRL_NODISCARD trl_err trli_shuffle_run(trli_shuffle *shuffle, trli_shuffle_way way, bool add, const trli_view *from,
                                        const trli_view *to, trl_loop *loop);
+/* The same in two parts: what other ranks get is made ready, on this rank alone, then all moves. */
+TRL_NODISCARD trl_err trli_shuffle_pack(trli_shuffle *shuffle, trli_shuffle_way way, const trli_view *from,
+                                        trl_loop *loop);
+TRL_NODISCARD trl_err trli_shuffle_move(trli_shuffle *shuffle, trli_shuffle_way way, bool add, const trli_view *from,
+                                        const trli_view *to, trl_loop *loop);
 
 /* ---- slab_patches.c ---- */
 
@@ -119,8 +125,8 @@ void trli_set_ghost_views(const trl_layout *layout, trli_view *view);
 /* The grid in two distributions over the ranks: planes across the last axis, and all of its lines. */
 typedef struct trli_slabs trli_slabs;
 /* around: what solutions may bring along for each patch; NULL: nothing. */
-TRL_NODISCARD trl_err trli_slabs_create(const trl_simulation *sim, trl_location location, const trli_line line[3],
-                                        int last, const trl_offsets *around, trl_loop *loop, trli_slabs **slabs);
+TRL_NODISCARD trl_err trli_slabs_create(trl_simulation *sim, trl_location location, const trli_line line[3], int last,
+                                        const trl_offsets *around, trl_loop *loop, trli_slabs **slabs);
 void trli_slabs_destroy(trli_slabs **slabs);
 /* Solve for the right-hand side in the field `from`; the solution is written to the field `to`, or added to it; around:
  * around patches, too. mean: of the solution, if the plan sets it. Collective: yes. */

@@ -183,29 +183,48 @@ static bool moves(const common *c, trli_shuffle_way way)
     return !c->beside || way == TRLI_SHUFFLE_BACK_TO_ALL;
 }
 
-trl_err trli_shuffle_run(trli_shuffle *s, trli_shuffle_way way, bool add, const trli_view *from, const trli_view *to,
-                         trl_loop *loop)
+trl_err trli_shuffle_pack(trli_shuffle *s, trli_shuffle_way way, const trli_view *from, trl_loop *loop)
 {
-    const bool back = way != TRLI_SHUFFLE_THERE, all = way == TRLI_SHUFFLE_BACK_TO_ALL;
-    const traffic *out = &s->away[back], *in = &s->away[!back];
+    const bool back = way != TRLI_SHUFFLE_THERE;
+    const traffic *out = &s->away[back];
     trl_err err = TRL_OK;
     for (int i = 0; i < out->n; ++i) {
         if (!moves(&out->part[i], way)) continue;
         const trli_view buffer = in_buffer(out, &out->part[i]);
         TRL_TRY(copy_part(&out->part[i], &from[out->part[i].array[back]], &buffer, false, loop));
     }
+done:
+    return err;
+}
+
+trl_err trli_shuffle_move(trli_shuffle *s, trli_shuffle_way way, bool add, const trli_view *from, const trli_view *to,
+                          trl_loop *loop)
+{
+    const bool back = way != TRLI_SHUFFLE_THERE, all = way == TRLI_SHUFFLE_BACK_TO_ALL;
+    const traffic *out = &s->away[back], *in = &s->away[!back];
+    trl_err err = TRL_OK;
     for (int i = 0; i < s->nown; ++i) {
         if (!moves(&s->own[i], way)) continue;
         TRL_TRY(copy_part(&s->own[i], &from[s->own[i].array[back]], &to[s->own[i].array[!back]], add, loop));
     }
     if (out->begin)
-        TRL_TRY(trli_alltoallv(s->ctx, out->buffer, all ? out->most : out->count, out->begin, in->buffer,
-                               all ? in->most : in->count, in->begin, MPI_DOUBLE));
+        TRL_TRY(trli_alltoallv_further(s->ctx, out->buffer, all ? out->most : out->count, out->begin, in->buffer,
+                                       all ? in->most : in->count, in->begin, MPI_DOUBLE));
     for (int i = 0; i < in->n; ++i) {
         if (!moves(&in->part[i], way)) continue;
         const trli_view buffer = in_buffer(in, &in->part[i]);
         TRL_TRY(copy_part(&in->part[i], &buffer, &to[in->part[i].array[!back]], add, loop));
     }
+done:
+    return err;
+}
+
+trl_err trli_shuffle_run(trli_shuffle *s, trli_shuffle_way way, bool add, const trli_view *from, const trli_view *to,
+                         trl_loop *loop)
+{
+    trl_err err;
+    TRL_TRY(trli_shuffle_pack(s, way, from, loop));
+    err = trli_shuffle_move(s, way, add, from, to, loop);
 done:
     return err;
 }

@@ -6,6 +6,7 @@
 
 #include "context_impl.h"
 #include "direct_impl.h"
+#include "late_impl.h"
 #include "memory_impl.h"
 #include "spatialops_impl.h"
 #include "vector_impl.h"
@@ -20,7 +21,7 @@ typedef struct slab {
 
 struct trli_slabs {
     trl_context *ctx;
-    const trl_simulation *sim;
+    trl_simulation *sim;
     trl_loop *loop;
     int last, first[3];
     bool direct;                    /* the planes are the only patch: residual and solution are moved on the way */
@@ -124,7 +125,7 @@ done:
     return err;
 }
 
-trl_err trli_slabs_create(const trl_simulation *sim, trl_location location, const trli_line line[3], int last,
+trl_err trli_slabs_create(trl_simulation *sim, trl_location location, const trli_line line[3], int last,
                           const trl_offsets *around, trl_loop *loop, trli_slabs **slabs)
 {
     trl_context *ctx = sim->ctx;
@@ -491,6 +492,19 @@ static trli_view view_of(const trli_slabs *w, const trl_simulation *sim, int fie
     return v;
 }
 
+/* Bring a field to planes, behind the one agreement of a run. What follows on it are copies and arithmetic, at which no
+ * rank fails: all take part in all messages. err: of this rank so far. */
+static trl_err enter(trli_slabs *w, trl_err err)
+{
+    trl_simulation *sim = w->sim;
+    if (err == TRL_OK && w->outside) err = trli_shuffle_pack(w->outside, TRLI_SHUFFLE_THERE, w->residual, w->loop);
+    TRL_TRY(trli_agree_within(sim, err));
+    if (w->outside)
+        err = trli_shuffle_move(w->outside, TRLI_SHUFFLE_THERE, false, w->residual, &w->planes.view, w->loop);
+done:
+    return err;
+}
+
 trl_err trli_slabs_solve(trli_slabs *w, const trli_direct_plan *plan, int from, int to, bool add, bool around,
                          double mean)
 {
@@ -498,7 +512,6 @@ trl_err trli_slabs_solve(trli_slabs *w, const trli_direct_plan *plan, int from, 
     const trli_shuffle_way back = around && w->brings ? TRLI_SHUFFLE_BACK_TO_ALL : TRLI_SHUFFLE_BACK;
     trl_err err = trli_frame_fetch(sim->frame, from);
     if (err == TRL_OK && add) err = trli_frame_fetch(sim->frame, to);
-    TRL_TRY(trl_context_agree(w->ctx, err));
     w->plan = plan;
     w->add = add;
     w->mean = mean;
@@ -508,8 +521,7 @@ trl_err trli_slabs_solve(trli_slabs *w, const trli_direct_plan *plan, int from, 
         w->solution[p] = view_of(w, sim, to, p);
     }
     if (w->brings) trli_set_ghost_views(sim->layout, w->solution);
-    if (w->outside)
-        TRL_TRY(trli_shuffle_run(w->outside, TRLI_SHUFFLE_THERE, false, w->residual, &w->planes.view, w->loop));
+    TRL_TRY(enter(w, err));
     TRL_TRY(run(w, &w->planes, transform_planes));
     if (w->inside)
         TRL_TRY(trli_shuffle_run(w->inside, TRLI_SHUFFLE_THERE, false, &w->planes.view, &w->lines.view, w->loop));
@@ -529,14 +541,12 @@ trl_err trli_slabs_visit(trli_slabs *w, const trli_direct_plan *plan, int from,
 {
     const trl_simulation *sim = w->sim;
     trl_err err = trli_frame_fetch(sim->frame, from);
-    TRL_TRY(trl_context_agree(w->ctx, err));
     w->plan = plan;
     w->back = false;
     w->visit = visit;
     w->visitor = data;
     for (int p = 0; p < sim->layout->nlocal; ++p) w->residual[p] = view_of(w, sim, from, p);
-    if (w->outside)
-        TRL_TRY(trli_shuffle_run(w->outside, TRLI_SHUFFLE_THERE, false, w->residual, &w->planes.view, w->loop));
+    TRL_TRY(enter(w, err));
     TRL_TRY(run(w, &w->planes, transform_planes));
     if (w->inside)
         TRL_TRY(trli_shuffle_run(w->inside, TRLI_SHUFFLE_THERE, false, &w->planes.view, &w->lines.view, w->loop));
