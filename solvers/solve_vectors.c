@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "compile_impl.h"
 #include "krylov_impl.h"
 #include "lifecycle_impl.h"
 #include "memory_impl.h"
@@ -60,15 +61,30 @@ double trli_solver_norm(const trli_solver *s, double square)
     return sqrt(square / s->all_points);
 }
 
+/* Unknowns at the same points are computed in one sweep: their values read the same fields. */
 trl_err trli_solver_store(trli_solver *s, trli_program *program, const int *field, const trli_ir_value *value)
 {
+    const size_t room = (size_t)s->ask.n + 1;
+    int *to = trli_new(s->sim->ctx, room, sizeof *to);
+    trli_ir_value *of = trli_new(s->sim->ctx, room, sizeof *of);
+    bool *stored = trli_new(s->sim->ctx, room, sizeof *stored);
     trl_err err = TRL_OK;
+    if (!to || !of || !stored) TRL_TRY(trli_no_memory(s->sim->ctx, NULL, "for a solver"));
     for (int i = 0; i < s->ask.n; ++i) {
-        const char *label = s->sim->model->field[field[i]].name;
-        TRL_TRY(trli_program_add_kernel(program, label, 1, &field[i], &value[i], NULL));
+        int n = 0;
+        for (int j = i; j < s->ask.n; ++j) {
+            if (stored[j] || (j > i && !trli_share_sweep(s->sim, field[i], field[j]))) continue;
+            stored[j] = true;
+            to[n] = field[j];
+            of[n++] = value[j];
+        }
+        if (n > 0) TRL_TRY(trli_program_add_kernel(program, s->sim->model->field[field[i]].name, n, to, of, NULL));
         TRL_TRY(trli_program_add_root(program, field[i]));
     }
 done:
+    trli_free(to);
+    trli_free(of);
+    trli_free(stored);
     return err;
 }
 

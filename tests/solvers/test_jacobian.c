@@ -4,6 +4,7 @@
  * the model, against differences, with values inlined and stored. */
 #include "../expressions/ir_evaluation.h"
 #include "../expressions/problem_fixture.h"
+#include "krylov_impl.h"
 #include "parameters_impl.h"
 #include "symbols_impl.h"
 #include "tangent_impl.h"
@@ -112,8 +113,34 @@ START_TEST(a_product_with_the_jacobian_is_the_difference_along_the_vector)
 }
 END_TEST
 
+START_TEST(unknowns_at_the_same_points_are_multiplied_in_one_sweep)
+{
+    static const int expected[] = {2, 1};
+    int kernels = 0;
+    new_deck();
+    say("grid: {cells: [12, 10], periodic: [false, true]}\nequations:\n"
+        "  u: {initial: x, ddt: {implicit: \"u*v + laplacian(u)\"}, boundary: {x-: {neumann: 0}, x+: {neumann: 0}}}\n"
+        "  w: {location: xface, initial: y, ddt: {implicit: \"laplacian(w) - at(u, xface)\"},\n"
+        "      boundary: {x-: {neumann: 0}, x+: {neumann: 0}}}\n"
+        "  v: {initial: y, ddt: {implicit: \"u - v^3 + laplacian(v)\"}, boundary: {x-: {neumann: 0}, x+: {neumann: "
+        "0}}}\n"
+        "time: {method: beuler, dt: 0.1, steps: 1}\n");
+    ck_ok(open_problem());
+    const trli_solver *s = trli_implicit_solver(sim);
+    ck_assert_ptr_nonnull(s);
+    for (int i = 0; i < s->apply->nsteps; ++i) {
+        if (s->apply->step[i].kind != TRLI_STEP_KERNEL) continue;
+        ck_assert_int_lt(kernels, 2);
+        ck_assert_int_eq(s->apply->step[i].nout, expected[kernels++]);
+    }
+    ck_assert_int_eq(kernels, 2);
+    close_problem();
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
+    tcase_add_test(tc, unknowns_at_the_same_points_are_multiplied_in_one_sweep);
     tcase_add_test(tc, a_product_with_the_jacobian_is_the_difference_along_the_vector);
 }
 
