@@ -447,11 +447,6 @@ static trl_err choose_preconditioner(trli_solver *s)
         return trl_fail(s->sim->ctx, TRL_ERR_INPUT, &e->place,
                         "there is no multigrid for '%s', because %s: use method auto and preconditioner jacobi",
                         s->ask.names, missing);
-    if (asked && e->method == TRL_SOLVE_PIPELINED_CG)
-        return trl_fail(s->sim->ctx, TRL_ERR_INPUT, &e->place,
-                        "pipelined_cg, for '%s', has no preconditioner multigrid, whose cycles take longer than the "
-                        "messages that it hides: use method cg, or preconditioner jacobi",
-                        s->ask.names);
     if (e->preconditioner == TRL_PRECONDITIONER_JACOBI && s->inverse_value[0] < 0)
         return trl_fail(s->sim->ctx, TRL_ERR_INPUT, &e->place,
                         "the operator's diagonal for '%s' is not known as a formula: use preconditioner none",

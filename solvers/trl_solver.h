@@ -22,7 +22,7 @@ extern "C" {
     X(CG, cg, "conjugate gradients (Hestenes & Stiefel 1952), for symmetric operators")                            \
     X(PIPELINED_CG, pipelined_cg,                                                                                  \
       "conjugate gradients of one message in an iteration, which travels beside the product (Ghysels & Vanroose "  \
-      "2014), with preconditioner jacobi or none: for many ranks with few points each")                            \
+      "2014): for many ranks with few points each")                                                                \
     X(BICGSTAB, bicgstab, "stabilised biconjugate gradients (van der Vorst 1992)")                                 \
     X(GMRES, gmres, "generalised minimal residuals, restarted (Saad & Schultz 1986)")
 #define TRL_PRECONDITIONER_LIST(X)                                                                                 \

@@ -81,7 +81,8 @@ def write(rng):
     solver = rng.choice(SOLVERS)
     alone = not any(places.values()) and (len(names) == 1 or not coupled)
     if alone and not re.search(r"advective|dd.\(at|0\.3\*.\^2|tanh", " ".join(lines)):
-        solver = rng.choice([solver, "{method: pipelined_cg, iterations: 2000}"])  # all symmetric
+        solver = rng.choice([solver, "{method: pipelined_cg, iterations: 2000}",  # all symmetric
+                             "{method: pipelined_cg, preconditioner: multigrid, iterations: 400}"])
     closed = ", ".join(f"{AXES[a]}{s}: {{neumann: 0}}" for a, wraps in enumerate(periodic) if not wraps for s in "-+")
     left = ["expressions:", *rest] if rest else []
     return "\n".join(["trellis: 1", f"grid: {{cells: {cells}, periodic: {json.dumps(periodic)}}}",

@@ -138,6 +138,8 @@ def main():
                                     "{preconditioner: multigrid}"),
              "pipelined": t.manufactured(("dirichlet", "periodic"), (25, 19), "cell",
                                          "{method: pipelined_cg, tolerance: 1e-10}"),
+             "pipelined cycles": t.manufactured(("dirichlet", "neumann", "robin"), (13, 11, 8), "cell",
+                                                "{method: pipelined_cg, preconditioner: multigrid}"),
              "gmres": t.manufactured(("dirichlet", "robin"), (11, 9), "yface", "{method: gmres}"),
              "directly": test_direct.random_deck(random.Random(0), 5)}
     texts |= multistep()

@@ -115,6 +115,12 @@ def pipelined():
     taken = [report["solvers"][0]["iterations"] for report in (plain, other)]
     sizes = [report["fields"]["p"]["l2"] for report in (plain, other)]
     check("pipelined iterations", taken[1] < 1.3 * taken[0] and abs(sizes[0] - sizes[1]) < 1e-11, (taken, sizes))
+    for kinds in (("dirichlet", "dirichlet"), ("neumann", "robin"), ("periodic", "dirichlet", "neumann")):
+        size = [21] * len(kinds)
+        texts = [manufactured(kinds, size, solver="{method: %s, preconditioner: multigrid, tolerance: 1e-10}" % method)
+                 for method in ("cg", "pipelined_cg")]
+        plain, other = (run(text)["solvers"][0]["iterations"] for text in texts)
+        check(f"pipelined iterations with cycles, {kinds}", other <= plain + 1, (plain, other))
 
 
 def cycles():

@@ -53,6 +53,7 @@ START_TEST(an_iteration_has_the_messages_that_its_method_needs)
         int sums, agreements;
     } cases[] = {{symmetric, "cg, preconditioner: jacobi", 2, 0},
                  {symmetric, "pipelined_cg", 1, 0},
+                 {symmetric, "pipelined_cg, preconditioner: multigrid", 2, 1},
                  {symmetric, "cg, preconditioner: multigrid", 4, 1},
                  {symmetric, "multigrid", 2, 1},
                  {other, "bicgstab, preconditioner: jacobi", 3, 0}};
