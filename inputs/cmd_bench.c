@@ -61,6 +61,9 @@ static trl_err measure(trl_context *ctx, const trli_benchmark *benchmark, const 
                         .quick = trli_arguments_value(arguments, "--quick") != NULL,
                         .figure = trli_arguments_value(arguments, "--figure"),
                         .pictures = trli_arguments_value(arguments, "--pictures"),
+                        .parts = trli_arguments_value(arguments, "--parts"),
+                        .cells = trli_arguments_value(arguments, "--cells"),
+                        .ranks = trli_arguments_value(arguments, "--ranks"),
                         .threads = trl_context_threads(ctx)};
     trl_err err = TRL_OK;
     TRL_TRY(read_minutes(ctx, arguments, &bench.minutes));
@@ -75,16 +78,29 @@ static trl_err measure(trl_context *ctx, const trli_benchmark *benchmark, const 
     printf("%s: %s\n", benchmark->name, benchmark->doc);
     TRL_TRY(benchmark->run(&bench));
     trli_json_end_object(bench.json);
-    TRL_TRY(write_json(ctx, &bench.json, path));
+    TRL_TRY(trl_context_agree(ctx, write_json(ctx, &bench.json, trl_context_rank(ctx) == 0 ? path : NULL)));
 done:
     trli_json_destroy(&bench.json);
     return err;
+}
+
+bool trli_bench_on_ranks(int argc, char **argv)
+{
+    int n;
+    const trli_benchmark *table = trli_benchmarks(&n);
+    for (int i = 0; i < argc * n; ++i)
+        if (table[i % n].collective && strcmp(argv[i / n], table[i % n].name) == 0) return true;
+    return false;
 }
 
 int trli_cmd_bench(trl_context *ctx, const trli_arguments *arguments)
 {
     const trli_benchmark *benchmark;
     trl_err err = TRL_OK;
+    const bool silent = trl_context_rank(ctx) > 0; /* the first rank prints what all have measured */
+    if (silent && !freopen("/dev/null", "w", stdout))
+        err = trl_fail(ctx, TRL_ERR_IO, NULL, "/dev/null cannot be opened");
+    TRL_TRY(trl_context_agree(ctx, err));
     TRL_TRY(find(ctx, arguments->operand[0], &benchmark));
     TRL_TRY(measure(ctx, benchmark, arguments));
 done:

@@ -119,12 +119,16 @@ static const trli_command commands[] = {
             "grain, build, mpi, scalability, gpu_heat",
      .operands_min = 1,
      .operands_max = 1,
+     .on_ranks = trli_bench_on_ranks,
      .run = trli_cmd_bench,
      .option = {{"--json", "FILE", "write all numbers to FILE", false},
                 {"--quick", NULL, "small sizes, once: shows that it works, not how fast", false},
                 {"--figure", "NUMBER", "of scalability: this figure alone, 4.3 to 4.7", false},
                 {"--minutes", "M", "of scalability: what tells most, in so many minutes", false},
-                {"--pictures", "FOLDER", "of scalability: draw FOLDER/figure-NUMBER.png", false}}},
+                {"--pictures", "FOLDER", "of scalability: draw FOLDER/figure-NUMBER.png", false},
+                {"--parts", "LIST", "of solve: these parts alone, of poisson,cycle,products,weak", false},
+                {"--cells", "LIST", "of solve: cells along each axis", false},
+                {"--ranks", "LIST", "of solve: how many ranks to start by mpirun, as 2,4", false}}},
     {.name = "info",
      .operands = "",
      .doc = "show version, build options, processors, MPI and compilers",
@@ -279,10 +283,18 @@ bool trli_command_is_collective(const char *name)
     return false;
 }
 
+/* Whether all ranks do what is asked for. */
+static bool is_for_all(const char *name, int argc, char **argv)
+{
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; ++i)
+        if (!strcmp(commands[i].name, name) && commands[i].on_ranks) return commands[i].on_ranks(argc - 2, argv + 2);
+    return trli_command_is_collective(name);
+}
+
 /* All ranks of a collective command, or one. */
 static int run_command(const char *name, int rank, int argc, char **argv)
 {
-    const bool collective = trli_command_is_collective(name);
+    const bool collective = is_for_all(name, argc, argv);
     const trl_context_options options = {.lost = end_all_ranks, .child = trli_signals_child};
     const trli_command *command = NULL;
     trl_context *ctx = NULL;
@@ -313,5 +325,5 @@ int trli_command_main(int argc, char **argv)
     }
     if (!strcmp(name, "--help") || !strcmp(name, "-h")) name = "help";
     if (!strcmp(name, "--version")) name = "info";
-    return rank == 0 || trli_command_is_collective(name) ? run_command(name, rank, argc, argv) : 0;
+    return rank == 0 || is_for_all(name, argc, argv) ? run_command(name, rank, argc, argv) : 0;
 }

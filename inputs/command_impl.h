@@ -25,8 +25,9 @@ typedef struct trli_command {
     const char *operands; /* in the usage line: "DECK", "[NAME]", "" */
     const char *doc;
     int operands_min, operands_max;
-    bool collective;                      /* every MPI rank runs it together; else rank 0 runs it alone */
-    trli_option option[TRLI_OPTIONS_MAX]; /* ends with a row whose name is NULL */
+    bool collective;                         /* every MPI rank runs it together; else rank 0 runs it alone, */
+    bool (*on_ranks)(int argc, char **argv); /* unless all do by what is behind its name; NULL: they never do */
+    trli_option option[TRLI_OPTIONS_MAX];    /* ends with a row whose name is NULL */
     /* Exit code. ctx: over all ranks if collective, else of this process alone. */
     int (*run)(trl_context *ctx, const trli_arguments *arguments);
 } trli_command;
@@ -107,6 +108,8 @@ int trli_cmd_plot(trl_context *ctx, const trli_arguments *arguments);
 int trli_cmd_types(trl_context *ctx, const trli_arguments *arguments);
 int trli_cmd_new(trl_context *ctx, const trli_arguments *arguments);
 int trli_cmd_bench(trl_context *ctx, const trli_arguments *arguments);
+/* Whether it is one that all ranks run together. */
+bool trli_bench_on_ranks(int argc, char **argv);
 int trli_cmd_info(trl_context *ctx, const trli_arguments *arguments);
 int trli_cmd_help(trl_context *ctx, const trli_arguments *arguments);
 

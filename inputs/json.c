@@ -216,3 +216,9 @@ void trli_json_bool(trli_json *json, bool value)
     begin_value(json);
     fputs(value ? "true" : "false", json->out);
 }
+
+void trli_json_text(trli_json *json, const char *value)
+{
+    begin_value(json);
+    fputs(value, json->out);
+}

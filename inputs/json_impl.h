@@ -28,5 +28,7 @@ void trli_json_string(trli_json *json, const char *value);
 void trli_json_number(trli_json *json, double value);
 void trli_json_integer(trli_json *json, int64_t value);
 void trli_json_bool(trli_json *json, bool value);
+/* One whole value that is JSON already. */
+void trli_json_text(trli_json *json, const char *value);
 
 #endif

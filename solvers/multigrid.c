@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "compile_impl.h"
+#include "execution_impl.h"
 #include "galerkin_impl.h"
 #include "grid_level_impl.h"
 #include "kernels_impl.h"
@@ -422,6 +423,32 @@ trl_err trli_multigrid_cycle(struct trli_multigrid *m, const int *residual)
 const int *trli_multigrid_solution(const struct trli_multigrid *m)
 {
     return m->level[0].z.now;
+}
+
+/* Of all unknowns on this rank. */
+static double bytes_of_vector(const trli_grid_level *l)
+{
+    const trl_layout *layout = l->sim->layout;
+    double points = 0;
+    for (int p = 0; p < layout->nlocal; ++p) {
+        const trl_patch *patch = &layout->patch[p];
+        points += (double)patch->cells[0] * patch->cells[1] * patch->cells[2];
+    }
+    return points * l->solver->ask.n * (double)sizeof(double);
+}
+
+double trli_multigrid_cycle_bytes(const struct trli_multigrid *m)
+{
+    double bytes = 0;
+    for (int k = 0; k < m->n; ++k) {
+        const trli_grid_level *l = &m->level[k];
+        const bool coarsest = k + 1 == m->n;
+        const int steps = coarsest ? COARSEST_STEPS : 2 * SMOOTHING + 1;
+        bytes += (double)l->begin->run->bytes_moved + steps * (double)l->smooth->run->bytes_moved;
+        if (l->clip) bytes += (double)l->clip->run->bytes_moved;
+        if (!coarsest) bytes += 2 * (bytes_of_vector(l) + bytes_of_vector(l + 1)); /* there and back */
+    }
+    return bytes;
 }
 
 /* A grid's coefficients from those of the next finer one. */

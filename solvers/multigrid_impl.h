@@ -25,6 +25,11 @@ TRL_NODISCARD trl_err trli_level_create(trl_simulation *fine, const trl_grid *gr
 TRL_NODISCARD trl_err trli_level_freeze(trli_level *level, trli_solver *solver, const trli_vector *directions);
 void trli_level_destroy(trli_level **level);
 
+/* ---- multigrid.c ---- */
+
+/* What this rank's kernels and transfers read and write in a V cycle whose coarser grids have equations, in bytes. */
+double trli_multigrid_cycle_bytes(const struct trli_multigrid *m);
+
 /* ---- coarsen.c ---- */
 
 /* The next coarser grid; false: there is none. s: of the fine grid. */

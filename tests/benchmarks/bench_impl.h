@@ -10,45 +10,50 @@
 #include "deck_impl.h"
 #include "json_impl.h"
 
-/* X(name, doc): the command runs trli_bench_NAME. */
-#define TRLI_BENCHMARK_LIST(X)                                                                                       \
-    X(heat, "T_t = k lap(T) on a 3-D grid, against hand-written unfused and fused loops")                            \
-    X(operators, "operators on fields, against hand-written loops and the machine's streaming copy")                 \
-    X(kernels,                                                                                                       \
-      "compiled kernels of systems of equations, against the best loops by hand and the machine's streaming copy")   \
-    X(boundary, "what boundary conditions cost of a step")                                                           \
-    X(build, "time from a deck of chained expressions to a frozen graph")                                            \
-    X(tasks, "empty tasks in graphs of several shapes, against a serial replay and other task runtimes")             \
-    X(grain, "how long tasks must be to keep the cores busy, and what the runtime costs when they are few and long") \
-    X(gpu_heat, "T_t = k lap(T) on a GPU, against the best kernels by hand and the copy of the fields")              \
-    X(gpu_transport, "advection and diffusion of n scalars on a GPU, against the best kernels by hand and the copy") \
-    X(gpu_fields, "operators and reductions of a driver's fields that live on a GPU")                                \
-    X(mpi, "heat and transport on every split of the cores into ranks and threads: speed, messages and bytes")       \
-    X(solve, "Poisson's equation in a cube to 1e-8, beside FFTW by hand, hypre and PETSc")                           \
-    X(flow, "a step of an incompressible flow, beside scalars, a step by hand with FFTW, and multigrid")             \
-    X(scalability, "the scalability study of Robison's thesis: task threads, operator threads and ranks")            \
-    X(functions, "elementary functions of formulas: nanoseconds per value, beside the system's library")
+/* X(name, collective, doc): the command runs trli_bench_NAME; collective: on all ranks together, else on the first. */
+#define TRLI_BENCHMARK_LIST(X)                                                                                        \
+    X(heat, false, "T_t = k lap(T) on a 3-D grid, against hand-written unfused and fused loops")                      \
+    X(operators, false, "operators on fields, against hand-written loops and the machine's streaming copy")           \
+    X(kernels, false,                                                                                                 \
+      "compiled kernels of systems of equations, against the best loops by hand and the machine's streaming copy")    \
+    X(boundary, false, "what boundary conditions cost of a step")                                                     \
+    X(build, false, "time from a deck of chained expressions to a frozen graph")                                      \
+    X(tasks, false, "empty tasks in graphs of several shapes, against a serial replay and other task runtimes")       \
+    X(grain, false,                                                                                                   \
+      "how long tasks must be to keep the cores busy, and what the runtime costs when they are few and long")         \
+    X(gpu_heat, false, "T_t = k lap(T) on a GPU, against the best kernels by hand and the copy of the fields")        \
+    X(gpu_transport, false,                                                                                           \
+      "advection and diffusion of n scalars on a GPU, against the best kernels by hand and the copy")                 \
+    X(gpu_fields, false, "operators and reductions of a driver's fields that live on a GPU")                          \
+    X(mpi, false, "heat and transport on every split of the cores into ranks and threads: speed, messages and bytes") \
+    X(solve, true,                                                                                                    \
+      "Poisson's equation in a cube beside FFTW by hand, hypre and PETSc; cycles, products, weak scaling")            \
+    X(flow, false, "a step of an incompressible flow, beside scalars, a step by hand with FFTW, and multigrid")       \
+    X(scalability, false, "the scalability study of Robison's thesis: task threads, operator threads and ranks")      \
+    X(functions, false, "elementary functions of formulas: nanoseconds per value, beside the system's library")
 
 typedef struct trli_bench {
-    trl_context *ctx;     /* of this process alone */
-    bool quick;           /* small sizes, few repetitions: shows that it works, not how fast */
-    const char *figure;   /* of a study, that is wanted; NULL: all */
-    const char *pictures; /* folder of those of a study; NULL: none */
-    double minutes;       /* that a study may take; 0: as long as it takes */
-    int threads;          /* what "all cores" means */
-    bool busy;            /* other programs used the cores: times and verdicts say little */
-    trli_json *json;      /* open at an object that takes the benchmark's keys */
+    trl_context *ctx;                  /* of this process alone, or of all ranks where these run it together */
+    bool quick;                        /* small sizes, few repetitions: shows that it works, not how fast */
+    const char *figure;                /* of a study, that is wanted; NULL: all */
+    const char *parts, *cells, *ranks; /* lists: of a benchmark's parts, sizes and numbers of ranks; NULL: its own */
+    const char *pictures;              /* folder of those of a study; NULL: none */
+    double minutes;                    /* that a study may take; 0: as long as it takes */
+    int threads;                       /* what "all cores" means */
+    bool busy;                         /* other programs used the cores: times and verdicts say little */
+    trli_json *json;                   /* open at an object that takes the benchmark's keys */
 } trli_bench;
 
 typedef struct trli_benchmark {
     const char *name, *doc;
+    bool collective;
     trl_err (*run)(trli_bench *bench);
 } trli_benchmark;
 
 /* All benchmarks. */
 const trli_benchmark *trli_benchmarks(int *count);
 
-#define TRLI_BENCHMARK_DECLARE(name, doc) TRL_NODISCARD trl_err trli_bench_##name(trli_bench *bench);
+#define TRLI_BENCHMARK_DECLARE(name, collective, doc) TRL_NODISCARD trl_err trli_bench_##name(trli_bench *bench);
 TRLI_BENCHMARK_LIST(TRLI_BENCHMARK_DECLARE)
 #undef TRLI_BENCHMARK_DECLARE
 
@@ -87,6 +92,11 @@ trli_spread trli_spread_of(double *number, int n);
 void trli_spread_report(trli_json *json, const char *key, const trli_spread *spread);
 double trli_bench_clock(void);
 
+enum { TRLI_NUMBERS_MOST = 12 };
+typedef struct trli_numbers {
+    int n, at[TRLI_NUMBERS_MOST];
+} trli_numbers;
+
 #define TRLI_ROUNDS_MAX 640
 
 /* A way to do the work. */
@@ -102,6 +112,10 @@ typedef struct trli_contender {
 /* Rounds (at most TRLI_ROUNDS_MAX) of all contenders in turn, then a check of each: whatever slows the machine for a
  * while slows them all; every other round goes backwards. One untimed round comes first. */
 TRL_NODISCARD trl_err trli_rounds_run(trli_contender *contender, int n, int rounds);
+/* Whole numbers from 1 up, separated by commas, in the text of an option, or the default ones if it was not given.
+ * Fails with INPUT. */
+TRL_NODISCARD trl_err trli_bench_list(const trli_bench *bench, const char *option, const char *text,
+                                      const char *otherwise, trli_numbers *numbers);
 /* amount/seconds of a contender. */
 trli_spread trli_rate(const trli_contender *contender, int rounds, double amount);
 /* Speed of a contender over another's, round by round. */

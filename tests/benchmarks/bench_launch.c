@@ -23,15 +23,20 @@ static void path_of(const trli_launch *launch, const char *file, char path[PATH_
     snprintf(path, PATH_ROOM, "%s/%s", launch->folder, file);
 }
 
+trl_err trli_launch_begin(trli_launch *launch)
+{
+    snprintf(launch->folder, sizeof launch->folder, "/tmp/trellis-bench-XXXXXX");
+    if (mkdtemp(launch->folder)) return TRL_OK;
+    launch->folder[0] = '\0';
+    return trl_fail(launch->ctx, TRL_ERR_IO, NULL, "no folder can be made in /tmp");
+}
+
 trl_err trli_launch_prepare(trli_launch *launch, const char *deck)
 {
     char path[PATH_ROOM];
     if (!launch->folder[0]) {
-        snprintf(launch->folder, sizeof launch->folder, "/tmp/trellis-bench-XXXXXX");
-        if (!mkdtemp(launch->folder)) {
-            launch->folder[0] = '\0';
-            return trl_fail(launch->ctx, TRL_ERR_IO, NULL, "no folder can be made in /tmp");
-        }
+        const trl_err err = trli_launch_begin(launch);
+        if (err != TRL_OK) return err;
     }
     path_of(launch, deck_file, path);
     return trli_file_write(launch->ctx, path, deck, strlen(deck));
@@ -83,30 +88,53 @@ static trl_err spawn(const trli_launch *launch, const char *const *argv)
     char *said = NULL;
     size_t size;
     if (trli_file_read(launch->ctx, TRL_ERR_IO, NULL, log, FILE_MOST, &said, &size) != TRL_OK) return TRL_ERR_IO;
-    trl_err err = trl_fail(launch->ctx, TRL_ERR_IO, NULL, "a run of %s x %s failed: %s", argv[2], argv[9], said);
+    trl_err err = trl_fail(launch->ctx, TRL_ERR_IO, NULL, "a run on %s ranks failed: %s", argv[2], said);
     trli_free(said);
     return err;
 }
 
-trl_err trli_launch_run(const trli_launch *launch, int ranks, int threads, const char *const *options, char **report)
+/* Run this program by the launcher, with these arguments, and read the text of its report. */
+static trl_err run_ranks(const trli_launch *launch, int ranks, const char *const *arguments, char **report)
 {
-    char program[PATH_MAX], number[2][16], path[PATH_ROOM];
+    char program[PATH_MAX], number[16], path[PATH_ROOM];
+    const char *argv[OPTIONS_MOST] = {"mpirun", "-n", number, "--bind-to", "none", "--oversubscribe", program};
     const ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
     size_t size;
     trl_err err = TRL_OK;
     if (length <= 0) return trl_fail(launch->ctx, TRL_ERR_IO, NULL, "/proc/self/exe cannot be read");
     program[length] = '\0';
-    snprintf(number[0], sizeof number[0], "%d", ranks);
-    snprintf(number[1], sizeof number[1], "%d", threads);
-    const char *argv[OPTIONS_MOST] = {
-        "mpirun",   "-n",        number[0], "--bind-to",      "none",    "--oversubscribe", program,
-        "run",      "--threads", number[1], deck_file,        "--quiet", "--set",           "output.directory=out",
-        "--report", report_file, "--set",   "run.devices=cpu"};
-    for (int n = 18; *options && n + 1 < OPTIONS_MOST; ++n) argv[n] = *options++;
+    snprintf(number, sizeof number, "%d", ranks);
+    for (int n = 7; *arguments && n + 1 < OPTIONS_MOST; ++n) argv[n] = *arguments++;
     path_of(launch, report_file, path);
     (void)unlink(path);
     TRL_TRY(spawn(launch, argv));
     TRL_TRY(trli_file_read(launch->ctx, TRL_ERR_IO, NULL, path, FILE_MOST, report, &size));
+done:
+    return err;
+}
+
+trl_err trli_launch_run(const trli_launch *launch, int ranks, int threads, const char *const *options, char **report)
+{
+    char number[16];
+    const char *argument[OPTIONS_MOST] = {
+        "run",      "--threads", number,  deck_file,        "--quiet", "--set", "output.directory=out",
+        "--report", report_file, "--set", "run.devices=cpu"};
+    snprintf(number, sizeof number, "%d", threads);
+    for (int n = 11; *options && n + 1 < OPTIONS_MOST; ++n) argument[n] = *options++;
+    return run_ranks(launch, ranks, argument, report);
+}
+
+trl_err trli_launch_bench(const trli_launch *launch, int ranks, const char *const *options, char **printed,
+                          char **report)
+{
+    const char *argument[OPTIONS_MOST] = {"bench", "--json", report_file};
+    char log[PATH_ROOM];
+    size_t size;
+    trl_err err = TRL_OK;
+    for (int n = 3; *options && n + 1 < OPTIONS_MOST; ++n) argument[n] = *options++;
+    TRL_TRY(run_ranks(launch, ranks, argument, report));
+    path_of(launch, log_file, log);
+    err = trli_file_read(launch->ctx, TRL_ERR_IO, NULL, log, FILE_MOST, printed, &size);
 done:
     return err;
 }

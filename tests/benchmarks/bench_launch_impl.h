@@ -17,6 +17,12 @@ TRL_NODISCARD trl_err trli_launch_prepare(trli_launch *launch, const char *deck)
  * report, for trli_free. Fails with IO, MEMORY. */
 TRL_NODISCARD trl_err trli_launch_run(const trli_launch *launch, int ranks, int threads, const char *const *options,
                                       char **report);
+/* Make the folder of runs that need no deck. Fails with IO. */
+TRL_NODISCARD trl_err trli_launch_begin(trli_launch *launch);
+/* Run `trellis bench` by `mpirun`, with these arguments beside --json, and read what it prints and the text that it
+ * writes, both for trli_free. Fails with IO, MEMORY. */
+TRL_NODISCARD trl_err trli_launch_bench(const trli_launch *launch, int ranks, const char *const *options,
+                                        char **printed, char **report);
 /* Remove what the runs wrote. */
 void trli_launch_clean(trli_launch *launch);
 

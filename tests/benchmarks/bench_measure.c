@@ -8,7 +8,7 @@
 const trli_benchmark *trli_benchmarks(int *count)
 {
     static const trli_benchmark table[] = {
-#define BENCHMARK_ROW(name, doc) {#name, doc, trli_bench_##name},
+#define BENCHMARK_ROW(name, collective, doc) {#name, doc, collective, trli_bench_##name},
         TRLI_BENCHMARK_LIST(BENCHMARK_ROW)
 #undef BENCHMARK_ROW
     };
@@ -21,6 +21,26 @@ double trli_bench_clock(void)
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+trl_err trli_bench_list(const trli_bench *bench, const char *option, const char *text, const char *otherwise,
+                        trli_numbers *numbers)
+{
+    const long most = 1 << 20;
+    const char *at = text ? text : otherwise;
+    char *end;
+    numbers->n = 0;
+    for (;; at = end + 1) {
+        const long number = strtol(at, &end, 10);
+        const bool whole = end > at && *at >= '0' && *at <= '9' && (*end == ',' || *end == 0);
+        if (!whole || number < 1 || number > most || numbers->n == TRLI_NUMBERS_MOST)
+            return trl_fail(
+                bench->ctx, TRL_ERR_INPUT, NULL,
+                "trellis bench: %s takes up to %d whole numbers from 1 to %ld, separated by commas, not '%s'", option,
+                TRLI_NUMBERS_MOST, most, text);
+        numbers->at[numbers->n++] = (int)number;
+        if (*end == 0) return TRL_OK;
+    }
 }
 
 static int compare(const void *a, const void *b)

@@ -1,264 +1,198 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Poisson's equation in a cube, from zero to a residual of 1e-8: multigrid and the direct solver beside those of other
- * libraries, on one core; then both on all cores. Setup is not counted, but told. */
-#include <dlfcn.h>
-#include <math.h>
+/* Solvers: the parts that are asked for, on one thread and on all, and then the same on several ranks, which this
+ * program starts as runs of itself. On several ranks each has one thread. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "bench_impl.h"
-#include "bench_solve_peer.h"
-#include "simulation_impl.h"
+#include "bench_launch_impl.h"
+#include "bench_solve_impl.h"
+#include "memory_impl.h"
 #include "solving_impl.h"
 
-enum { WAYS_MAX = 12, ROUNDS = 9, QUICK_ROUNDS = 2 };
-
-static const double tolerance = 1e-8;
-
-static const char deck_text[] = "trellis: 1\n"
-                                "grid: {cells: [%d, %d, %d]}\n"
-                                "equations:\n"
-                                "  p: {initial: 0, solve: \"-laplacian(p) = 1 + 5*sin(13*x*y + z)\", solver: s,\n"
-                                "      boundary: {x-: {dirichlet: 0}, x+: {dirichlet: 0}, y-: {dirichlet: 0},\n"
-                                "                 y+: {dirichlet: 0}, z-: {dirichlet: 0}, z+: {dirichlet: 0}}}\n"
-                                "solvers: {s: {method: %s, tolerance: %g}}\n"
-                                "run: {compile: always}\n";
-
 static const struct {
-    const char *name, *method;
-} asked[] = {{"Trellis, direct", "direct"},
-             {"Trellis, cg with multigrid", "cg, preconditioner: multigrid"},
-             {"Trellis, multigrid", "multigrid"}};
-enum { ASKED = sizeof asked / sizeof *asked };
+    const char *name, *words;
+    trli_solve_part run;
+    const char *cells; /* along an axis */
+} parts[] = {
+    {"poisson", "Poisson's equation in a cube to 1e-8", trli_bench_solve_poisson, "129,256"},
+    {"cycle", "a V cycle beside its memory traffic at the copy limit", trli_bench_solve_cycle, "129,256"},
+    {"products", "products with the Jacobian beside right-hand sides", trli_bench_solve_products, "128"},
+    {"weak", "cg with multigrid in boxes that grow with ranks and threads", trli_bench_solve_weak, "96"},
+};
+enum { PARTS = sizeof parts / sizeof *parts, LIST_ROOM = 128 };
 
-/* A way to solve: a deck or a peer. */
-typedef struct way {
-    const char *name;
-    trli_case deck;
-    const trli_solve_peer *peer;
-    void *made;
-    double setup; /* seconds */
-    int iterations;
-} way;
+static const char quick_cells[] = "16";
 
-typedef struct game {
+/* What the options say. */
+typedef struct asked {
     trli_bench *bench;
-    trli_poisson problem;
-    double *f, *p, *first; /* [n^3] first: the solution of the first way */
-    int n;
-    way way[WAYS_MAX];
-    trli_contender contender[WAYS_MAX];
-} game;
+    bool part[PARTS];
+    trli_numbers cells[PARTS], ranks;
+    trli_solve_study study;
+} asked;
 
-static size_t points_of(const trli_poisson *problem)
+/* ---- shared by parts ---- */
+
+trli_solver *trli_bench_solver_of(const trli_case *c)
 {
-    return (size_t)problem->n * (size_t)problem->n * (size_t)problem->n;
+    const trli_solver *s = c->sim->solving ? c->sim->solving->solver[0] : trli_implicit_solver(c->sim);
+    return (trli_solver *)s;
 }
 
-/* ---- ways ---- */
-
-static trl_err solve_deck(void *data)
+trl_err trli_bench_clear(const trli_case *c)
 {
-    way *w = data;
-    const trl_err err = trli_solve_initial(w->deck.sim, false);
-    w->iterations = trl_simulation_solver(w->deck.sim, 0)->last_iterations;
-    return err;
+    return trli_run_checked(c->sim, c->sim->initial, 0, 0, false);
 }
 
-/* The next round begins at zero, too. */
-static trl_err clear_deck(void *data)
+void trli_bench_begin_row(const trli_bench *bench, const char *name, int cells, int threads)
 {
-    trl_simulation *sim = ((way *)data)->deck.sim;
-    return trli_run_checked(sim, sim->initial, 0, 0, false);
+    trli_json_begin_object(bench->json);
+    trli_json_key(bench->json, "name");
+    trli_json_string(bench->json, name);
+    trli_json_key(bench->json, "cells");
+    trli_json_integer(bench->json, cells);
+    trli_json_key(bench->json, "ranks");
+    trli_json_integer(bench->json, trl_context_ranks(bench->ctx));
+    trli_json_key(bench->json, "threads");
+    trli_json_integer(bench->json, threads);
 }
 
-static trl_err solve_peer(void *data)
-{
-    way *w = data;
-    return w->peer->solve(w->made, &w->iterations) == 0 ? TRL_OK : TRL_ERR_NUMERICS;
-}
+/* ---- what is asked for ---- */
 
-static trl_err copy_deck(const trl_simulation *sim, double *p)
+static trl_err choose_parts(asked *a)
 {
-    const int state = sim->equation[0].state;
-    const trl_err err = trli_frame_fetch(sim->frame, state);
-    for (int patch = 0; patch < sim->layout->nlocal && err == TRL_OK; ++patch) {
-        const trl_array a = trli_frame_array(sim->frame, state, patch, 0);
-        const trl_patch *place = &sim->layout->patch[patch];
-        const size_t n = (size_t)sim->layout->grid.cells[0];
-        for (trl_lidx k = a.owned.lo[2]; k < a.owned.hi[2]; ++k)
-            for (trl_lidx j = a.owned.lo[1]; j < a.owned.hi[1]; ++j)
-                for (trl_lidx i = a.owned.lo[0]; i < a.owned.hi[0]; ++i)
-                    p[((size_t)(place->first[2] + k) * n + (size_t)(place->first[1] + j)) * n +
-                      (size_t)(place->first[0] + i)] = ((double *)a.at)[trl_array_offset(&a, i, j, k)];
+    const char *list = a->bench->parts;
+    char known[LIST_ROOM] = "";
+    for (int i = 0; i < PARTS; ++i) {
+        const size_t used = strlen(known);
+        a->part[i] = !list;
+        snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", parts[i].name);
     }
-    return err;
-}
-
-static trl_err add_deck(game *g, const char *name, const char *method)
-{
-    char text[1024];
-    way *w = &g->way[g->n];
-    const int n = g->problem.n;
-    w->name = name;
-    snprintf(text, sizeof text, deck_text, n, n, n, method, tolerance);
-    g->contender[g->n++] = (trli_contender){.name = name, .run = solve_deck, .after = clear_deck, .data = w};
-    trl_err err = trli_case_create(g->bench->ctx, text, &w->deck);
-    w->setup = w->deck.create;
-    return err == TRL_OK ? clear_deck(w) : err;
-}
-
-static trl_err add_peers(game *g, const char *library)
-{
-    char path[4096];
-    const trli_solve_peer *(*export)(void) = NULL;
-    snprintf(path, sizeof path, "%s/%s.so", TRL_BASELINE_FOLDER, library);
-    void *loaded = dlopen(path, RTLD_NOW | RTLD_LOCAL),
-         *symbol = loaded ? dlsym(loaded, "trli_solve_peer_export") : NULL;
-    if (!symbol) {
-        printf("not built, left out: %s\n", library);
-        return TRL_OK;
-    }
-    memcpy(&export, &symbol, sizeof symbol); /* ISO C knows no cast from data to a function */
-    for (const trli_solve_peer *peer = export(); peer->name && g->n < WAYS_MAX; ++peer) {
-        way *w = &g->way[g->n];
-        *w = (way){.name = peer->name, .peer = peer};
-        const double start = trli_bench_clock();
-        w->made = peer->create(&g->problem);
-        w->setup = trli_bench_clock() - start;
-        if (!w->made) return trl_fail(g->bench->ctx, TRL_ERR_MEMORY, NULL, "cannot set up '%s'", peer->name);
-        g->contender[g->n++] = (trli_contender){.name = peer->name, .run = solve_peer, .data = w};
+    for (const char *at = list; at && *at;) {
+        const size_t length = strcspn(at, ",");
+        bool found = false;
+        for (int i = 0; i < PARTS; ++i) {
+            if (strlen(parts[i].name) != length || strncmp(parts[i].name, at, length) != 0) continue;
+            found = a->part[i] = true;
+        }
+        if (!found)
+            return trl_fail(a->bench->ctx, TRL_ERR_INPUT, NULL, "trellis bench solve: there is no part '%.*s'; use %s",
+                            (int)length, at, known);
+        at += length;
+        at += *at == ',';
     }
     return TRL_OK;
 }
 
-/* ---- what they found ---- */
-
-/* Solutions differ by no more than the tolerance makes them. The rounds left decks at zero. */
-static trl_err compare(game *g, int which, double *difference)
+/* 2, 4, 8, .. and all cores. Poisson's equation is solved on the last of them alone, unless the option says which. */
+static void choose_ranks(asked *a)
 {
-    way *w = &g->way[which];
-    const size_t n = points_of(&g->problem);
-    double most = 0;
+    const int cores = trl_context_cores(a->bench->ctx);
+    for (int n = 2; n < 2 * cores && a->ranks.n < TRLI_NUMBERS_MOST; n *= 2)
+        a->ranks.at[a->ranks.n++] = n < cores ? n : cores;
+}
+
+static trl_err read_options(asked *a)
+{
+    const trli_bench *bench = a->bench;
     trl_err err = TRL_OK;
-    *difference = 0;
-    if (w->peer) {
-        w->peer->copy(w->made, g->p);
-    } else {
-        TRL_TRY(solve_deck(w));
-        TRL_TRY(copy_deck(w->deck.sim, g->p));
-    }
-    for (size_t i = 0; i < n; ++i) {
-        if (which == 0) g->first[i] = g->p[i];
-        most = fmax(most, fabs(g->first[i]));
-        *difference = fmax(*difference, fabs(g->p[i] - g->first[i]));
-    }
-    *difference /= most;
-    if (!(*difference < 1e-6))
-        err = trl_fail(g->bench->ctx, TRL_ERR_BUG, NULL, "'%s' differs by %g from '%s'", w->name, *difference,
-                       g->way[0].name);
+    TRL_TRY(choose_parts(a));
+    for (int i = 0; i < PARTS; ++i)
+        TRL_TRY(
+            trli_bench_list(bench, "--cells", bench->cells, bench->quick ? quick_cells : parts[i].cells, &a->cells[i]));
+    if (trl_context_ranks(bench->ctx) > 1) goto done;
+    if (bench->ranks)
+        TRL_TRY(trli_bench_list(bench, "--ranks", bench->ranks, NULL, &a->ranks));
+    else if (!bench->quick)
+        choose_ranks(a);
 done:
     return err;
 }
 
-static trl_err report(game *g, int threads, int rounds)
+/* ---- measuring ---- */
+
+static trl_err measure_part(asked *a, int part)
 {
-    trli_json *json = g->bench->json;
+    trli_bench *bench = a->bench;
     trl_err err = TRL_OK;
-    printf("\n%d^3 cells, %d thread%s, %d rounds\n%-28s %9s %9s %9s %9s %6s %9s  differs by\n", g->problem.n, threads,
-           threads > 1 ? "s" : "", rounds, "", "ms", "least", "most", "ns/point", "rounds", "setup ms");
-    for (int i = 0; i < g->n; ++i) {
-        const way *w = &g->way[i];
-        double difference;
-        const trli_spread ratio = trli_ratio(&g->contender[0], &g->contender[i], rounds);
-        const trli_spread s = trli_spread_of(g->contender[i].seconds, rounds);
-        TRL_TRY(compare(g, i, &difference));
-        printf("%-28s %9.2f %9.2f %9.2f %9.1f %6d %9.1f  %.1e\n", w->name, 1e3 * s.median, 1e3 * s.min, 1e3 * s.max,
-               1e9 * s.median / (double)points_of(&g->problem), w->iterations, 1e3 * w->setup, difference);
-        trli_json_begin_object(json);
-        trli_json_key(json, "name");
-        trli_json_string(json, w->name);
-        trli_json_key(json, "cells");
-        trli_json_integer(json, g->problem.n);
-        trli_json_key(json, "threads");
-        trli_json_integer(json, w->peer ? 1 : threads);
-        trli_json_key(json, "iterations");
-        trli_json_integer(json, w->iterations);
-        trli_json_key(json, "setup_seconds");
-        trli_json_number(json, w->setup);
-        trli_spread_report(json, "seconds", &s);
-        trli_spread_report(json, "ratio_direct", &ratio);
-        trli_json_end_object(json);
+    printf("\n%s\n", parts[part].words);
+    trli_json_key(bench->json, parts[part].name);
+    trli_json_begin_array(bench->json);
+    for (int i = 0; i < a->cells[part].n; ++i) {
+        TRL_TRY(parts[part].run(&a->study, a->cells[part].at[i], 1));
+        if (bench->threads > 1) TRL_TRY(parts[part].run(&a->study, a->cells[part].at[i], bench->threads));
     }
+    trli_json_end_array(bench->json);
+    fflush(stdout);
 done:
     return err;
 }
 
-/* ---- playing ---- */
-
-static trl_err open_game(game *g)
+/* Of the parts that are asked for, those that are measured on so many ranks. */
+static void list_for(const asked *a, int ranks, char list[LIST_ROOM])
 {
-    const int n = g->problem.n;
-    const size_t points = points_of(&g->problem);
-    trl_err err = TRL_OK;
-    TRL_TRY(trli_bench_alloc(g->bench->ctx, points, &g->f));
-    TRL_TRY(trli_bench_alloc(g->bench->ctx, points, &g->p));
-    TRL_TRY(trli_bench_alloc(g->bench->ctx, points, &g->first));
-    for (size_t i = 0; i < points; ++i) {
-        const size_t at[3] = {i % (size_t)n, i / (size_t)n % (size_t)n, i / (size_t)n / (size_t)n};
-        double x[3];
-        for (int a = 0; a < 3; ++a) x[a] = ((double)at[a] + 0.5) / n;
-        g->f[i] = 1 + 5 * sin(13 * x[0] * x[1] + x[2]);
+    const int most = a->ranks.at[a->ranks.n - 1];
+    list[0] = '\0';
+    for (int i = 0; i < PARTS; ++i) {
+        const size_t used = strlen(list);
+        const bool wanted = a->bench->ranks || ranks == most || parts[i].run == trli_bench_solve_weak;
+        if (a->part[i] && wanted) snprintf(list + used, LIST_ROOM - used, "%s%s", used ? "," : "", parts[i].name);
     }
-    g->problem.f = g->f;
+}
+
+static trl_err launch(const asked *a, const trli_launch *folder, int ranks)
+{
+    trli_bench *bench = a->bench;
+    char list[LIST_ROOM], *printed = NULL, *report = NULL;
+    const char *option[8] = {"solve", "--parts", list};
+    int n = 3;
+    trl_err err = TRL_OK;
+    list_for(a, ranks, list);
+    if (!list[0]) return TRL_OK;
+    if (bench->quick) option[n++] = "--quick";
+    if (bench->cells) {
+        option[n++] = "--cells";
+        option[n++] = bench->cells;
+    }
+    printf("\n%d ranks\n", ranks);
+    fflush(stdout);
+    TRL_TRY(trli_launch_bench(folder, ranks, option, &printed, &report));
+    fputs(printed, stdout);
+    const double seconds = trli_report_number(report, "\"weak\"", "\"median\"");
+    if (seconds > 0)
+        printf("weak scaling: %.2f of one rank's speed for each of %d\n", a->study.one_rank / seconds, ranks);
+    trli_json_text(bench->json, report);
 done:
+    trli_free(printed);
+    trli_free(report);
     return err;
 }
 
-static void close_game(game *g)
+static trl_err measure_on_ranks(asked *a)
 {
-    for (int i = 0; i < g->n; ++i) {
-        way *w = &g->way[i];
-        if (w->made) w->peer->destroy(w->made);
-        if (!w->peer) trli_case_destroy(&w->deck);
-    }
-    free(g->f);
-    free(g->p);
-    free(g->first);
-}
-
-static trl_err play(trli_bench *bench, int n, int threads)
-{
-    static const char *const libraries[] = {"fftw", "hypre", "petsc"};
-    const int rounds = bench->quick ? QUICK_ROUNDS : ROUNDS;
-    game g = {.bench = bench, .problem = {.n = n, .tolerance = tolerance}};
+    trli_launch folder = {.ctx = a->bench->ctx};
     trl_err err = TRL_OK;
-    TRL_TRY(trl_context_set_threads(bench->ctx, threads));
-    TRL_TRY(open_game(&g));
-    for (int i = 0; i < ASKED; ++i) TRL_TRY(add_deck(&g, asked[i].name, asked[i].method));
-    for (size_t i = 0; i < sizeof libraries / sizeof *libraries && threads == 1; ++i)
-        TRL_TRY(add_peers(&g, libraries[i]));
-    TRL_TRY(trli_rounds_run(g.contender, g.n, rounds));
-    err = report(&g, threads, rounds);
+    if (a->ranks.n == 0) return TRL_OK;
+    trli_json_key(a->bench->json, "on_ranks");
+    trli_json_begin_array(a->bench->json);
+    TRL_TRY(trli_launch_begin(&folder));
+    for (int i = 0; i < a->ranks.n; ++i) TRL_TRY(launch(a, &folder, a->ranks.at[i]));
+    trli_json_end_array(a->bench->json);
 done:
-    close_game(&g);
+    trli_launch_clean(&folder);
     return err;
 }
 
 trl_err trli_bench_solve(trli_bench *bench)
 {
-    const int threads = bench->threads;
+    asked a = {.bench = bench, .study = {.bench = bench}};
     trl_err err = TRL_OK;
-    trli_json_key(bench->json, "solvers");
-    trli_json_begin_array(bench->json);
-    for (int large = 0; large < (bench->quick ? 1 : 2); ++large) {
-        const int n = bench->quick ? 16 : large ? 129 : 64;
-        TRL_TRY(play(bench, n, 1));
-        if (threads > 1) TRL_TRY(play(bench, n, threads));
-    }
-    trli_json_end_array(bench->json);
+    TRL_TRY(read_options(&a));
+    if (trl_context_ranks(bench->ctx) > 1) bench->threads = 1;
+    for (int i = 0; i < PARTS; ++i)
+        if (a.part[i]) TRL_TRY(measure_part(&a, i));
+    err = measure_on_ranks(&a);
 done:
     return err;
 }

@@ -16,8 +16,24 @@ typedef struct made {
     HYPRE_StructMatrix matrix;
     HYPRE_StructVector f, p;
     HYPRE_StructSolver cg, pfmg; /* cg NULL: PFMG by itself */
-    int lo[3], hi[3];
+    trli_solve_box box;          /* this rank's, and */
+    int last[3];                 /* the last point in it */
+    double *f_values;
 } made;
+
+/* Boxes of ranks as nearly cubes as there can be. */
+static void choose_box(made *m)
+{
+    int ranks, rank, parts[3] = {0};
+    MPI_Comm_size(m->problem->comm, &ranks);
+    MPI_Comm_rank(m->problem->comm, &rank);
+    MPI_Dims_create(ranks, 3, parts);
+    for (int a = 2; a >= 0; rank /= parts[a--]) {
+        m->box.lo[a] = rank % parts[a] * m->problem->n / parts[a];
+        m->box.hi[a] = (rank % parts[a] + 1) * m->problem->n / parts[a];
+        m->last[a] = m->box.hi[a] - 1;
+    }
+}
 
 static int fill_matrix(made *m)
 {
@@ -25,23 +41,24 @@ static int fill_matrix(made *m)
     int entry[4] = {0, 1, 2, 3};
     const int n = m->problem->n;
     const double w = (double)n * n;
-    double *value = malloc((size_t)n * (size_t)n * (size_t)n * 4 * sizeof *value), *at = value;
+    const trli_solve_box *b = &m->box;
+    double *value = malloc(trli_solve_box_points(b) * 4 * sizeof *value), *at = value;
     if (!value) return 1;
     HYPRE_StructStencilCreate(3, 4, &m->stencil);
     for (int e = 0; e < 4; ++e) HYPRE_StructStencilSetElement(m->stencil, e, (int *)offset[e]);
-    HYPRE_StructMatrixCreate(MPI_COMM_SELF, m->grid, m->stencil, &m->matrix);
+    HYPRE_StructMatrixCreate(m->problem->comm, m->grid, m->stencil, &m->matrix);
     HYPRE_StructMatrixSetSymmetric(m->matrix, 1);
     HYPRE_StructMatrixInitialize(m->matrix);
-    for (int k = 0; k < n; ++k)
-        for (int j = 0; j < n; ++j)
-            for (int i = 0; i < n; ++i, at += 4) {
+    for (int k = b->lo[2]; k < b->hi[2]; ++k)
+        for (int j = b->lo[1]; j < b->hi[1]; ++j)
+            for (int i = b->lo[0]; i < b->hi[0]; ++i, at += 4) {
                 const int sides = (i == 0) + (i == n - 1) + (j == 0) + (j == n - 1) + (k == 0) + (k == n - 1);
                 at[0] = w * (6 + sides);
                 at[1] = i > 0 ? -w : 0;
                 at[2] = j > 0 ? -w : 0;
                 at[3] = k > 0 ? -w : 0;
             }
-    HYPRE_StructMatrixSetBoxValues(m->matrix, m->lo, m->hi, 4, entry, value);
+    HYPRE_StructMatrixSetBoxValues(m->matrix, m->box.lo, m->last, 4, entry, value);
     free(value);
     return HYPRE_StructMatrixAssemble(m->matrix);
 }
@@ -49,7 +66,7 @@ static int fill_matrix(made *m)
 static HYPRE_StructVector make_vector(const made *m)
 {
     HYPRE_StructVector v;
-    HYPRE_StructVectorCreate(MPI_COMM_SELF, m->grid, &v);
+    HYPRE_StructVectorCreate(m->problem->comm, m->grid, &v);
     HYPRE_StructVectorInitialize(v);
     HYPRE_StructVectorAssemble(v);
     return v;
@@ -57,7 +74,7 @@ static HYPRE_StructVector make_vector(const made *m)
 
 static void make_solvers(made *m, bool with_cg)
 {
-    HYPRE_StructPFMGCreate(MPI_COMM_SELF, &m->pfmg);
+    HYPRE_StructPFMGCreate(m->problem->comm, &m->pfmg);
     HYPRE_StructPFMGSetRelaxType(m->pfmg, 2); /* red and black, in symmetric order */
     HYPRE_StructPFMGSetNumPreRelax(m->pfmg, 1);
     HYPRE_StructPFMGSetNumPostRelax(m->pfmg, 1);
@@ -70,7 +87,7 @@ static void make_solvers(made *m, bool with_cg)
         return;
     }
     HYPRE_StructPFMGSetZeroGuess(m->pfmg);
-    HYPRE_StructPCGCreate(MPI_COMM_SELF, &m->cg);
+    HYPRE_StructPCGCreate(m->problem->comm, &m->cg);
     HYPRE_StructPCGSetTol(m->cg, m->problem->tolerance);
     HYPRE_StructPCGSetMaxIter(m->cg, 200);
     HYPRE_StructPCGSetTwoNorm(m->cg, 1);
@@ -83,10 +100,13 @@ static void *create(const trli_poisson *problem, bool with_cg)
     made *m = calloc(1, sizeof *m);
     if (!m) return NULL;
     m->problem = problem;
-    for (int a = 0; a < 3; ++a) m->hi[a] = problem->n - 1;
+    choose_box(m);
+    m->f_values = malloc(trli_solve_box_points(&m->box) * sizeof *m->f_values);
+    if (!m->f_values) return NULL;
+    trli_solve_box_fill(&m->box, problem, m->f_values);
     HYPRE_Init();
-    HYPRE_StructGridCreate(MPI_COMM_SELF, 3, &m->grid);
-    HYPRE_StructGridSetExtents(m->grid, m->lo, m->hi);
+    HYPRE_StructGridCreate(m->problem->comm, 3, &m->grid);
+    HYPRE_StructGridSetExtents(m->grid, m->box.lo, m->last);
     HYPRE_StructGridAssemble(m->grid);
     if (fill_matrix(m)) return NULL;
     m->f = make_vector(m);
@@ -108,7 +128,7 @@ static void *create_pfmg(const trli_poisson *problem)
 static int solve(void *data, int *iterations)
 {
     made *m = data;
-    HYPRE_StructVectorSetBoxValues(m->f, m->lo, m->hi, (double *)m->problem->f);
+    HYPRE_StructVectorSetBoxValues(m->f, m->box.lo, m->last, m->f_values);
     HYPRE_StructVectorSetConstantValues(m->p, 0);
     if (m->cg) {
         HYPRE_StructPCGSolve(m->cg, m->matrix, m->f, m->p);
@@ -123,7 +143,11 @@ static int solve(void *data, int *iterations)
 static void copy(void *data, double *p)
 {
     made *m = data;
-    HYPRE_StructVectorGetBoxValues(m->p, m->lo, m->hi, p);
+    double *value = malloc(trli_solve_box_points(&m->box) * sizeof *value);
+    if (!value) return;
+    HYPRE_StructVectorGetBoxValues(m->p, m->box.lo, m->last, value);
+    trli_solve_box_copy(&m->box, m->problem->n, value, p);
+    free(value);
 }
 
 static void destroy(void *data)
@@ -136,13 +160,14 @@ static void destroy(void *data)
     HYPRE_StructMatrixDestroy(m->matrix);
     HYPRE_StructStencilDestroy(m->stencil);
     HYPRE_StructGridDestroy(m->grid);
+    free(m->f_values);
     free(m);
 }
 
 const trli_solve_peer *trli_solve_peer_export(void)
 {
-    static const trli_solve_peer list[] = {{"hypre, cg with PFMG", create_cg, solve, copy, destroy},
-                                           {"hypre, PFMG", create_pfmg, solve, copy, destroy},
+    static const trli_solve_peer list[] = {{"hypre, cg with PFMG", false, create_cg, solve, copy, destroy},
+                                           {"hypre, PFMG", false, create_pfmg, solve, copy, destroy},
                                            {0}};
     return list;
 }

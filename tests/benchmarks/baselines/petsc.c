@@ -15,17 +15,20 @@ typedef struct made {
     Mat matrix;
     Vec f, p;
     KSP solver;
+    trli_solve_box box; /* this rank's */
+    double *f_values;
 } made;
 
 static PetscErrorCode fill_matrix(made *m)
 {
     const PetscInt n = m->problem->n;
     const double w = (double)n * n;
+    const trli_solve_box *b = &m->box;
     PetscFunctionBeginUser;
     PetscCall(DMCreateMatrix(m->grid, &m->matrix));
-    for (PetscInt k = 0; k < n; ++k)
-        for (PetscInt j = 0; j < n; ++j)
-            for (PetscInt i = 0; i < n; ++i) {
+    for (PetscInt k = b->lo[2]; k < b->hi[2]; ++k)
+        for (PetscInt j = b->lo[1]; j < b->hi[1]; ++j)
+            for (PetscInt i = b->lo[0]; i < b->hi[0]; ++i) {
                 const PetscInt at[3] = {i, j, k};
                 const MatStencil row = {.i = i, .j = j, .k = k};
                 MatStencil column[7] = {row};
@@ -48,6 +51,20 @@ static PetscErrorCode fill_matrix(made *m)
     PetscFunctionReturn(0);
 }
 
+static PetscErrorCode take_box(made *m)
+{
+    PetscInt lo[3], count[3];
+    PetscFunctionBeginUser;
+    PetscCall(DMDAGetCorners(m->grid, &lo[0], &lo[1], &lo[2], &count[0], &count[1], &count[2]));
+    for (int a = 0; a < 3; ++a) {
+        m->box.lo[a] = (int)lo[a];
+        m->box.hi[a] = (int)(lo[a] + count[a]);
+    }
+    PetscCall(PetscMalloc1(trli_solve_box_points(&m->box), &m->f_values));
+    trli_solve_box_fill(&m->box, m->problem, m->f_values);
+    PetscFunctionReturn(0);
+}
+
 /* Of an odd number, points of a coarser grid are among those of the finer one; of an even one, its cells are pairs. */
 static PetscInt levels_of(int n)
 {
@@ -62,14 +79,15 @@ static PetscErrorCode make(made *m)
     const PetscInt n = m->problem->n;
     PC pc;
     PetscFunctionBeginUser;
-    PetscCall(DMDACreate3d(PETSC_COMM_SELF, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, n,
-                           n, n, 1, 1, 1, 1, 1, NULL, NULL, NULL, &m->grid));
+    PetscCall(DMDACreate3d(m->problem->comm, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, n,
+                           n, n, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, 1, 1, NULL, NULL, NULL, &m->grid));
     PetscCall(DMDASetInterpolationType(m->grid, n % 2 ? DMDA_Q1 : DMDA_Q0));
     PetscCall(DMSetUp(m->grid));
+    PetscCall(take_box(m));
     PetscCall(fill_matrix(m));
     PetscCall(DMCreateGlobalVector(m->grid, &m->f));
     PetscCall(VecDuplicate(m->f, &m->p));
-    PetscCall(KSPCreate(PETSC_COMM_SELF, &m->solver));
+    PetscCall(KSPCreate(m->problem->comm, &m->solver));
     PetscCall(KSPSetDM(m->solver, m->grid));
     PetscCall(KSPSetDMActive(m->solver, PETSC_FALSE));
     PetscCall(KSPSetOperators(m->solver, m->matrix, m->matrix));
@@ -97,12 +115,11 @@ static void *create(const trli_poisson *problem)
 static int solve(void *data, int *iterations)
 {
     made *m = data;
-    const size_t bytes = (size_t)m->problem->n * (size_t)m->problem->n * (size_t)m->problem->n * sizeof(double);
     PetscScalar *f;
     PetscInt taken;
     PetscFunctionBeginUser;
     PetscCall(VecGetArray(m->f, &f));
-    memcpy(f, m->problem->f, bytes);
+    memcpy(f, m->f_values, trli_solve_box_points(&m->box) * sizeof *f);
     PetscCall(VecRestoreArray(m->f, &f));
     PetscCall(KSPSolve(m->solver, m->f, m->p));
     PetscCall(KSPGetIterationNumber(m->solver, &taken));
@@ -113,10 +130,9 @@ static int solve(void *data, int *iterations)
 static void copy(void *data, double *p)
 {
     made *m = data;
-    const size_t bytes = (size_t)m->problem->n * (size_t)m->problem->n * (size_t)m->problem->n * sizeof(double);
     const PetscScalar *value;
     if (VecGetArrayRead(m->p, &value)) return;
-    memcpy(p, value, bytes);
+    trli_solve_box_copy(&m->box, m->problem->n, value, p);
     (void)VecRestoreArrayRead(m->p, &value);
 }
 
@@ -128,11 +144,12 @@ static void destroy(void *data)
     (void)VecDestroy(&m->p);
     (void)MatDestroy(&m->matrix);
     (void)DMDestroy(&m->grid);
+    (void)PetscFree(m->f_values);
     free(m);
 }
 
 const trli_solve_peer *trli_solve_peer_export(void)
 {
-    static const trli_solve_peer list[] = {{"PETSc, cg with multigrid", create, solve, copy, destroy}, {0}};
+    static const trli_solve_peer list[] = {{"PETSc, cg with multigrid", false, create, solve, copy, destroy}, {0}};
     return list;
 }

@@ -34,6 +34,9 @@ for text in '"case": "random, 1e5 tasks"' '"name": "Trellis, with locks"' '"gate
     grep -qF -- "$text" tasks.json || fail "tasks.json lacks $text"
 done
 grep -qF '"seconds_at_50_75_95_percent": ' grain.json || fail "grain.json lacks the lengths of tasks"
+for text in '"name": "Trellis, direct"' '"of_copy": ' '"product_of_right_side": ' '"weak": '; do
+    grep -qF -- "$text" solve.json || fail "solve.json lacks $text"
+done
 grep -qF '"ratio_libm": ' functions.json || fail "functions.json lacks ratios"
 grep -qF '"expressions": 1000' build.json || fail "build.json lacks the chain of 1000"
 [ ! -f mpi.json ] || grep -qF '"least_messages_per_step": ' mpi.json || fail "mpi.json lacks messages"
@@ -50,6 +53,16 @@ expect 2 "$TRELLIS" bench scalability --quick --minutes soon
 says stderr.txt "trellis bench: --minutes takes a number above 0, not 'soon'"
 expect 2 "$TRELLIS" bench scalability --quick --figure 5.1
 says stderr.txt "trellis bench scalability: there is no figure '5.1'; use one of 4.3, 4.4, 4.5, 4.6, 4.7"
+
+expect 2 "$TRELLIS" bench solve --quick --parts cycle,wheel
+says stderr.txt "trellis bench solve: there is no part 'wheel'; use poisson, cycle, products, weak"
+expect 2 "$TRELLIS" bench solve --quick --cells 12,x
+says stderr.txt "trellis bench: --cells takes up to 12 whole numbers from 1 to 1048576, separated by commas, not '12,x'"
+if [ -n "${TRL_TEST_LONG:-}" ]; then # solutions of ranks are compared with each other, too
+    expect 0 "$TRELLIS" bench solve --quick --parts poisson,weak --cells 12 --ranks 2 --json ranks.json
+    python3 -m json.tool ranks.json > /dev/null || fail "ranks.json is no JSON"
+    grep -qF '"ranks": 2' ranks.json || fail "ranks.json lacks runs on two ranks"
+fi
 
 expect 3 "$TRELLIS" bench build --quick --json no_such_folder/build.json
 says stderr.txt "no_such_folder/build.json"
