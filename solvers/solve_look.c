@@ -148,7 +148,7 @@ trl_err trli_solver_look(trli_solver *s)
     if (s->settings.method == TRL_SOLVE_AUTO)
         s->stats.why = symmetric ? ", because the operator is symmetric" : ", because the operator is not symmetric";
     if ((s->method == TRL_SOLVE_CG || s->method == TRL_SOLVE_PIPELINED_CG) && !symmetric)
-        err = trl_fail(s->sim->ctx, TRL_ERR_NUMERICS, &s->ask.place,
+        err = trl_fail(s->sim->ctx, TRL_ERR_INPUT, &s->ask.place,
                        "%s is for symmetric operators, and that of '%s' is not: use method auto, bicgstab or gmres",
                        s->method == TRL_SOLVE_CG ? "cg" : "pipelined_cg", s->ask.names);
     s->looked = err == TRL_OK;

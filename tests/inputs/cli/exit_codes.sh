@@ -19,6 +19,16 @@ grep -qE "^wrong.yaml:7:[0-9]+: .*kk" stderr.txt || fail "no message at wrong.ya
 } >plugin.yaml
 expect 2 "$TRELLIS" run plugin.yaml
 grep -qE "^plugin.yaml:15:[0-9]+: plugin 'no_such_plugin' not found" stderr.txt || fail "no message about the plugin"
+cat >wind.yaml <<'DECK'
+trellis: 1
+grid: {cells: [16, 12], periodic: [false, true]}
+equations:
+  p: {solve: "laplacian(p) + cddx(p) = 1", initial: 0, solver: s, boundary: {x-: {dirichlet: 0}, x+: {neumann: 0}}}
+DECK
+for method in cg pipelined_cg; do # found by a look at the operator's values, and yet the deck is wrong, not the run
+    expect 2 ranks 2 "$TRELLIS" run wind.yaml --set "solvers={s: {method: $method}}"
+    says stderr.txt "wind.yaml:4:15: $method is for symmetric operators, and that of 'p' is not: "
+done
 CUDA_VISIBLE_DEVICES= expect 3 "$TRELLIS" run deck.yaml --set run.devices=gpu
 grep -q "there is none.*; write .cpu." stderr.txt || fail "no message about GPUs"
 
