@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Face reconstructions and advective fluxes. */
-#include <stdio.h>
 #include <string.h>
 
 #include <trl_limiter_body.h>
@@ -14,22 +13,15 @@
 
 static trl_err read_limiter(trli_lowering *lw, const trl_ast *node, int *limiter)
 {
-    char words[256];
-    size_t used = 0;
-    const char *word, *given = NULL;
-    if (node->kind == TRL_AST_NAME && node->nparts == 1 && !node->part[0].index) given = node->part[0].text;
-    for (int l = 0; (word = trli_limiter_name(l)); ++l) {
-        if (given && strcmp(given, word) == 0) {
+    const char *words[TRL_LIMITER_COUNT], *given = trli_lower_word(node);
+    for (int l = 0; l < TRL_LIMITER_COUNT; ++l) {
+        words[l] = trli_limiter_name(l);
+        if (given && strcmp(given, words[l]) == 0) {
             *limiter = l;
             return TRL_OK;
         }
-        used += (size_t)snprintf(words + used, sizeof words - used, "%s%s",
-                                 l == 0                     ? ""
-                                 : trli_limiter_name(l + 1) ? ", "
-                                                            : " or ",
-                                 word);
     }
-    return trli_lower_fail(lw, node, "this is no limiter: %s", words);
+    return trli_lower_fail_word(lw, node, "limiter", words, TRL_LIMITER_COUNT);
 }
 
 trl_err trli_lower_reconstruction(trli_lowering *lw, const trl_formula_operator *op, const trl_ast *node,

@@ -149,20 +149,19 @@ done:
 /* The second argument of at, at4 and harmonic: a location, or `faces` (-1). */
 static trl_err read_location(trli_lowering *lw, const trl_ast *node, int *location)
 {
+    static const char *const words[] = {"cell", "xface", "yface", "zface", "xedge", "yedge", "zedge", "node", "faces"};
+    const char *given = trli_lower_word(node);
     trl_location l;
-    if (node->kind == TRL_AST_NAME && node->nparts == 1 && !node->part[0].index) {
-        if (strcmp(node->part[0].text, "faces") == 0) {
-            *location = -1;
-            return TRL_OK;
-        }
-        if (trl_location_parse(node->part[0].text, &l)) {
-            trli_model_note_location(lw->model, l);
-            *location = (int)trl_location_on(l, lw->dim);
-            return TRL_OK;
-        }
+    if (given && strcmp(given, "faces") == 0) {
+        *location = -1;
+        return TRL_OK;
     }
-    return trli_lower_fail(lw, node,
-                           "this is no location: cell, xface, yface, zface, xedge, yedge, zedge, node or faces");
+    if (given && trl_location_parse(given, &l)) {
+        trli_model_note_location(lw->model, l);
+        *location = (int)trl_location_on(l, lw->dim);
+        return TRL_OK;
+    }
+    return trli_lower_fail_word(lw, node, "location", words, sizeof words / sizeof *words);
 }
 
 static trli_ir_value harmonic_pair(trli_ir *ir, trli_ir_value a, trli_ir_value b)

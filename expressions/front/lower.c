@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* What the lowering of all kinds of nodes and operators shares. */
+#include <stdio.h>
 #include <string.h>
 
 #include <trl_formula_operators.h>
@@ -147,6 +148,30 @@ trl_err trli_lower_placed(trli_lowering *lw, const trl_ast *node, const trl_scop
         f->location[c] = TRL_CELL;
     }
     return TRL_OK;
+}
+
+/* ---- words as arguments ---- */
+
+const char *trli_lower_word(const trl_ast *node)
+{
+    return node->kind == TRL_AST_NAME && node->nparts == 1 && !node->part[0].index ? node->part[0].text : NULL;
+}
+
+trl_err trli_lower_fail_word(trli_lowering *lw, const trl_ast *node, const char *what, const char *const *words, int n)
+{
+    const char *given = trli_lower_word(node), *near = given ? trl_name_nearest(given, words, n) : NULL;
+    char list[256];
+    size_t used = 0;
+    for (int i = 0; i < n && used < sizeof list; ++i)
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s",
+                                 i == 0      ? ""
+                                 : i < n - 1 ? ", "
+                                             : " or ",
+                                 words[i]);
+    trl_err err = trli_lower_fail(lw, node, "this is no %s: %s%s%s%s", what, list, near ? "; did you mean '" : "",
+                                  near ? near : "", near ? "'?" : "");
+    if (near) trli_advise_names(lw->model->ctx, given, words, n);
+    return err;
 }
 
 /* ---- operands and results ---- */

@@ -28,6 +28,12 @@ struct trli_lowering {
 #define trli_lower_fail(lw, node, ...) \
     trli_text_fail((lw)->model->ctx, (lw)->text, (node)->begin, (node)->end, __VA_ARGS__)
 
+/* The word that an argument is, such as the name of a limiter; NULL if it is anything else. */
+const char *trli_lower_word(const trl_ast *node);
+/* INPUT error at an argument that is none of the words for `what`; the words near it are remedies. */
+TRL_NODISCARD trl_err trli_lower_fail_word(trli_lowering *lw, const trl_ast *node, const char *what,
+                                           const char *const *words, int n);
+
 /* Lower a formula in an instance. scope: indices, local and global parameters. */
 TRL_NODISCARD trl_err trli_lower(trli_instance *instance, const trl_formula *formula, const trl_scope *scope,
                                  trli_operand *operand);
