@@ -237,8 +237,11 @@ static trl_err refuse(trl_context *ctx, search *s, const char *path, bool whole,
 {
     const char *slash = strrchr(path, '/');
     s->damaged |= !whole;
-    if (!s->is_folder && !whole)
-        return trl_fail(ctx, TRL_ERR_IO, NULL, "'%s' is not a whole checkpoint: %s", path, reason);
+    if (!s->is_folder && !whole) {
+        trl_err err = trl_fail(ctx, TRL_ERR_IO, NULL, "'%s' is not a whole checkpoint: %s", path, reason);
+        trl_advise(ctx, "name the output folder, or `latest`: the newest checkpoint that is whole is taken");
+        return err;
+    }
     if (!s->is_folder)
         return trl_fail(ctx, TRL_ERR_INPUT, NULL, "checkpoint '%s' does not fit the deck: %s", path, reason);
     trl_warn(ctx, NULL, "checkpoint '%s' %s skipped: %s", path,

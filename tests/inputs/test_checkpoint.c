@@ -210,6 +210,8 @@ START_TEST(skips_damaged_checkpoints_with_a_warning)
     }
     ck_fails(read_on(test_ctx, layout, "out/checkpoint/00000200.nc", &state, &same), TRL_ERR_IO,
              "'out/checkpoint/00000200.nc' is not a whole checkpoint: its end is not that of a checkpoint");
+    if (trl_context_rank(test_ctx) == 0)
+        ck_assert_ptr_nonnull(strstr(test_messages(), "fix: name the output folder, or `latest`: "));
     trl_context_clear_diagnostics(test_ctx);
     ON_FIRST_RANK(cut_file("out/checkpoint/00000100.nc", 0.5));
     ck_fails(read_on(test_ctx, layout, "out/checkpoint", &state, &same), TRL_ERR_IO,
