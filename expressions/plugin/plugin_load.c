@@ -101,6 +101,28 @@ static const char *loader_reason(const char *path)
     return reason;
 }
 
+/* Whether a file begins as libraries do; what cannot be read counts as one, of which the loader says more. */
+static bool may_be_library(const char *path)
+{
+    char begin[4] = "\177ELF";
+    FILE *file = fopen(path, "rb");
+    if (!file) return true;
+    const size_t n = fread(begin, 1, sizeof begin, file);
+    fclose(file);
+    return n == sizeof begin && memcmp(begin, "\177ELF", sizeof begin) == 0;
+}
+
+static trl_err fail_to_open(trl_registry *r, const char *path, const trl_place *place)
+{
+    trl_err err =
+        trl_fail(r->ctx, TRL_ERR_PLUGIN, place, "plugin '%s' cannot be loaded: %s", path, loader_reason(path));
+    if (!may_be_library(path))
+        trl_advise(r->ctx,
+                   "build the plugin and name the shared library, FILE.so: this file is none; `trellis new NAME` "
+                   "shows how");
+    return err;
+}
+
 /* Keep the handle; *known is set when the library was loaded before, which is harmless. */
 static trl_err keep_library(trl_registry *r, void *library, const char *path, const trl_place *place, bool *known)
 {
@@ -149,9 +171,7 @@ trl_err trl_registry_load(trl_registry *registry, const char *name, const char *
     TRL_TRY(find_library(registry, name, folders, nfolders, place, path));
     /* RTLD_NOW: a missing symbol is found here, not in the middle of a run. */
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (!library)
-        return trl_fail(registry->ctx, TRL_ERR_PLUGIN, place, "plugin '%s' cannot be loaded: %s", path,
-                        loader_reason(path));
+    if (!library) return fail_to_open(registry, path, place);
     TRL_TRY(keep_library(registry, library, path, place, &known));
     if (known) goto done;
     const trl_plugin *plugin = dlsym(library, "trl_plugin_entry");

@@ -289,6 +289,7 @@ START_TEST(rejects_a_file_that_is_no_library)
     trl_err err = trl_registry_load(registry, path, NULL, 0, NULL);
     unlink(path);
     ck_fails(err, TRL_ERR_PLUGIN, "cannot be loaded: file too short");
+    ck_assert_ptr_nonnull(strstr(test_messages(), "fix: build the plugin and name the shared library, FILE.so"));
 }
 END_TEST
 
