@@ -76,6 +76,15 @@ static trl_place place_of_byte(const reader *r, size_t offset)
     return place_at(r, (size_t)line, column);
 }
 
+/* The byte of the text at a mark, whose column counts characters. */
+static const char *byte_at(const reader *r, const yaml_mark_t *mark)
+{
+    const char *s = r->line[mark->line < (size_t)r->nlines ? mark->line : (size_t)r->nlines - 1];
+    size_t before = mark->column;
+    while (*s && !(starts_character(*s) && before-- == 0)) ++s;
+    return s;
+}
+
 static trl_err fail_syntax(reader *r)
 {
     const yaml_parser_t *p = &r->parser;
@@ -84,7 +93,10 @@ static trl_err fail_syntax(reader *r)
     bool bytes = p->error == YAML_READER_ERROR;
     trl_place place = bytes ? place_of_byte(r, p->problem_offset) : place_of_mark(r, &p->problem_mark);
     const char *hint = "";
-    if (strstr(p->problem, "mapping values are not allowed"))
+    if (strstr(p->problem, "cannot start any token"))
+        hint = *byte_at(r, &p->problem_mark) == '\t' ? "; indent with spaces, not with tabs"
+                                                     : "; quote a text that begins so";
+    else if (strstr(p->problem, "mapping values are not allowed"))
         hint = "; quote a text that contains ': '";
     else if (r->flow > 0 && !bytes)
         hint = "; inside [ ] or { } quote a formula or name that contains , [ ] { }";
