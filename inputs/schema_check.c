@@ -242,6 +242,7 @@ static void add_mapping_example(phrase *p, const trli_key *key)
 static void add_example(phrase *p, const trli_key *key)
 {
     const bool list = key->flags & TRLI_ONLY_LIST;
+    const bool few = key->words || (key->min != key->max && key->max < UNCOUNTED);
     if (key->fallback && *key->fallback && !(key->flags & TRLI_PER_AXIS))
         add(p, "%s", key->fallback);
     else if (key->forms & TRLI_AS_WORD)
@@ -249,10 +250,7 @@ static void add_example(phrase *p, const trli_key *key)
     else if (key->forms & TRLI_AS_FORMULA && !list)
         add(p, "0");
     else if (key->forms & (TRLI_AS_INTEGER | TRLI_AS_NUMBER))
-        add(p, list ? "[%s]" : "%s",
-            key->forms & TRLI_AS_NUMBER                    ? "0.5"
-            : key->min != key->max && key->max < UNCOUNTED ? "1"
-                                                           : "100");
+        add(p, list ? "[%s]" : "%s", key->forms & TRLI_AS_NUMBER ? "0.5" : few ? "1" : "100");
     else if (key->forms & TRLI_AS_BOOLEAN)
         add(p, list ? "[true]" : "true");
     else if (key->forms & TRLI_AS_MAPPING)
