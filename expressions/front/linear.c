@@ -64,8 +64,7 @@ trl_err trli_lower_along_axis(trli_lowering *lw, const trl_formula_operator *op,
     const int axis = op->axis;
     trli_operand s;
     trl_err err = TRL_OK;
-    if (axis >= lw->dim)
-        return trli_lower_fail(lw, node, "'%s' needs an axis that this %d-D grid lacks", op->name, lw->dim);
+    if (axis >= lw->dim) return trli_lower_fail_axis(lw, node, op->name, axis);
     TRL_TRY(trli_lower_scalar(lw, node->arg[0], scope, true, &s));
     int to = kind == TRL_GRADIENT ? s.location[0] ^ 1 << axis : s.location[0];
     const trl_operator_desc desc = {
@@ -260,7 +259,8 @@ trl_err trli_lower_extrapolation(trli_lowering *lw, const trl_formula_operator *
     const trl_ast *side = node->arg[1];
     trl_err err = TRL_OK;
     if (side->axis >= lw->dim)
-        return trli_lower_fail(lw, side, "this side needs an axis that this %d-D grid lacks", lw->dim);
+        return trli_lower_fail_axis(
+            lw, side, (char[]){(char)('x' + side->axis), side->op == TRL_AST_ADD ? '+' : '-', 0}, side->axis);
     TRL_TRY(trli_lower_placed(lw, node->arg[0], scope, operand));
     for (int c = 0; c < trli_operand_count(operand); ++c) {
         const trl_operator_desc desc = {.kind = op->kind,

@@ -150,6 +150,13 @@ trl_err trli_lower_placed(trli_lowering *lw, const trl_ast *node, const trl_scop
     return TRL_OK;
 }
 
+trl_err trli_lower_fail_axis(trli_lowering *lw, const trl_ast *node, const char *name, int axis)
+{
+    trl_err err = trli_lower_fail(lw, node, "'%s' needs an axis that this %d-D grid lacks", name, lw->dim);
+    trl_advise(lw->model->ctx, "give `grid.cells` %d numbers, one for each axis", axis + 1);
+    return err;
+}
+
 /* ---- words as arguments ---- */
 
 const char *trli_lower_word(const trl_ast *node)

@@ -33,6 +33,8 @@ const char *trli_lower_word(const trl_ast *node);
 /* INPUT error at an argument that is none of the words for `what`; the words near it are remedies. */
 TRL_NODISCARD trl_err trli_lower_fail_word(trli_lowering *lw, const trl_ast *node, const char *what,
                                            const char *const *words, int n);
+/* INPUT error at a name that needs an axis which the grid lacks, and its remedy. */
+TRL_NODISCARD trl_err trli_lower_fail_axis(trli_lowering *lw, const trl_ast *node, const char *name, int axis);
 
 /* Lower a formula in an instance. scope: indices, local and global parameters. */
 TRL_NODISCARD trl_err trli_lower(trli_instance *instance, const trl_formula *formula, const trl_scope *scope,

@@ -121,7 +121,7 @@ static trl_err lower_component(trli_lowering *lw, const trl_ast *node, const trl
     trli_operand whole;
     trl_err err = TRL_OK;
     if (node->axis >= lw->dim)
-        return trli_lower_fail(lw, node, "'.%c' needs an axis that this %d-D grid lacks", 'x' + node->axis, lw->dim);
+        return trli_lower_fail_axis(lw, node, (char[]){'.', (char)('x' + node->axis), 0}, node->axis);
     TRL_TRY(trli_lower_node(lw, node->arg[0], scope, &whole));
     if (!whole.components && lw->dim > 1)
         return trli_lower_fail(lw, node, "'.%c' needs a vector, and this is a scalar", "xyz"[node->axis]);
@@ -216,8 +216,7 @@ static trl_err lower_name(trli_lowering *lw, const trl_ast *node, const trl_scop
     TRL_TRY(trli_lower_parameter(lw, name, scope, operand, &found));
     if (found) return TRL_OK;
     if (trli_lower_reserved(lw, name, operand, &axis))
-        return axis < 0 ? TRL_OK
-                        : trli_lower_fail(lw, node, "'%s' needs an axis that this %d-D grid lacks", name, lw->dim);
+        return axis < 0 ? TRL_OK : trli_lower_fail_axis(lw, node, name, axis);
     const trli_symbol *symbol = trli_symbol_find(lw->model, name);
     if (symbol) return trli_lower_symbol(lw->instance, symbol, operand);
     TRL_TRY(lower_split_vector(lw, name, operand, &found));

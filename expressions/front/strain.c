@@ -88,8 +88,7 @@ static trl_err read_axis(trli_lowering *lw, const trl_ast *node, int *axis)
         if (node->kind != TRL_AST_NAME || node->nparts != 1 || node->part[0].index) break;
         if (strcmp(node->part[0].text, names[a]) != 0) continue;
         *axis = a;
-        if (a >= lw->dim)
-            return trli_lower_fail(lw, node, "'%s' needs an axis that this %d-D grid lacks", names[a], lw->dim);
+        if (a >= lw->dim) return trli_lower_fail_axis(lw, node, names[a], a);
         return TRL_OK;
     }
     return trli_lower_fail(lw, node, "this is no axis: a row of the strain rate is that of x, y or z");
