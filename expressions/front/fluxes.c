@@ -114,7 +114,9 @@ trl_err trli_lower_advective_flux(trli_lowering *lw, const trl_formula_operator 
     TRL_TRY(trli_lower_scalar(lw, node->arg[0], scope, true, &phi));
     TRL_TRY(trli_lower_node(lw, node->arg[1], scope, &u));
     if (!u.components && lw->dim > 1)
-        return trli_lower_fail(lw, node->arg[1], "the velocity is a scalar, and this grid has %d axes", lw->dim);
+        return trli_lower_fail(lw, node->arg[1],
+                               "the velocity is a scalar, and this grid has %d axes: write [%s], a component for each",
+                               lw->dim, lw->dim == 2 ? "a, b" : "a, b, c");
     if (node->nargs > 2) TRL_TRY(read_limiter(lw, node->arg[2], &limiter));
     const trli_boundary_source *source = find_boundary(lw, node->arg[0], scope, &storage);
     *operand = (trli_operand){.components = lw->dim};
