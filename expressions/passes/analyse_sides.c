@@ -203,9 +203,9 @@ static trl_err check_side(trli_analysis *an, const trli_step *s, int i, int axis
     if (within < depth)
         return trl_fail(
             an->model->ctx, TRL_ERR_INPUT, &f->boundary.place,
-            "'%s' needs %d ghost layers on %c%c, and a patch there has only %d points inside of the side: use "
+            "'%s' needs %d ghost layers on %c%c, and a patch there has only %d point%s inside of the side: use "
             "fewer patches or more cells",
-            what, depth, "xyz"[axis], which ? '+' : '-', within);
+            what, depth, "xyz"[axis], which ? '+' : '-', within, within == 1 ? "" : "s");
     return TRL_OK;
 }
 
