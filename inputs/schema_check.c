@@ -279,6 +279,7 @@ static void advise_value(checker *c, const level *at, const char *text, bool ite
                                      TRLI_AS_MAPPING};
     char words[PARTS][PART_BYTES];
     const char *known[PARTS];
+    double number;
     int n = 0;
     if (c->errors > ERRORS_SHOWN) return;
     for (const char *word = at->key->words; word && n < PARTS && next_word(&word, words[n], PART_BYTES); ++n)
@@ -293,7 +294,8 @@ static void advise_value(checker *c, const level *at, const char *text, bool ite
         trli_key one = *at->key;
         if (!(one.forms & forms[i])) continue;
         one.forms &= forms[i] | TRLI_AS_LIST;
-        one.fallback = NULL;
+        if (!(forms[i] & TRLI_AS_NUMBER && one.fallback && trli_scalar_number(one.fallback, &number)))
+            one.fallback = NULL; /* it is of another form, such as a word */
         if (item || each) one.flags &= ~(unsigned)TRLI_ONLY_LIST;
         if (forms[i] == TRLI_AS_MAPPING)
             add_mapping_example(&p, at->key); /* whose children are found by where it lies in the table */
