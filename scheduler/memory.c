@@ -250,7 +250,12 @@ trl_err trli_no_memory(trl_context *ctx, const trl_place *place, const char *wha
     va_start(args, what);
     vsnprintf(text, sizeof text, what, args);
     va_end(args);
-    return trl_fail(ctx, TRL_ERR_MEMORY, place, "no memory %s", text);
+    return trl_fail(
+        ctx, TRL_ERR_MEMORY, place,
+        "no memory %s on rank %d: %zu bytes are in use and %zu allowed; allow more, or use a smaller grid or "
+        "more nodes",
+        text, ctx->rank, atomic_load_explicit(&ctx->memory.bytes, memory_order_relaxed),
+        atomic_load_explicit(&ctx->memory.limit, memory_order_relaxed));
 }
 
 void trli_list_free(trli_list *list)

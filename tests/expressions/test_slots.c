@@ -191,6 +191,7 @@ START_TEST(the_limit_sees_what_many_equations_need)
     trl_err err = open_problem();
     test_ctx->memory.limit = limit;
     ck_fails(err, TRL_ERR_MEMORY, "no memory ");
+    ck_assert_ptr_nonnull(strstr(test_messages(), " bytes are in use and "));
     trl_context_clear_diagnostics(test_ctx);
     close_problem();
 }
