@@ -133,7 +133,12 @@ trl_err trli_lower_vector(trli_lowering *lw, const trl_ast *node, const trl_scop
 {
     trl_err err = trli_lower_node(lw, node, scope, v);
     if (err != TRL_OK || v->components) return err;
-    if (lw->dim > 1) return trli_lower_fail(lw, node, "a vector is needed here, not a scalar");
+    if (lw->dim > 1)
+        return trli_lower_fail(
+            lw, node,
+            "a vector is needed here, not a scalar: write [a, b%s], a component for each axis, or grad() of the "
+            "scalar",
+            lw->dim == 3 ? ", c" : "");
     v->components = 1;
     return TRL_OK;
 }

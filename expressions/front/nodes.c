@@ -42,7 +42,10 @@ static trl_err combine(trli_lowering *lw, const trl_ast *node, trli_op op, trli_
     make_alike(a, b);
     *operand = (trli_operand){.components = a->components};
     if (a->components != b->components)
-        return trli_lower_fail(lw, node, "a vector and a scalar cannot be combined by '%s'", trli_op_name(op));
+        return trli_lower_fail(lw, node,
+                               "a vector and a scalar cannot be combined by '%s': take the vector's divergence with "
+                               "div(), a component with .x, or its length with mag()",
+                               trli_op_name(op));
     for (int c = 0; c < trli_operand_count(a); ++c) {
         if (!trli_location_join(a->location[c], b->location[c], &operand->location[c]))
             return location_mismatch(lw, node, a->location[c], b->location[c]);
