@@ -96,8 +96,8 @@ typedef enum trli_shuffle_way {
 TRL_NODISCARD trl_err trli_shuffle_create(trl_context *ctx, const trli_boxes *from, const trli_boxes *beside,
                                           const trli_boxes *to, trli_shuffle **shuffle);
 void trli_shuffle_destroy(trli_shuffle **shuffle);
-/* from, to: by array. add: to what is there. Collective: yes, on several ranks, behind an agreement since which none has
- * failed. */
+/* from, to: by array. add: to what is there. Collective: yes, on several ranks, behind an agreement since which none
+ * has failed. */
 TRL_NODISCARD trl_err trli_shuffle_run(trli_shuffle *shuffle, trli_shuffle_way way, bool add, const trli_view *from,
                                        const trli_view *to, trl_loop *loop);
 /* The same in two parts: what other ranks get is made ready, on this rank alone, then all moves. */
