@@ -111,7 +111,8 @@ START_TEST(every_error_of_a_deck_is_reported_once)
                    TRL_ERR_INPUT,
                    "4:17: nothing computes 'foo': it is no equation, expression or parameter\n"
                    "4:44: nothing computes 'bar': it is no equation, expression or parameter\n"
-                   "5:25: a vector and a scalar cannot be combined by '+'\n");
+                   "5:25: a vector and a scalar cannot be combined by '+': take the vector's divergence with div(), a "
+                   "component with .x, or its length with mag()\n");
     check_messages(GRID "equations:\n  T: {initial: 0, ddt: \"laplacian(T)\", boundary: {x-: {dirichlet: 0}, x+: "
                         "{neumann: 0}, y-: {neumann: 0}}}\n"
                         "time: {dt: 0.001, steps: 1, method: rk4}\noutput: {series: {every: {steps: 1}, values: {a: "

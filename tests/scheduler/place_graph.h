@@ -31,7 +31,7 @@ typedef struct place_graph {
     int32_t *first, *successors, *order, *access_first;
     trl_policy_access *access;
     trl_policy_handle *handle;
-    int32_t *part; /* [handles, by block] whose turn it is to have its data there */
+    int32_t *part; /* [handles] whose turn it is to have its data there, at the first handle of a block */
     uint16_t *eligible;
     double *seconds;
     int executors;
@@ -39,7 +39,7 @@ typedef struct place_graph {
     int32_t edges, edges_most, accesses_most;
 } place_graph;
 
-/* A graph without tasks yet, of handles of one byte each in blocks of their own: block h is that of handle h. */
+/* A graph without tasks yet, of handles of one byte each in blocks of their own. */
 static inline place_graph *place_graph_new(int32_t tasks, int32_t handles, int32_t accesses, int32_t edges,
                                            int executors)
 {
@@ -88,11 +88,19 @@ static inline int32_t place_task(place_graph *g, double seconds)
     return t;
 }
 
+/* Whose turn it is in the block of a handle. */
+static inline int32_t *place_part(const place_graph *g, int32_t handle)
+{
+    int32_t first = 0;
+    while (g->handle[first].block != g->handle[handle].block) ++first;
+    return &g->part[first];
+}
+
 static inline void place_access(place_graph *g, int32_t handle, trl_access mode)
 {
     int32_t *end = &g->access_first[g->graph.tasks];
     if (*end == g->accesses_most) ck_abort_msg("too many accesses");
-    g->access[(*end)++] = (trl_policy_access){.handle = handle, .mode = mode, .part = g->part[g->handle[handle].block]};
+    g->access[(*end)++] = (trl_policy_access){.handle = handle, .mode = mode, .part = *place_part(g, handle)};
 }
 
 static inline void place_depend(place_graph *g, int32_t before, int32_t after)
@@ -191,7 +199,7 @@ static inline place_graph *place_random(uint64_t *state, int32_t tasks, int32_t 
             for (int32_t a = g->access_first[t]; a < g->access_first[t + 1]; ++a) twice |= g->access[a].handle == h;
             if (twice) continue;
             const trl_access mode = (trl_access)place_below(state, TRL_ADD + 1);
-            g->part[g->handle[h].block] += mode != TRL_READ && place_below(state, 4) == 0;
+            *place_part(g, h) += mode != TRL_READ && place_below(state, 4) == 0;
             place_access(g, h, mode);
         }
     }
