@@ -220,27 +220,37 @@ static trl_err start_threads(trl_workers *w)
     return TRL_OK;
 }
 
-/* The creating thread is worker 0; its own binding is restored when the workers are destroyed. */
+/* The creating thread is worker 0, perhaps of several trl_workers, destroyed in any order: its own binding is what it
+ * had before the first of them, and restored with the last. */
+static _Thread_local struct {
+    hwloc_bitmap_t own;
+    int pins;
+} caller;
+
 static void pin_caller(trl_workers *w)
 {
-    hwloc_topology_t machine = w->ctx->topology.machine;
-    w->caller_binding = hwloc_bitmap_alloc();
-    if (w->caller_binding && hwloc_get_cpubind(machine, w->caller_binding, HWLOC_CPUBIND_THREAD) == 0) {
-        trli_topology_pin(&w->ctx->topology, 0);
+    if (caller.pins == 0) {
+        caller.own = hwloc_bitmap_alloc();
+        if (!caller.own) return;
+        if (hwloc_get_cpubind(w->ctx->topology.machine, caller.own, HWLOC_CPUBIND_THREAD) != 0)
+            hwloc_bitmap_zero(caller.own);
     }
+    ++caller.pins;
+    w->pinned_caller = true;
+    if (!hwloc_bitmap_iszero(caller.own)) trli_topology_pin(&w->ctx->topology, 0);
 }
 
 static void unbind_caller(const trl_workers *w)
 {
-    if (w->caller_binding && !hwloc_bitmap_iszero(w->caller_binding))
-        hwloc_set_cpubind(w->ctx->topology.machine, w->caller_binding, HWLOC_CPUBIND_THREAD);
+    if (w->pinned_caller && !hwloc_bitmap_iszero(caller.own))
+        hwloc_set_cpubind(w->ctx->topology.machine, caller.own, HWLOC_CPUBIND_THREAD);
 }
 
 static void unpin_caller(trl_workers *w)
 {
-    if (w->caller_binding == NULL) return;
+    if (!w->pinned_caller || !pthread_equal(pthread_self(), w->creator) || --caller.pins > 0) return;
     unbind_caller(w);
-    hwloc_bitmap_free(w->caller_binding);
+    hwloc_bitmap_free(caller.own);
 }
 
 /* ---- creation ---- */

@@ -24,7 +24,7 @@ struct trl_workers {
     int tasks, operators; /* as the user asked; 0, 0: adapt */
     bool yields, pins, adapts;
     pthread_t creator;
-    hwloc_bitmap_t caller_binding; /* binding of the creating thread before it was pinned */
+    bool pinned_caller; /* it is among those that pinned the creating thread */
     trli_worker *worker;
     trl_trace *trace;
     trli_placing placing;

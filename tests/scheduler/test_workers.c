@@ -15,13 +15,20 @@
 START_TEST(the_calling_thread_gets_its_binding_back)
 {
     cpu_set_t before, after;
-    trl_workers *workers;
+    trl_workers *workers, *later;
     sched_getaffinity(0, sizeof before, &before);
     ck_ok(trl_context_set_threads(test_ctx, 0));
     ck_ok(trl_workers_create(test_ctx, "priority", &workers));
     sched_getaffinity(0, sizeof after, &after);
     ck_assert_int_le(CPU_COUNT(&after), CPU_COUNT(&before));
     trl_workers_destroy(&workers);
+    sched_getaffinity(0, sizeof after, &after);
+    ck_assert(CPU_EQUAL(&before, &after));
+    /* Those that came first may go first. */
+    ck_ok(trl_workers_create(test_ctx, "priority", &workers));
+    ck_ok(trl_workers_create(test_ctx, "priority", &later));
+    trl_workers_destroy(&workers);
+    trl_workers_destroy(&later);
     sched_getaffinity(0, sizeof after, &after);
     ck_assert(CPU_EQUAL(&before, &after));
 }
