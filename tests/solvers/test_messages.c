@@ -27,15 +27,18 @@ static count messages(void)
     return (count){.sums = joined + reductions_begun, .agreements = (int)a->at_once};
 }
 
+/* Of the solution alone: before it, ranks agree on a balance of the machine that no cache has yet. */
 static count solve(const char *equation, const char *solver, const char *tolerance)
 {
+    new_deck();
+    say("grid: {cells: [24, 24]}\nequations:\n  p: {initial: 0, solve: \"%s\", solver: s, boundary: {x-: "
+        "{dirichlet: 0}, x+: {dirichlet: 0}, y-: {dirichlet: 0}, y+: {neumann: 0}}}\n"
+        "solvers: {s: {method: %s, tolerance: %s}}\nrun: {compile: never}\n",
+        equation, solver, tolerance);
+    ck_ok(open_problem());
     const count before = messages();
-    count c;
-    open_text("grid: {cells: [24, 24]}\nequations:\n  p: {initial: 0, solve: \"%s\", solver: s, boundary: {x-: "
-              "{dirichlet: 0}, x+: {dirichlet: 0}, y-: {dirichlet: 0}, y+: {neumann: 0}}}\n"
-              "solvers: {s: {method: %s, tolerance: %s}}\nrun: {compile: never}\n",
-              equation, solver, tolerance);
-    c = messages();
+    ck_ok(trl_simulation_initialise(sim));
+    count c = messages();
     c.iterations = (int)trl_simulation_solver(sim, 0)->last_iterations;
     c.sums -= before.sums;
     c.agreements -= before.agreements;
