@@ -31,7 +31,7 @@ typedef struct place_graph {
     int32_t *first, *successors, *order, *access_first;
     trl_policy_access *access;
     trl_policy_handle *handle;
-    int32_t *part; /* [handles] whose turn it is to have its data there, at the first handle of a block */
+    int32_t *part; /* [handles] whose turn it is to have its data there, by block modulo the number of handles */
     uint16_t *eligible;
     double *seconds;
     int executors;
@@ -91,9 +91,8 @@ static inline int32_t place_task(place_graph *g, double seconds)
 /* Whose turn it is in the block of a handle. */
 static inline int32_t *place_part(const place_graph *g, int32_t handle)
 {
-    int32_t first = 0;
-    while (g->handle[first].block != g->handle[handle].block) ++first;
-    return &g->part[first];
+    const int64_t n = g->graph.handles;
+    return &g->part[(g->handle[handle].block % n + n) % n];
 }
 
 static inline void place_access(place_graph *g, int32_t handle, trl_access mode)
