@@ -3,6 +3,7 @@
 /* Values at points: a program computes the fields, each rank interpolates at the points that lie in its patches, and
  * one message collects all of them. Only exact copies are collected: bits depend on no rank. */
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "context_impl.h"
@@ -26,8 +27,9 @@ typedef struct receiver_place {
 typedef struct receiver_table {
     bool made;
     int n;
-    receiver_place *place;
-    trl_offsets side; /* as trli_read_step says, of the points of all ranks */
+    receiver_place *place; /* [n] by patches */
+    trli_corner *corner;   /* [n] what is read of each */
+    trl_offsets side;      /* as trli_read_step says, of the points of all ranks */
 } receiver_table;
 
 typedef struct received_value {
@@ -41,7 +43,8 @@ typedef struct trli_receivers {
     receiver_table table[LOCATIONS];
     received_value *value;
     int32_t nvalues, capacity;
-    double *received; /* [nvalues][points] */
+    double *received;                     /* [nvalues][points] */
+    double (*around)[TRLI_CORNER_VALUES]; /* [points] */
     const double **row;
 } trli_receivers;
 
@@ -94,6 +97,13 @@ static int find_patch(const trl_simulation *sim, trl_location location, int i, r
     return -1;
 }
 
+static int compare_places(const void *x, const void *y)
+{
+    const receiver_place *a = x, *b = y;
+    if (a->patch != b->patch) return a->patch < b->patch ? -1 : 1;
+    return (a->number > b->number) - (a->number < b->number);
+}
+
 static trl_err make_table(trl_simulation *sim, trl_location location)
 {
     receiver_table *t = &sim->receivers->table[location];
@@ -102,12 +112,19 @@ static trl_err make_table(trl_simulation *sim, trl_location location)
     t->made = true;
     t->side = (trl_offsets){{FAR, FAR, FAR}, {-FAR, -FAR, -FAR}};
     t->place = trli_new(sim->ctx, (size_t)n, sizeof *t->place);
-    if (!t->place) return trli_no_memory(sim->ctx, &sim->problem->receivers.place, "for %d receivers", n);
+    t->corner = trli_new(sim->ctx, (size_t)n, sizeof *t->corner);
+    if (!t->place || !t->corner) return trli_no_memory(sim->ctx, &sim->problem->receivers.place, "for %d receivers", n);
     for (int i = 0; i < n; ++i) {
         const int patch = find_patch(sim, location, i, &t->place[t->n], &t->side);
         if (patch < 0) continue;
         t->place[t->n++].patch = patch;
     }
+    qsort(t->place, (size_t)t->n, sizeof *t->place, compare_places);
+    for (int i = 0; i < t->n; ++i)
+        for (int a = 0; a < 3; ++a) {
+            t->corner[i].at[a] = t->place[i].at[a];
+            t->corner[i].extent[a] = t->place[i].weight[a] != 0 ? 2 : 1;
+        }
     return TRL_OK;
 }
 
@@ -176,7 +193,9 @@ trl_err trli_receivers_compile(trl_simulation *sim)
                          entry->n));
     r->received = trli_new(sim->ctx, (size_t)r->nvalues * (size_t)entry->n, sizeof *r->received);
     r->row = trli_new(sim->ctx, (size_t)r->nvalues, sizeof *r->row);
-    if (!r->received || !r->row) TRL_TRY(trli_no_memory(sim->ctx, &entry->place, "for %d receivers", entry->n));
+    r->around = trli_new(sim->ctx, (size_t)entry->n, sizeof *r->around);
+    if (!r->received || !r->row || !r->around)
+        TRL_TRY(trli_no_memory(sim->ctx, &entry->place, "for %d receivers", entry->n));
     for (int v = 0; v < r->nvalues; ++v) r->row[v] = r->received + (ptrdiff_t)v * entry->n;
 done:
     trli_instance_destroy(&in);
@@ -188,7 +207,11 @@ void trli_receivers_destroy(trli_receivers **receivers)
     trli_receivers *r = *receivers;
     *receivers = NULL;
     if (!r) return;
-    for (int l = 0; l < LOCATIONS; ++l) trli_free(r->table[l].place);
+    for (int l = 0; l < LOCATIONS; ++l) {
+        trli_free(r->table[l].place);
+        trli_free(r->table[l].corner);
+    }
+    trli_free(r->around);
     trli_free(r->value);
     trli_free(r->received);
     trli_free(r->row);
@@ -196,24 +219,32 @@ void trli_receivers_destroy(trli_receivers **receivers)
 }
 
 /* The operations of `probe`, in its order: along x, then y, then z. */
-static double interpolate(const trl_array *array, const receiver_place *r, int dim)
+static double interpolate(const double around[TRLI_CORNER_VALUES], const double weight[3], int dim)
 {
-    double corner[8];
+    double corner[TRLI_CORNER_VALUES];
     int n = 1;
-    for (int c = 0; c < 8; ++c) {
-        bool read = true;
-        trl_lidx at[3];
-        for (int a = 0; a < 3; ++a) {
-            const int next = c >> a & 1;
-            at[a] = r->at[a] + next;
-            read = read && (!next || (a < dim && r->weight[a] != 0));
-        }
-        corner[c] = read ? ((const double *)array->at)[trl_array_offset(array, at[0], at[1], at[2])] : 0;
-    }
+    memcpy(corner, around, sizeof corner);
     for (int a = 0; a < dim; ++a, n *= 2)
-        for (int c = 0; c < 8; c += 2 * n)
-            if (r->weight[a] != 0) corner[c] = (1 - r->weight[a]) * corner[c] + r->weight[a] * corner[c + n];
+        for (int c = 0; c < TRLI_CORNER_VALUES; c += 2 * n)
+            if (weight[a] != 0) corner[c] = (1 - weight[a]) * corner[c] + weight[a] * corner[c + n];
     return corner[0];
+}
+
+/* Those of one patch follow one another. */
+static trl_err receive(const trl_simulation *sim, const received_value *value, double *received)
+{
+    const trli_receivers *r = sim->receivers;
+    const receiver_table *t = &r->table[value->location];
+    trl_err err = TRL_OK;
+    for (int first = 0, end; first < t->n; first = end) {
+        const int patch = t->place[first].patch;
+        for (end = first + 1; end < t->n && t->place[end].patch == patch;) ++end;
+        TRL_TRY(trli_frame_gather(sim->frame, value->field, patch, end - first, t->corner + first, r->around));
+        for (int i = first; i < end; ++i)
+            received[t->place[i].number] = interpolate(r->around[i - first], t->place[i].weight, sim->layout->grid.dim);
+    }
+done:
+    return err;
 }
 
 trl_err trl_simulation_receive(trl_simulation *sim, const double *const **values)
@@ -226,18 +257,9 @@ trl_err trl_simulation_receive(trl_simulation *sim, const double *const **values
     trli_set_present(sim);
     TRL_TRY(trli_program_run_agreed(sim, r->program));
     memset(r->received, 0, (size_t)r->nvalues * (size_t)n * sizeof *r->received);
-    for (int v = 0; v < r->nvalues && err == TRL_OK; ++v) err = trli_frame_fetch(sim->frame, r->value[v].field);
+    for (int v = 0; v < r->nvalues && err == TRL_OK; ++v)
+        err = receive(sim, &r->value[v], r->received + (ptrdiff_t)v * n);
     TRL_TRY(trl_context_agree(sim->ctx, err));
-    for (int v = 0; v < r->nvalues; ++v) {
-        const receiver_table *t = &r->table[r->value[v].location];
-        trl_array array = {0};
-        for (int i = 0, patch = -1; i < t->n; ++i) {
-            if (t->place[i].patch != patch)
-                array = trli_frame_array(sim->frame, r->value[v].field, patch = t->place[i].patch, 0);
-            r->received[(ptrdiff_t)v * n + t->place[i].number] =
-                interpolate(&array, &t->place[i], sim->layout->grid.dim);
-        }
-    }
     /* All bits of a value are one rank's, and those of the others zero. */
     TRL_TRY(trli_allreduce(sim->ctx, r->received, r->nvalues * n, MPI_INT64_T, MPI_BOR));
     *values = r->row;

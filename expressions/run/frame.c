@@ -245,6 +245,7 @@ void trli_frame_destroy(trli_frame **result)
         trli_free(frame->batch[b].extreme);
     }
     if (frame->has_comm) trli_comm_free(frame->model->ctx, &frame->comm);
+    trli_frame_release_gathered(frame);
     trli_frame_release_spaces(frame);
     trl_field_manager_destroy(&frame->memory);
     trli_free(frame->exchange);

@@ -45,6 +45,18 @@ typedef struct trli_batch_run {
     MPI_Request request[2];
 } trli_batch_run;
 
+/* A point and the next ones along axes: how many are read along each, 1 or 2; and their values, x fastest. */
+enum { TRLI_CORNER_VALUES = 8 };
+typedef struct trli_corner {
+    trl_lidx at[3], extent[3];
+} trli_corner;
+
+/* Memory of the host into which a GPU stores values around points; NULL: there is none yet. */
+typedef struct trli_gathered {
+    double (*value)[TRLI_CORNER_VALUES];
+    int n;
+} trli_gathered;
+
 typedef struct trli_frame {
     trli_model *model;
     double *scalar; /* [model->nscalars] */
@@ -73,7 +85,8 @@ typedef struct trli_frame {
      * the host its copy, until it is merged. NULL where it has no memory. */
     trli_partial *share[TRL_SPACES_MAX];
     uint32_t *share_valid; /* [local patch][nreductions] */
-    void **pinned;         /* [npinned] memory of the host that GPUs copy in each run */
+    trli_gathered gathered[TRL_SPACES_MAX];
+    void **pinned; /* [npinned] memory of the host that GPUs copy in each run */
     int npinned;
     int64_t fetched_copies, fetched_bytes; /* to the host, by trli_frame_fetch */
     int64_t sent_copies, sent_bytes;       /* from the host, by trli_frame_send */
@@ -96,6 +109,12 @@ TRL_NODISCARD trl_err trli_frame_leave_devices(trli_frame *frame, uint32_t space
 /* Between runs: the least and the largest owned value of a field on a local patch, NaN aside, found where they are.
  * Fails with DEVICE, MEMORY. */
 TRL_NODISCARD trl_err trli_frame_extremes(trli_frame *frame, int field, int patch, double extreme[2]);
+/* Between runs: the values of a field around n points of a local patch, read where they are; 0 where none is read. What
+ * lies beyond owned points was exchanged. Fails with DEVICE, MEMORY. */
+TRL_NODISCARD trl_err trli_frame_gather(trli_frame *frame, int field, int patch, int n, const trli_corner *corner,
+                                        double (*value)[TRLI_CORNER_VALUES]);
+/* Of a frame that ends. */
+void trli_frame_release_gathered(trli_frame *frame);
 /* Between runs: the host has written a field, on all local patches; devices copy it when they read it. */
 void trli_frame_written(const trli_frame *frame, int field);
 /* The same in the memory of a device. */

@@ -266,12 +266,10 @@ done:
     return err;
 }
 
-/* Reductions at single points stay with the CPU: launches take longer than they do. */
 static trl_err add_group(const trli_program *program, trli_reduction_group *group)
 {
-    const trli_step *first = program->run->reductions.reduction[group->first].step;
     const trli_emit_request wanted = trli_gpu_group(program, group);
-    if (!group->kernel || first->reduce.kind == TRLI_REDUCE_POINT || group->n > TRLI_GPU_SHARES) return TRL_OK;
+    if (!group->kernel || group->n > TRLI_GPU_SHARES) return TRL_OK;
     note_scalars(program->model, wanted.reads);
     return trli_codes_add(program->model->run->gpu_codes, &wanted, &group->gpu);
 }
@@ -356,8 +354,7 @@ static trl_err ask(trli_model *model, const trl_devices *devices)
     TRL_TRY(trli_gpu_request_extremes(model));
     TRL_TRY(trli_gpu_request_statistics(model));
     TRL_TRY(trli_gpu_kernels_add_copy(model->run->gpu_kernels, &model->run->gpu_copy));
-    if (model->run->exchanged_axes != 0)
-        TRL_TRY(trli_gpu_kernels_add_pieces(model->run->gpu_kernels, &model->run->gpu_pieces));
+    TRL_TRY(trli_gpu_kernels_add_pieces(model->run->gpu_kernels, &model->run->gpu_pieces));
     err = trli_gpu_kernels_add_clear(model->run->gpu_kernels, &model->run->gpu_clear);
 done:
     return err;

@@ -71,6 +71,28 @@ def check_solver():
         sys.exit(f"{iterations} iterations moved {moved}")
 
 
+def check_points():
+    """Of a field on a device, only what lies around points is copied for receivers and probes, after each step; those
+    beside a side and beyond a patch, too."""
+    points = ", ".join(f"{0.02 + 0.019 * i:.4f}, {0.37 * i % 1:.4f}" for i in range(50))
+    subprocess.run(["ncgen", "-k", "nc4", "-o", "points.nc"], check=True, text=True,
+                   input=f"netcdf p {{ dimensions: r = 50; a = 2; variables: double at(r, a); data: at = {points}; }}")
+    deck = pathlib.Path("points.yaml").absolute()
+    deck.write_text("trellis: 1\ngrid: {cells: [48, 40], periodic: [true, false]}\nexpressions: {q: \"T*T + x\"}\n"
+                    "equations:\n  T: {initial: \"sin(2*pi*x)*y\", ddt: \"laplacian(T)\", boundary: "
+                    "{y-: {dirichlet: 0}, y+: {neumann: 0}}}\ntime: {dt: 1e-5, steps: 30, method: ssprk3}\n"
+                    "output: {fields: [], receivers: {path: points.nc, dataset: at, values: [T, q]},\n"
+                    "  series: {every: {steps: 1}, values: {a: \"probe(T, [0.3, 0.4])\", b: \"probe(q, [0, 1])\"}}}\n",
+                    encoding="utf-8")
+    written = []
+    for devices, patches in (("cpu", "[1, 1]"), ("gpu", "[1, 1]"), ("gpu", "[2, 1]")):
+        report = run(deck, f"run.devices={devices}", f"grid.patches={patches}")
+        written.append([next(deck.parent.rglob(name)).read_bytes() for name in ("receivers.nc", "series.csv")])
+        moved, field = report["device_transfers"]["d2h_bytes"], 48 * 40 * 8
+        if written[-1] != written[0] or (patches == "[1, 1]" and moved > 10 * field):
+            sys.exit(f"{devices}, {patches}: points of 30 steps moved {moved} bytes, or have other values")
+
+
 def check_coarse_grids():
     """The plan says which grids of multigrid the CPU keeps, and why; without GPUs it says nothing of that."""
     deck = pathlib.Path("grids.yaml").absolute()
@@ -97,6 +119,7 @@ def check_coarse_grids():
 check_patches()
 check_ranks()
 check_coarse_grids()
+check_points()
 check_solver()
 GPU = pathlib.Path(__file__).with_name("test_gpu.py")
 os.execv(sys.executable, [sys.executable, str(GPU), *([] if LONG else DECKS)])
