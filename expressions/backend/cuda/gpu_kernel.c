@@ -25,6 +25,7 @@ enum {
     BLOCKS_AT_ONCE = 16,     /* of a multiprocessor, at most, that go through all points: all that it runs at once */
     WARP = 32,               /* threads, all of which merge together */
     PLANES_MOST = 4,         /* of one result; with more, what a thread has of the plane before is as near in caches */
+    RESULTS_FEW = 4,         /* with so many at most a thread goes through two planes */
     PLANES_CACHED = 8,       /* the same, where a cache has all that is read and written */
     THREADS = 128            /* of a block where points are many: more blocks, whose waits overlap */
 };
@@ -442,7 +443,9 @@ static long long choose_planes(const trli_gpu_kernels *k, const trli_gpu_kernel 
     const long long at_once = (long long)BLOCKS_AT_ONCE * k->multiprocessors;
     const bool cached = bytes <= k->cache_bytes;
     const long long wanted = cached ? (blocks + at_once - 1) / at_once : blocks / (BLOCKS_WANTED * k->multiprocessors);
-    const long long most = (cached ? PLANES_CACHED : PLANES_MOST) / (call->nresults > 0 ? call->nresults : 1);
+    const int results = call->nresults > 0 ? call->nresults : 1;
+    const long long even = (cached ? PLANES_CACHED : PLANES_MOST) / results, least = results <= RESULTS_FEW ? 2 : 1;
+    const long long most = even > least ? even : least;
     const long long planes = wanted < most ? wanted : most;
     return planes < 1 ? 1 : planes;
 }
