@@ -91,6 +91,15 @@ function(trellis_read_directive file found)
     endif()
 endfunction()
 
+# Whether this build does without a library that "needs" of a directive names, such as sundials.
+function(trellis_lacks needs lacks)
+    string(TOUPPER "${needs}" needs)
+    set(${lacks} OFF PARENT_SCOPE)
+    if(needs AND NOT TRL_HAVE_${needs})
+        set(${lacks} ON PARENT_SCOPE)
+    endif()
+endfunction()
+
 # trellis_add_test(NAME name [LONG] [NP ranks] [LABELS label...] [TIMEOUT seconds] COMMAND ...): in a scratch folder of its own.
 # LONG: only "ctest -C long" runs it.
 function(trellis_add_test)
@@ -207,7 +216,11 @@ foreach(source IN LISTS sources)
     if(TRL_HAVE_CUDA AND name MATCHES "^test_(emit|gpu_text)$")
         set_property(SOURCE "${source}" APPEND PROPERTY COMPILE_DEFINITIONS TRL_TEST_NVRTC="$<TARGET_FILE:CUDA::nvrtc>")
     endif()
-    trellis_read_directive("${source}" found np short sanitize timeout labels optimise emulated)
+    trellis_read_directive("${source}" found np short sanitize timeout labels optimise emulated needs)
+    trellis_lacks("${directive_needs}" lacks)
+    if(lacks)
+        continue()
+    endif()
     if(directive_emulated)
         list(APPEND emulated_sources "${source}")
     endif()
@@ -274,7 +287,7 @@ if(emulated_sources AND TARGET trellis)
         cmake_path(GET source STEM name)
         string(APPEND test_programs_emulated "TRL_PROGRAM(${name})\n")
         file(CREATE_LINK emulated "${PROJECT_BINARY_DIR}/tests/emulated_${name}" SYMBOLIC)
-        trellis_read_directive("${source}" found np short sanitize timeout labels optimise emulated)
+        trellis_read_directive("${source}" found np short sanitize timeout labels optimise emulated needs)
         string(REPLACE "," ";" ranks "${directive_np}")
         set(lazy 1) # the first of them: what is enqueued is done when somebody waits for it
         foreach(np IN LISTS ranks)
@@ -305,7 +318,11 @@ foreach(source IN LISTS sources)
     cmake_path(GET source STEM name)
     cmake_path(GET source PARENT_PATH folder)
     cmake_path(GET folder FILENAME folder)
-    trellis_read_directive("${source}" found timeout labels)
+    trellis_read_directive("${source}" found timeout labels needs)
+    trellis_lacks("${directive_needs}" lacks)
+    if(lacks)
+        continue()
+    endif()
     string(REPLACE "," ";" labels "${directive_labels}")
     trellis_add_test(
         NAME ${folder}.${name}
@@ -339,7 +356,7 @@ endforeach()
 # Decks. np: rank counts whose results must agree to the bit. tol: bound of every errors.<tag>.linf. args: more arguments of
 # the run. short: more arguments that make a run short, for all runs under a sanitizer and those that the short form
 # compares; tol is not checked with them because they change the problem. after: the deck with whose output, after 20 steps,
-# this one begins; {after} in args is its folder. needs: a library that builds may do without, such as sundials.
+# this one begins; {after} in args is its folder. needs: a library that builds may do without.
 # optimise=1: the short form, too, compiles its kernels as users do.
 file(GLOB decks CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/inputs/decks/*.yaml")
 foreach(deck IN LISTS decks)
@@ -352,8 +369,8 @@ foreach(deck IN LISTS decks)
     if(directive_none OR NOT TARGET trellis)
         continue()
     endif()
-    string(TOUPPER "${directive_needs}" needs)
-    if(needs AND NOT TRL_HAVE_${needs})
+    trellis_lacks("${directive_needs}" lacks)
+    if(lacks)
         continue()
     endif()
     set(options)

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # Part of Trellis, an expression-graph PDE solver framework.
+# ctest: needs=fftw
 """Spectra as series: of waves whose energy is known, of fields at random beside a plain sum of waves, on any ranks and
 threads; and what is said where there are none."""
 import cmath
 import math
-import subprocess
 import sys
 
 import run_series
@@ -107,9 +107,6 @@ def refusals():
         sys.exit(f"no columns: {text}")
 
 
-if "FFTW       not in this build" in subprocess.run([run_series.TRELLIS, "info"], capture_output=True, text=True,
-                                                    check=False).stdout:
-    sys.exit(77)
 known_waves()
 random_fields()
 refusals()
