@@ -157,6 +157,9 @@ static const trli_key keys[] = {
     {"solvers.*.iterations", INTEGER, 0, "200", .min = 1, .max = 1000000, .doc = "of a linear system, at most"},
     {"solvers.*.cycle", WORD, 0, "auto", .words = TRL_SOLVE_CYCLE_LIST(ENUM_WORD),
      .doc = "of multigrid, how often it has the coarser grids" TRL_SOLVE_CYCLE_LIST(ENUM_MEANING)},
+    {"solvers.*.replicate", INTEGER, 0, "10000", .min = 0, .max = 1000000000,
+     .doc = "of multigrid: every rank has all of a coarser grid that gives it fewer points of others than this; larger "
+            "grids are cut like the first one"},
     {"solvers.*.restart", INTEGER, 0, "30", .min = 1, .max = 1000, .doc = "of gmres: iterations between restarts"},
     {"solvers.*.newton", MAPPING, 0, "{}", .doc = "Newton's method, of nonlinear equations"},
     {"solvers.*.newton.tolerance", NUMBER, TRLI_ABOVE, "1e-8", .min = 0, .max = 1,

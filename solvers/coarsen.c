@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "galerkin_impl.h"
+#include "spatialops_impl.h"
 
 enum { COARSEST_CELLS = 4 };
 
@@ -31,6 +32,20 @@ bool trli_coarsen(const trli_solver *s, const trl_grid *fine, trl_grid *coarse)
         any = true;
     }
     return any;
+}
+
+/* A grid that is shared costs messages in each sweep; one that every rank has costs the points that are others'. */
+trl_err trli_coarse_layout(const trli_solver *finest, const trl_layout *fine, const trl_grid *grid, trl_layout **coarse)
+{
+    double cells = 1;
+    *coarse = NULL;
+    for (int a = 0; a < grid->dim; ++a) cells *= (double)grid->cells[a];
+    const double others = cells - cells / fine->ranks;
+    if (fine->npatches > 1 && others >= finest->settings.replicate && !trli_transfer_gathers(fine)) {
+        const trl_err err = trli_layout_create_coarse(fine, grid, TRLI_TRANSFER_DEPTH, coarse);
+        if (err != TRL_OK || *coarse) return err;
+    }
+    return trli_layout_create_whole(fine->ctx, grid, coarse);
 }
 
 const char *trli_multigrid_missing(const trli_solver *s)

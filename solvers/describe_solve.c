@@ -16,12 +16,23 @@ static bool has_gpus(const trli_listing *l)
     return l->sim->model->run->gpu_kernels != NULL;
 }
 
+/* Of n grids, those that are cut: the first ones. */
+static int shared_grids(const trli_listing *l, int solver, int n)
+{
+    int shared = 0;
+    while (shared < n && trli_solving_level(l->sim, solver, shared)->layout->npatches > 1) ++shared;
+    return shared;
+}
+
 /* What the CPU keeps although there are GPUs: these have no interpreter. */
 static void describe_levels_on_cpu(const trli_listing *l, int solver, int n)
 {
+    const int shared = shared_grids(l, solver, n);
     int small = 0;
     if (!has_gpus(l)) return;
-    if (n > 1 && l->sim->layout->npatches > 1)
+    if (n > 1 && shared > 1)
+        trli_listing_say(l, "  from each of the first %d grids to the next one, and back, by the CPU", shared);
+    else if (n > 1 && shared)
         trli_listing_say(l,
                          "  from the first grid to the next one, and back, by the CPU: it adds up what patches have");
     for (int k = 1; k < n; ++k) {
@@ -37,15 +48,22 @@ static void describe_levels_on_cpu(const trli_listing *l, int solver, int n)
                          small, TRLI_LEVEL_CELLS_COMPILED);
 }
 
+static void say_whole(int shared, char *text, size_t size)
+{
+    const int n = snprintf(text, size, "; each rank has all but the first");
+    if (shared > 1) snprintf(text + n, size - (size_t)n, " %d", shared);
+}
+
 static void describe_levels(const trli_listing *l, int solver)
 {
     const int n = trl_simulation_solver(l->sim, solver)->levels;
-    char grids[256] = "";
+    char grids[256] = "", whole[64] = "";
+    const bool ranks = trl_context_ranks(l->sim->ctx) > 1;
     const trl_coarse_grids coarse = trl_simulation_solver(l->sim, solver)->coarse;
     if (coarse == TRL_COARSE_ENTRIES) {
-        trli_listing_say(l,
-                         "  multigrid, whose coarser grids are products of the operator's entries, since these vary%s",
-                         has_gpus(l) ? ": they are on the CPU" : "");
+        trli_listing_say(
+            l, "  multigrid, whose coarser grids are products of the operator's entries, since these vary%s%s",
+            has_gpus(l) ? ": they are on the CPU" : "", ranks ? "; each rank has all of them" : "");
         return;
     }
     for (int k = 0; k < n; ++k) {
@@ -55,8 +73,8 @@ static void describe_levels(const trli_listing *l, int solver)
         for (int a = 0; a < g->dim && w >= 0 && used + (size_t)w < sizeof grids; ++a)
             w += snprintf(grids + used + w, sizeof grids - used - (size_t)w, "%s%" PRId64, a ? " x " : "", g->cells[a]);
     }
-    trli_listing_say(l, "  multigrid on %d grids: %s%s", n, grids,
-                     n > 1 && trl_context_ranks(l->sim->ctx) > 1 ? "; each rank has all but the first" : "");
+    if (n > 1 && ranks) say_whole(shared_grids(l, solver, n), whole, sizeof whole);
+    trli_listing_say(l, "  multigrid on %d grids: %s%s", n, grids, whole);
     describe_levels_on_cpu(l, solver, n);
     if (coarse == TRL_COARSE_EITHER)
         trli_listing_say(l,

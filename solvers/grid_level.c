@@ -168,8 +168,8 @@ done:
     return err;
 }
 
-/* Where patches meet, restriction reads values of others. */
-trl_err trli_grid_level_read(trli_grid_level *l, const char *name, trli_program **program, int n, const int *field)
+trl_err trli_grid_level_read(trli_grid_level *l, const char *name, trli_program **program, int depth, int n,
+                             const int *field)
 {
     trli_solver *s = l->solver;
     making m = {0};
@@ -180,7 +180,7 @@ trl_err trli_grid_level_read(trli_grid_level *l, const char *name, trli_program 
     for (int i = 0; i < n; ++i) {
         s->sim->model->field[field[i]].exchanged = true;
         TRL_TRY(trli_instance_fill_field(m.in, field[i]));
-        TRL_TRY(trli_program_read(*program, field[i], TRLI_TRANSFER_DEPTH, &none));
+        TRL_TRY(trli_program_read(*program, field[i], depth, &none));
     }
 done:
     close_making(&m);

@@ -14,9 +14,11 @@ typedef struct trli_grid_level {
     trli_solver *solver; /* whose vectors and tangents these are */
     trli_vector z, r, d; /* solution, residual, direction */
     int *old_field;      /* [equations] of a coarser grid: the state at the start of the step, where it is read */
-    trli_program *begin, *smooth, *clip, *ghosts, *coefficients;
-    int old, new;                  /* scalars: factors of the last direction and of the residual in the next */
-    trli_grid_transfer **transfer; /* [unknowns] to the next coarser one */
+    trli_program *begin, *smooth, *clip;
+    trli_program *ghosts, *coefficients; /* residuals and coefficients for restriction; NULL: ghosts are not read */
+    trli_program *solutions;             /* for interpolation, likewise */
+    int old, new;                        /* scalars: factors of the last direction and of the residual in the next */
+    trli_grid_transfer **transfer;       /* [unknowns] to the next coarser one */
     trli_grid_transfer *mean[TRLI_LOCATIONS]; /* of coefficients, where there are any */
     double largest; /* eigenvalue of the inverse diagonal times the operator: not more than this */
 } trli_grid_level;
@@ -24,9 +26,10 @@ typedef struct trli_grid_level {
 /* Vectors and programs of a grid that has a solver. residual: what a cycle begins with. */
 TRL_NODISCARD trl_err trli_grid_level_add_vectors(trli_grid_level *level);
 TRL_NODISCARD trl_err trli_grid_level_compile(trli_grid_level *level, const int *residual);
-/* A program that brings values of neighbours to where patches meet: restriction reads them. */
-TRL_NODISCARD trl_err trli_grid_level_read(trli_grid_level *level, const char *name, trli_program **program, int n,
-                                           const int *field);
+/* A program that brings `depth` layers of neighbours' values to where patches meet: restriction and interpolation read
+ * them. */
+TRL_NODISCARD trl_err trli_grid_level_read(trli_grid_level *level, const char *name, trli_program **program, int depth,
+                                           int n, const int *field);
 /* What stands beyond a side, relative to what is inside. */
 void trli_grid_level_factors(const trli_solver *s, int unknown, double factor[6]);
 

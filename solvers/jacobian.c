@@ -10,6 +10,7 @@
 #include "limit_impl.h"
 #include "memory_impl.h"
 #include "partials_impl.h"
+#include "spatialops_impl.h"
 #include "spectrum_impl.h"
 
 enum {
@@ -351,7 +352,7 @@ static bool reads_far(const builder *b, trli_ir_value value)
     const trl_layout *layout = b->sim->layout;
     bool far = trli_ir_reaches_far(b->ir, value);
     for (int a = 0; a < layout->grid.dim; ++a)
-        far |= trli_ir_node(b->ir, value)->reach[a] > layout->grid.cells[a] / layout->counts[a];
+        far |= trli_ir_node(b->ir, value)->reach[a] > trli_layout_thinnest(layout, a);
     return far;
 }
 

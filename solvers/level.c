@@ -11,14 +11,12 @@
 static trl_err make(trl_simulation *fine, trli_level *level)
 {
     trl_simulation *sim = level->sim;
-    const trl_problem *p = &level->problem;
     trl_err err = TRL_OK;
     sim->ctx = fine->ctx;
-    sim->problem = p;
+    sim->problem = &level->problem;
     sim->integrator = fine->integrator;
     sim->workers = fine->workers;
     sim->devices = fine->devices;
-    TRL_TRY(trli_layout_create_whole(sim->ctx, &p->grid, &sim->layout));
     TRL_TRY(trli_simulation_parse(sim));
     TRL_TRY(trli_simulation_make_model(sim));
     for (int v = 0; v < sim->nequations; ++v) {
@@ -31,13 +29,16 @@ done:
     return err;
 }
 
-trl_err trli_level_create(trl_simulation *fine, const trl_grid *grid, trli_level **level)
+trl_err trli_level_create(trl_simulation *fine, trl_layout **layout, trli_level **level)
 {
+    const trl_grid *grid = &(*layout)->grid;
     trli_level *l = *level = trli_new(fine->ctx, 1, sizeof *l);
     double cells = 1;
     trl_err err = TRL_OK;
     if (l) l->sim = trli_new(fine->ctx, 1, sizeof *l->sim);
     if (!l || !l->sim) TRL_TRY(trli_no_memory(fine->ctx, NULL, "for a coarser grid"));
+    l->sim->layout = *layout;
+    *layout = NULL;
     l->problem = *fine->problem;
     l->problem.grid = *grid;
     l->problem.nseries = l->problem.nspectra = l->problem.nprofiles = l->problem.noutputs = l->problem.nkept = 0;
@@ -48,16 +49,35 @@ trl_err trli_level_create(trl_simulation *fine, const trl_grid *grid, trli_level
     if (cells < TRLI_LEVEL_CELLS_COMPILED) l->problem.compile = TRL_COMPILE_NEVER;
     TRL_TRY(make(fine, l));
 done:
+    trl_layout_destroy(layout);
     if (err != TRL_OK) trli_level_destroy(level);
     return err;
 }
 
-trl_err trli_level_freeze(trli_level *level, trli_solver *solver, const trli_vector *directions)
+/* What exchanges and conditions will refuse. */
+static bool is_thin(const trli_model *model)
+{
+    bool thin = false;
+    for (int a = 0; a < model->layout->grid.dim; ++a) {
+        const trl_lidx cells = trli_layout_thinnest(model->layout, a);
+        if (model->layout->counts[a] == 1) continue;
+        for (int f = 0; f < model->nfields; ++f)
+            thin |= model->field[f].ghost_lo[a] > cells || model->field[f].ghost_hi[a] > cells;
+    }
+    return thin;
+}
+
+trl_err trli_level_plan(trli_level *level)
+{
+    const trl_err err = trli_passes_run(level->sim->model);
+    if (err != TRL_OK || !is_thin(level->sim->model)) return err;
+    return trl_fail(level->sim->ctx, TRL_ERR_INPUT, NULL, "patches of a coarser grid are thin");
+}
+
+trl_err trli_level_freeze(trli_level *level, trli_solver *solver)
 {
     trli_model *model = level->sim->model;
     trl_err err = TRL_OK;
-    TRL_TRY(trli_passes_run(model));
-    trli_vector_equalise(solver, directions);
     TRL_TRY(trli_model_freeze(model, NULL, NULL));
     TRL_TRY(trli_frame_create(model, &level->sim->frame));
     trli_solver_clear(solver);

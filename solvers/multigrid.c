@@ -2,11 +2,12 @@
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Geometric multigrid by V, W and F cycles with Chebyshev smoothing (Adams, Brezina, Hu & Tuminaro 2003): the equation
  * is compiled again for each coarser grid, and points of two grids are joined by linear interpolation and its
- * transpose. The first grid is the ranks'; every rank has all coarser ones, smaller than it by a factor of 4 or 8. */
+ * transpose. Large grids are the ranks', cut alike; every rank has all of the small ones. */
 #include <math.h>
 #include <string.h>
 
 #include "compile_impl.h"
+#include "context_impl.h"
 #include "execution_impl.h"
 #include "galerkin_impl.h"
 #include "grid_level_impl.h"
@@ -67,8 +68,7 @@ static trl_err add_coefficients(const trli_solver *finest, trli_grid_level *l)
     return model->ir.err;
 }
 
-static trl_err add_means(struct trli_multigrid *m, trli_grid_level *l, const trl_layout *layout,
-                         const trli_transfer_request *request)
+static trl_err add_means(struct trli_multigrid *m, trli_grid_level *l, const trli_transfer_request *request)
 {
     const trli_solver *s = m->solver;
     trli_transfer_request mean = *request;
@@ -77,23 +77,23 @@ static trl_err add_means(struct trli_multigrid *m, trli_grid_level *l, const trl
     for (int v = 0; v < s->sim->nequations; ++v) {
         mean.location = s->sim->model->variable[v].location;
         if (!s->reads[v] && !s->reads_old[v]) continue;
-        if (!l->mean[mean.location]) TRL_TRY(trli_transfer_create(s->sim->ctx, layout, &mean, &l->mean[mean.location]));
+        if (!l->mean[mean.location]) TRL_TRY(trli_transfer_create(s->sim->ctx, &mean, &l->mean[mean.location]));
     }
 done:
     return err;
 }
 
-/* Of the first grid. */
-static trl_err read_coefficients(trli_grid_level *l)
+static trl_err read_coefficients(const trli_solver *s, trli_grid_level *l)
 {
-    const trli_solver *s = l->solver;
     const int n = s->sim->nequations;
     int *field = trli_new(s->sim->ctx, 2 * (size_t)n + 1, sizeof *field), count = 0;
     trl_err err = TRL_OK;
     if (!field) return trli_no_memory(s->sim->ctx, NULL, "for multigrid");
     for (int v = 0; v < 2 * n; ++v)
         if (is_read(s, v % n, v >= n)) field[count++] = coefficient(l, v % n, v >= n);
-    if (count > 0) err = trli_grid_level_read(l, "coefficients of neighbours", &l->coefficients, count, field);
+    if (count > 0)
+        err =
+            trli_grid_level_read(l, "coefficients of neighbours", &l->coefficients, TRLI_TRANSFER_DEPTH, count, field);
     trli_free(field);
     return err;
 }
@@ -124,13 +124,27 @@ static trl_err level_residual(void *data, trli_instance *in, int i, trli_ir_valu
     return level->finest->ask.residual(level->finest->ask.data, in, i, value);
 }
 
-static trl_err make_level(trli_solver *finest, const trl_grid *grid, trli_grid_level *l)
+/* What restriction reads of neighbours, where patches meet. coefficients: they are restricted, too. */
+static trl_err read_neighbours(const trli_solver *finest, trli_grid_level *l, bool coefficients)
 {
+    trl_err err = TRL_OK;
+    if (l->sim->layout->npatches == 1 || trli_transfer_gathers(l->sim->layout)) return TRL_OK;
+    TRL_TRY(
+        trli_grid_level_read(l, "residuals of neighbours", &l->ghosts, TRLI_TRANSFER_DEPTH, finest->ask.n, l->r.now));
+    if (coefficients) err = read_coefficients(finest, l);
+done:
+    return err;
+}
+
+/* With programs, on a layout that it takes, even if it fails. */
+static trl_err compile_level(trli_solver *finest, trl_layout **layout, trli_grid_level *l)
+{
+    const bool cut = (*layout)->npatches > 1;
     trli_solve_request request = finest->ask;
     int *field = trli_new(finest->sim->ctx, (size_t)request.n + 1, sizeof *field);
     trl_err err = TRL_OK;
     if (!field) TRL_TRY(trli_no_memory(finest->sim->ctx, NULL, "for multigrid"));
-    TRL_TRY(trli_level_create(finest->sim, grid, &l->own));
+    TRL_TRY(trli_level_create(finest->sim, layout, &l->own));
     l->sim = l->own->sim;
     for (int i = 0; i < request.n; ++i) field[i] = l->sim->equation[finest->ask.variable[i]].state;
     TRL_TRY(add_coefficients(finest, l));
@@ -141,36 +155,60 @@ static trl_err make_level(trli_solver *finest, const trl_grid *grid, trli_grid_l
     TRL_TRY(trli_solver_add_level(l->sim, finest, &request, l->old_field, &l->solver));
     TRL_TRY(trli_grid_level_add_vectors(l));
     TRL_TRY(trli_grid_level_compile(l, l->r.now));
+    TRL_TRY(read_neighbours(finest, l, true));
+    if (cut) TRL_TRY(trli_grid_level_read(l, "solutions of neighbours", &l->solutions, 1, request.n, l->z.now));
     trli_solver_end_fields(l->solver);
-    TRL_TRY(trli_level_freeze(l->own, l->solver, &l->d));
+    err = trli_level_plan(l->own);
 done:
+    trl_layout_destroy(layout);
     trli_free(field);
     return err;
 }
 
-/* Of the first grid, where its patches meet. */
-static trl_err read_residuals(trli_solver *s, trli_grid_level *l)
+static void destroy_grid(trli_grid_level *l)
 {
-    if (s->sim->layout->npatches == 1 || l->ghosts) return TRL_OK;
-    return trli_grid_level_read(l, "residuals of neighbours", &l->ghosts, s->ask.n, l->r.now);
+    trli_solver_destroy(&l->solver);
+    trli_level_destroy(&l->own);
+}
+
+/* Where patches of the coarser grid would be thinner than its programs read, every rank has all of it. */
+static trl_err make_level(trli_solver *finest, const trl_layout *fine, const trl_grid *grid, trli_grid_level *l)
+{
+    trl_context *ctx = finest->sim->ctx;
+    const trl_diagnostic *list;
+    const int said = trl_context_diagnostics(ctx, &list);
+    trl_layout *layout;
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_coarse_layout(finest, fine, grid, &layout));
+    const bool cut = layout->npatches > 1;
+    err = compile_level(finest, &layout, l);
+    if (err == TRL_ERR_INPUT && cut) {
+        trli_diagnostics_drop(ctx, said);
+        destroy_grid(l);
+        *l = (trli_grid_level){0};
+        TRL_TRY(trli_layout_create_whole(ctx, grid, &layout));
+        err = compile_level(finest, &layout, l);
+    }
+    TRL_TRY(err);
+    const trli_vector *const pairs[] = {&l->z, &l->r, &l->d};
+    for (int i = 0; i < 3; ++i) trli_vector_equalise(l->solver, pairs[i]);
+    err = trli_level_freeze(l->own, l->solver);
+done:
+    return err;
 }
 
 /* What joins a grid with the next coarser one. */
-static trl_err add_transfers(struct trli_multigrid *m, trli_grid_level *l, const trl_grid *fine, const trl_grid *coarse)
+static trl_err add_transfers(struct trli_multigrid *m, trli_grid_level *l, const trl_layout *coarse)
 {
     trli_solver *s = m->solver;
-    const trl_layout *layout = l->own ? NULL : s->sim->layout;
-    trli_transfer_request request = {.fine = fine, .coarse = coarse, .workers = trl_loop_workers(m->loop)};
+    trli_transfer_request request = {.fine = l->sim->layout, .coarse = coarse, .workers = trl_loop_workers(m->loop)};
     trl_err err = TRL_OK;
     for (int i = 0; i < s->ask.n; ++i) {
         request.location = s->sim->model->variable[s->ask.variable[i]].location;
         trli_grid_level_factors(s, i, request.factor);
-        TRL_TRY(trli_transfer_create(s->sim->ctx, layout, &request, &l->transfer[i]));
+        TRL_TRY(trli_transfer_create(s->sim->ctx, &request, &l->transfer[i]));
     }
-    TRL_TRY(add_means(m, l, layout, &request));
-    if (l->own || l->transfer[0]->gathers) goto done;
-    TRL_TRY(read_residuals(s, l));
-    if (layout->npatches > 1) err = read_coefficients(l);
+    err = add_means(m, l, &request);
 done:
     return err;
 }
@@ -195,18 +233,19 @@ trl_err trli_multigrid_compile(trli_solver *s)
     TRL_TRY(trli_grid_level_add_vectors(&m->level[0]));
     TRL_TRY(trli_grid_level_compile(&m->level[0], s->r.now));
     TRL_TRY(trl_loop_create(s->sim->ctx, s->sim->workers, &m->loop));
-    if (has_entries(s)) {
-        m->by_entries = true;
-        m->chooses = trli_solver_reads_fields(s) && !s->sim->problem->time.none;
-        if (!trli_transfer_gathers(s->sim->layout)) TRL_TRY(read_residuals(s, &m->level[0]));
+    m->by_entries = has_entries(s);
+    m->chooses = m->by_entries && trli_solver_reads_fields(s) && !s->sim->problem->time.none;
+    TRL_TRY(read_neighbours(s, &m->level[0], !m->by_entries || m->chooses));
+    if (m->by_entries) {
         s->stats.coarse = m->chooses ? TRL_COARSE_EITHER : TRL_COARSE_ENTRIES;
         TRL_TRY(trli_galerkin_create(s, &m->level[0], m->loop, &m->galerkin));
         if (!m->chooses) goto done;
     }
     for (; m->n < LEVELS_MOST && trli_coarsen(m->level[m->n - 1].solver, &grid, &coarse); grid = coarse) {
-        TRL_TRY(add_transfers(m, &m->level[m->n - 1], &grid, &coarse));
+        trli_grid_level *l = &m->level[m->n - 1];
         ++m->n;
-        TRL_TRY(make_level(s, &coarse, &m->level[m->n - 1]));
+        TRL_TRY(make_level(s, l->sim->layout, &coarse, l + 1));
+        TRL_TRY(add_transfers(m, l, l[1].sim->layout));
     }
 done:
     return err;
@@ -216,9 +255,7 @@ static void destroy_level(struct trli_multigrid *m, trli_grid_level *l)
 {
     for (int i = 0; l->transfer && i < m->solver->ask.n; ++i) trli_transfer_destroy(&l->transfer[i]);
     for (int i = 0; i < TRLI_LOCATIONS; ++i) trli_transfer_destroy(&l->mean[i]);
-    if (l == m->level) return;
-    trli_solver_destroy(&l->solver);
-    trli_level_destroy(&l->own);
+    if (l != m->level) destroy_grid(l);
 }
 
 void trli_multigrid_destroy(struct trli_multigrid **multigrid)
@@ -361,6 +398,7 @@ static void add_correction(chain *c, const trli_grid_level *l)
 static void correct(chain *c, int k)
 {
     trli_grid_level *l = &c->m->level[k], *coarse = l + 1;
+    if (coarse->solutions) run(c, coarse, coarse->solutions);
     for (int i = 0; i < l->solver->ask.n; ++i)
         note(c, trli_prolong(l->transfer[i], coarse->sim, coarse->z.now[i], l->sim, l->d.now[i], c->m->loop));
     add_correction(c, l);
@@ -486,6 +524,7 @@ trl_err trli_multigrid_prepare(struct trli_multigrid *m, double time)
         memcpy(scalar, fine, TRLI_SCALARS_FIXED * sizeof *scalar);
         scalar[TRLI_SCALAR_STEP_TIME] = time;
         average(&c, &m->level[k - 1], &m->level[k]);
+        if (m->level[k].coefficients) run(&c, &m->level[k], m->level[k].coefficients);
         run(&c, &m->level[k], m->level[k].solver->diagonal);
         find_largest(&m->level[k]);
     }

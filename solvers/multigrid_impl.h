@@ -12,7 +12,7 @@ enum { TRLI_TRANSFER_MOST = 6, TRLI_TRANSFER_DEPTH = 2 };
 
 /* ---- level.c ---- */
 
-/* A problem on a coarser grid, with fields for its equations and no programs yet. Every rank has all of it. */
+/* A problem on a coarser grid, with fields for its equations and no programs yet. */
 typedef struct trli_level {
     trl_problem problem;
     trl_simulation *sim;
@@ -20,9 +20,13 @@ typedef struct trli_level {
 
 /* Kernels of grids with fewer cells are interpreted: they are not worth a compiler's time. */
 enum { TRLI_LEVEL_CELLS_COMPILED = 20000 };
-TRL_NODISCARD trl_err trli_level_create(trl_simulation *fine, const trl_grid *grid, trli_level **level);
-/* Once its programs are there; directions: of a solver, which change places. Collective: yes. */
-TRL_NODISCARD trl_err trli_level_freeze(trli_level *level, trli_solver *solver, const trli_vector *directions);
+/* layout: of the coarser grid, which it takes, even if it fails. */
+TRL_NODISCARD trl_err trli_level_create(trl_simulation *fine, trl_layout **layout, trli_level **level);
+/* Once its programs are there. Fails with INPUT, on all ranks, where patches are thinner than these read. Collective:
+ * no (the same on every rank). */
+TRL_NODISCARD trl_err trli_level_plan(trli_level *level);
+/* Once planned, and vectors that change places have one shape. Collective: yes. */
+TRL_NODISCARD trl_err trli_level_freeze(trli_level *level, trli_solver *solver);
 void trli_level_destroy(trli_level **level);
 
 /* ---- multigrid.c ---- */
@@ -34,6 +38,9 @@ double trli_multigrid_cycle_bytes(const struct trli_multigrid *m);
 
 /* The next coarser grid; false: there is none. s: of the fine grid. */
 bool trli_coarsen(const trli_solver *s, const trl_grid *fine, trl_grid *coarse);
+/* How it is cut: like the finer one, if this spares each rank enough points; else every rank has all of it. */
+TRL_NODISCARD trl_err trli_coarse_layout(const trli_solver *finest, const trl_layout *fine, const trl_grid *grid,
+                                         trl_layout **coarse);
 
 /* ---- transfer_axis.c ---- */
 
@@ -62,6 +69,7 @@ typedef struct trli_transfer_gpu trli_transfer_gpu;
 typedef struct trli_grid_transfer {
     trli_axis_transfer axis[3];
     bool gathers;  /* patches of the fine grid are thinner than it reaches */
+    bool shared;   /* the coarse grid is cut like the fine one; else all ranks have all of it */
     double **line; /* [workers] a row of values */
     double *lines;
     double *buffer;         /* of values of all ranks; NULL: none are brought together */
@@ -69,7 +77,7 @@ typedef struct trli_grid_transfer {
 } trli_grid_transfer;
 
 typedef struct trli_transfer_request {
-    const trl_grid *fine, *coarse;
+    const trl_layout *fine, *coarse;
     trl_location location;
     bool mean;        /* of coefficients; else of residuals and corrections */
     double factor[6]; /* by side, x- x+ ... */
@@ -78,15 +86,14 @@ typedef struct trli_transfer_request {
 
 /* Whether patches are thinner than ghosts that transfers read. */
 bool trli_transfer_gathers(const trl_layout *layout);
-/* layout: of the fine grid; NULL: every rank has all of it. */
-TRL_NODISCARD trl_err trli_transfer_create(trl_context *ctx, const trl_layout *layout,
-                                           const trli_transfer_request *request, trli_grid_transfer **transfer);
+TRL_NODISCARD trl_err trli_transfer_create(trl_context *ctx, const trli_transfer_request *request,
+                                           trli_grid_transfer **transfer);
 void trli_transfer_destroy(trli_grid_transfer **transfer);
 /* Restrict a field of the fine frame, with two layers of ghosts where its layout is cut, to one of the coarse frame.
  * Collective: yes. */
 TRL_NODISCARD trl_err trli_restrict(const trli_grid_transfer *t, trl_simulation *fine, int from, trl_simulation *coarse,
                                     int to, trl_loop *loop);
-/* Interpolate the other way. Collective: no. */
+/* Interpolate the other way, with one layer of ghosts where the coarse layout is cut. Collective: no. */
 TRL_NODISCARD trl_err trli_prolong(const trli_grid_transfer *t, trl_simulation *coarse, int from, trl_simulation *fine,
                                    int to, trl_loop *loop);
 

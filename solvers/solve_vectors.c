@@ -167,10 +167,11 @@ void trli_solver_end_fields(trli_solver *solver)
 trl_err trli_solver_run_alone(trli_solver *s, const trli_program *program)
 {
     int64_t bytes, messages;
+    trl_simulation *counts = s->finest ? s->finest->sim : s->sim;
     const trl_err err = trli_program_run(program, s->sim->frame);
     trli_frame_traffic(s->sim->frame, program, &bytes, &messages);
-    s->sim->comm_bytes += bytes;
-    s->sim->comm_messages += messages;
+    counts->comm_bytes += bytes;
+    counts->comm_messages += messages;
     return err;
 }
 

@@ -8,6 +8,7 @@
 #include "context_impl.h"
 #include "memory_impl.h"
 #include "multigrid_impl.h"
+#include "spatialops_impl.h"
 
 static int points_of(const trli_grid_transfer *t, bool fine)
 {
@@ -29,19 +30,19 @@ static trl_err make_lines(trl_context *ctx, trli_grid_transfer *t, int workers, 
 bool trli_transfer_gathers(const trl_layout *layout)
 {
     bool thin = false;
-    for (int a = 0; a < 3; ++a)
-        thin |= layout->counts[a] > 1 && layout->grid.cells[a] / layout->counts[a] < TRLI_TRANSFER_DEPTH;
+    for (int a = 0; a < 3; ++a) thin |= layout->counts[a] > 1 && trli_layout_thinnest(layout, a) < TRLI_TRANSFER_DEPTH;
     return thin;
 }
 
-trl_err trli_transfer_create(trl_context *ctx, const trl_layout *layout, const trli_transfer_request *request,
-                             trli_grid_transfer **transfer)
+trl_err trli_transfer_create(trl_context *ctx, const trli_transfer_request *request, trli_grid_transfer **transfer)
 {
     trl_err err = TRL_OK;
-    const trl_grid *fine = request->fine, *coarse = request->coarse;
+    const trl_grid *fine = &request->fine->grid, *coarse = &request->coarse->grid;
+    const bool cut = request->fine->npatches > 1;
     trli_grid_transfer *t = *transfer = trli_new(ctx, 1, sizeof *t);
     if (!t) return trli_no_memory(ctx, NULL, "for a transfer between grids");
-    t->gathers = layout && trli_transfer_gathers(layout);
+    t->gathers = trli_transfer_gathers(request->fine);
+    t->shared = request->coarse->npatches > 1;
     for (int a = 0; a < 3; ++a) {
         t->axis[a] = (trli_axis_transfer){.fine_cells = (int)fine->cells[a],
                                           .coarse_cells = (int)coarse->cells[a],
@@ -49,12 +50,12 @@ trl_err trli_transfer_create(trl_context *ctx, const trl_layout *layout, const t
                                           .periodic = fine->periodic[a]};
         TRL_TRY(trli_axis_transfer_make(ctx, &t->axis[a], request->mean, request->factor + (ptrdiff_t)2 * a));
     }
-    if (layout && layout->npatches > 1) {
+    if (cut && !t->shared) {
         t->buffer = trli_new(ctx, (size_t)points_of(t, t->gathers), sizeof *t->buffer);
         if (!t->buffer) TRL_TRY(trli_no_memory(ctx, NULL, "for a transfer between grids"));
     }
     TRL_TRY(make_lines(ctx, t, request->workers, (size_t)fine->cells[0] + 2 * TRLI_TRANSFER_DEPTH + 3));
-    if (!layout || layout->npatches == 1) err = trli_transfer_gpu_create(ctx, &t->gpu);
+    if (!cut) err = trli_transfer_gpu_create(ctx, &t->gpu);
 done:
     return err;
 }
@@ -77,9 +78,10 @@ void trli_transfer_destroy(trli_grid_transfer **transfer)
 typedef struct job {
     const trli_grid_transfer *t;
     trl_array fine, coarse;
-    trl_gidx first[3]; /* of the patch */
-    int lo[3], hi[3];  /* restriction: coarse points that lie in it; interpolation: its points */
-    bool whole;        /* the patch is the grid: indices wrap */
+    trl_gidx first[3];   /* of the patch */
+    int first_coarse[3]; /* of the coarse array */
+    int lo[3], hi[3];    /* restriction: coarse points that lie in it; interpolation: its points */
+    bool whole;          /* the patch is the grid: indices wrap */
 } job;
 
 static int wrapped(const job *w, int a, int i)
@@ -88,9 +90,19 @@ static int wrapped(const job *w, int a, int i)
     return w->whole ? (i + n) % n : i - (int)w->first[a];
 }
 
-static double *coarse_at(const job *w, int i, int j, int k)
+/* Of a coarse point, in the array that has it or one layer of ghosts beyond it. */
+static int coarse_index(const job *w, int a, int i)
 {
-    return (double *)w->coarse.at + trl_array_offset(&w->coarse, i, j, k);
+    const int n = w->t->axis[a].coarse, at = i - w->first_coarse[a];
+    if (!w->t->axis[a].periodic) return at;
+    return at < -1 ? at + n : at > w->coarse.owned.hi[a] ? at - n : at;
+}
+
+/* A row along x, indexed by points of the whole grid. */
+static double *coarse_row(const job *w, int j, int k)
+{
+    return (double *)w->coarse.at + trl_array_offset(&w->coarse, 0, coarse_index(w, 1, j), coarse_index(w, 2, k)) -
+           w->first_coarse[0];
 }
 
 /* Indexed by points of the whole grid. */
@@ -115,7 +127,7 @@ static void restrict_row(const job *w, double *line, int j, int k)
 {
     const trli_axis_transfer *x = &w->t->axis[0], *y = &w->t->axis[1], *z = &w->t->axis[2];
     const int last = w->hi[0] - 1, begin = x->first[w->lo[0]], end = x->first[last] + x->count[last];
-    double *to = coarse_at(w, 0, j, k);
+    double *to = coarse_row(w, j, k);
     memset(line, 0, (size_t)(end - begin) * sizeof *line);
     for (int c = 0; c < z->count[k]; ++c)
         for (int b = 0; b < y->count[j]; ++b) {
@@ -151,16 +163,35 @@ static trl_err restrict_chunk(void *data, int chunk, int chunks, int worker)
     return TRL_OK;
 }
 
+/* line[i + shift] = the sum of four rows. */
+static void join_rows(double *line, int begin, int end, int shift, double *const from[4], const double weight[4])
+{
+    for (int i = begin; i < end; ++i)
+        line[i + shift] =
+            weight[0] * from[0][i] + weight[1] * from[1][i] + weight[2] * from[2][i] + weight[3] * from[3][i];
+}
+
+/* Of the coarse points that the array has, and one beyond it on both sides where there is one. */
+static void fill_line(const job *w, double *line, double *const from[4], const double weight[4])
+{
+    const trli_axis_transfer *x = &w->t->axis[0];
+    const int n = x->coarse, begin = w->first_coarse[0] - 1, end = w->first_coarse[0] + w->coarse.owned.hi[0] + 1;
+    join_rows(line, begin < 0 ? 0 : begin, end > n ? n : end, 0, from, weight);
+    if (!w->t->shared || !x->periodic) return;
+    if (begin < 0 && end < n) join_rows(line, begin, 0, n, from, weight);
+    if (end > n && begin > 0) join_rows(line, n, end, -n, from, weight);
+}
+
 /* Across x first. */
 static void prolong_row(const job *w, double *line, int j, int k)
 {
     const trli_axis_transfer *x = &w->t->axis[0], *y = &w->t->axis[1], *z = &w->t->axis[2];
-    const double *from[4], weight[4] = {z->weight[k][0] * y->weight[j][0], z->weight[k][0] * y->weight[j][1],
-                                        z->weight[k][1] * y->weight[j][0], z->weight[k][1] * y->weight[j][1]};
-    for (int c = 0; c < 4; ++c) from[c] = coarse_at(w, 0, y->from[j][c & 1], z->from[k][c >> 1]);
+    const double weight[4] = {z->weight[k][0] * y->weight[j][0], z->weight[k][0] * y->weight[j][1],
+                              z->weight[k][1] * y->weight[j][0], z->weight[k][1] * y->weight[j][1]};
+    double *from[4];
+    for (int c = 0; c < 4; ++c) from[c] = coarse_row(w, y->from[j][c & 1], z->from[k][c >> 1]);
     double *fine = fine_row(w, j, k);
-    for (int i = 0; i < x->coarse; ++i)
-        line[i] = weight[0] * from[0][i] + weight[1] * from[1][i] + weight[2] * from[2][i] + weight[3] * from[3][i];
+    fill_line(w, line, from, weight);
     for (int i = w->lo[0]; i < w->hi[0]; ++i)
         fine[i] = x->weight[i][0] * line[x->from[i][0]] + x->weight[i][1] * line[x->from[i][1]];
 }
@@ -220,15 +251,18 @@ done:
     return err;
 }
 
-static job job_of(const trli_grid_transfer *t, const trl_simulation *fine, int fine_field, const trl_array *coarse,
-                  int p)
+static job job_of(const trli_grid_transfer *t, const trl_simulation *fine, int fine_field, const trl_simulation *coarse,
+                  int coarse_field, int p)
 {
-    const trl_patch *patch = &fine->layout->patch[p];
+    const int part = t->shared ? p : 0;
     job w = {.t = t,
              .fine = trli_frame_array(fine->frame, fine_field, p, 0),
-             .coarse = *coarse,
+             .coarse = trli_frame_array(coarse->frame, coarse_field, part, 0),
              .whole = fine->layout->npatches == 1};
-    for (int a = 0; a < 3; ++a) w.first[a] = patch->first[a];
+    for (int a = 0; a < 3; ++a) {
+        w.first[a] = fine->layout->patch[p].first[a];
+        w.first_coarse[a] = (int)coarse->layout->patch[part].first[a];
+    }
     return w;
 }
 
@@ -240,10 +274,15 @@ static void all_coarse(const trli_grid_transfer *t, job *w)
     }
 }
 
-/* Coarse points that lie in the patch. */
+/* Coarse points that lie in the patch; of a coarse grid that is cut those of the coarse patch. */
 static void own_coarse(const trli_grid_transfer *t, const trl_patch *patch, job *w)
 {
     for (int a = 0; a < 3; ++a) {
+        if (t->shared) {
+            w->lo[a] = w->first_coarse[a];
+            w->hi[a] = w->lo[a] + w->coarse.owned.hi[a];
+            continue;
+        }
         const int *centre = t->axis[a].centre;
         while (w->lo[a] < t->axis[a].coarse && centre[w->lo[a]] < patch->first[a]) ++w->lo[a];
         w->hi[a] = w->lo[a];
@@ -272,30 +311,31 @@ done:
     return err;
 }
 
-static trl_err restrict_field(const trli_grid_transfer *t, trl_simulation *fine, int from, const trl_array *to,
-                              trl_loop *loop)
+static trl_err restrict_field(const trli_grid_transfer *t, trl_simulation *fine, int from, trl_simulation *coarse,
+                              int to, trl_loop *loop)
 {
-    const bool cut = fine->layout->npatches > 1;
+    const bool cut = fine->layout->npatches > 1, joins = cut && !t->shared;
+    const trl_array target = trli_frame_array(coarse->frame, to, 0, 0);
     trl_err err = trli_frame_fetch(fine->frame, from);
     ptrdiff_t stride[3];
-    if (err != TRL_OK && !cut) return err;
+    if (err != TRL_OK && !joins) return err;
     if (t->gathers) {
-        job w = job_of(t, fine, from, to, 0);
+        job w = job_of(t, fine, from, coarse, to, 0);
         TRL_TRY(gather(t, fine, err, from, &w));
         TRL_TRY(trl_loop_run(loop, chunks_of(&w, loop), restrict_chunk, &w));
         goto done;
     }
-    if (cut) {
+    if (joins) {
         strides_of(t, false, stride);
         clear(t->buffer, points_of(t, false));
-        move_rows(to, &to->owned, t->buffer, stride, true);
+        move_rows(&target, &target.owned, t->buffer, stride, true);
     }
     for (int p = 0; p < fine->layout->nlocal && err == TRL_OK; ++p) {
-        job w = job_of(t, fine, from, to, p);
+        job w = job_of(t, fine, from, coarse, to, p);
         own_coarse(t, &fine->layout->patch[p], &w);
         err = trl_loop_run(loop, chunks_of(&w, loop), restrict_chunk, &w);
     }
-    if (cut) err = join(t, fine->ctx, err, to);
+    if (joins) err = join(t, fine->ctx, err, &target);
 done:
     return err;
 }
@@ -303,24 +343,23 @@ done:
 trl_err trli_restrict(const trli_grid_transfer *t, trl_simulation *fine, int from, trl_simulation *coarse, int to,
                       trl_loop *loop)
 {
-    const trl_array target = trli_frame_array(coarse->frame, to, 0, 0);
     bool done = false;
     trl_err err = TRL_OK;
     if (t->gpu) TRL_TRY(trli_restrict_on_gpu(t, fine, from, coarse, to, &done));
     if (done) return TRL_OK;
-    err = restrict_field(t, fine, from, &target, loop);
+    err = restrict_field(t, fine, from, coarse, to, loop);
     trli_frame_written(coarse->frame, to);
 done:
     return err;
 }
 
-static trl_err prolong_field(const trli_grid_transfer *t, const trl_array *from, trl_simulation *fine, int to,
-                             trl_loop *loop)
+static trl_err prolong_field(const trli_grid_transfer *t, const trl_simulation *coarse, int from, trl_simulation *fine,
+                             int to, trl_loop *loop)
 {
     trl_err err = TRL_OK;
     for (int p = 0; p < fine->layout->nlocal && err == TRL_OK; ++p) {
         const trl_patch *patch = &fine->layout->patch[p];
-        job w = job_of(t, fine, to, from, p);
+        job w = job_of(t, fine, to, coarse, from, p);
         for (int a = 0; a < 3; ++a) {
             w.lo[a] = (int)patch->first[a];
             w.hi[a] = w.lo[a] + w.fine.owned.hi[a];
@@ -334,13 +373,12 @@ static trl_err prolong_field(const trli_grid_transfer *t, const trl_array *from,
 trl_err trli_prolong(const trli_grid_transfer *t, trl_simulation *coarse, int from, trl_simulation *fine, int to,
                      trl_loop *loop)
 {
-    const trl_array source = trli_frame_array(coarse->frame, from, 0, 0);
     bool done = false;
     trl_err err = TRL_OK;
     if (t->gpu) TRL_TRY(trli_prolong_on_gpu(t, coarse, from, fine, to, &done));
     if (done) return TRL_OK;
     TRL_TRY(trli_frame_fetch(coarse->frame, from));
-    err = prolong_field(t, &source, fine, to, loop);
+    err = prolong_field(t, coarse, from, fine, to, loop);
 done:
     return err;
 }

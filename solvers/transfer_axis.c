@@ -37,6 +37,7 @@ static void make_rows(trli_axis_transfer *t, const double factor[2])
             w[1] = 0;
             t->from[i][1] = j;
         }
+        if (w[1] == 0) t->from[i][1] = t->from[i][0]; /* none beyond it is read */
         t->weight[i][0] = w[0];
         t->weight[i][1] = w[1];
     }

@@ -52,6 +52,7 @@ typedef struct trl_solver_entry {
     trl_solve_method method;
     trl_preconditioner preconditioner;
     trl_solve_cycle cycle;   /* of multigrid */
+    int64_t replicate;       /* of it: ranks share a coarser grid where each would have so many points of others */
     double tolerance;        /* the residual wanted, relative to that of zero */
     double absolute;         /* and one that is small enough in any case */
     int iterations;          /* at most, of a linear system */
@@ -61,9 +62,10 @@ typedef struct trl_solver_entry {
 } trl_solver_entry;
 
 /* What is used where a deck says nothing. */
-#define TRL_SOLVER_DEFAULTS                                                                                    \
-    {                                                                                                          \
-        .tolerance = 1e-8, .iterations = 200, .restart = 30, .newton_tolerance = 1e-8, .newton_iterations = 20 \
+#define TRL_SOLVER_DEFAULTS                                                                                     \
+    {                                                                                                           \
+        .tolerance = 1e-8, .iterations = 200, .restart = 30, .newton_tolerance = 1e-8, .newton_iterations = 20, \
+        .replicate = 10000                                                                                      \
     }
 
 /* What coarser grids have: the equation, products of the operator's entries, or the one or the other in each solve. */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "exchange_impl.h"
+#include "spatialops_impl.h"
 
 enum { DIRECTIONS = 27, CENTRE = 13 };
 
@@ -61,7 +62,7 @@ static trl_err check_widths(trl_context *ctx, const trl_layout *layout, const tr
                             const field_widths *widths)
 {
     for (int a = 0; a < layout->grid.dim; ++a) {
-        trl_gidx thinnest = layout->grid.cells[a] / layout->counts[a];
+        trl_gidx thinnest = trli_layout_thinnest(layout, a);
         if (layout->counts[a] == 1 && !layout->grid.periodic[a]) continue;
         for (int d = 0; d < DIRECTIONS; ++d) {
             if (widths->width[d][a] <= thinnest) continue;

@@ -113,16 +113,42 @@ static trl_err check_counts(trl_context *ctx, const trl_grid *grid, const int co
     return TRL_OK;
 }
 
+trl_gidx trli_layout_first(const trl_layout *layout, int axis, int i)
+{
+    const trl_gidx *cut = layout->cut[axis];
+    return cut ? cut[i] : trli_cut_first(layout->grid.cells[axis], layout->counts[axis], i);
+}
+
+static trl_lidx cells_of(const trl_layout *layout, int axis, int i)
+{
+    return (trl_lidx)(trli_layout_first(layout, axis, i + 1) - trli_layout_first(layout, axis, i));
+}
+
+trl_lidx trli_layout_thinnest(const trl_layout *layout, int axis)
+{
+    trl_lidx least = cells_of(layout, axis, layout->counts[axis] - 1);
+    for (int i = 0; layout->cut[axis] && i < layout->counts[axis]; ++i)
+        if (cells_of(layout, axis, i) < least) least = cells_of(layout, axis, i);
+    return least;
+}
+
+trl_lidx trli_layout_thickest(const trl_layout *layout, int axis)
+{
+    trl_lidx most = cells_of(layout, axis, 0);
+    for (int i = 0; layout->cut[axis] && i < layout->counts[axis]; ++i)
+        if (cells_of(layout, axis, i) > most) most = cells_of(layout, axis, i);
+    return most;
+}
+
 trl_patch trl_layout_patch(const trl_layout *layout, int id)
 {
-    const trl_grid *grid = &layout->grid;
     trl_patch patch = {.id = id, .rank = trl_context_rank(layout->ctx)};
     if (layout->ranks > 1) patch.rank = (int)trli_cut_part(layout->npatches, layout->ranks, id);
     for (int a = 0, rest = id; a < 3; rest /= layout->counts[a++]) {
         const int i = rest % layout->counts[a];
         patch.index[a] = i;
-        patch.first[a] = trli_cut_first(grid->cells[a], layout->counts[a], i);
-        patch.cells[a] = (trl_lidx)(trli_cut_first(grid->cells[a], layout->counts[a], i + 1) - patch.first[a]);
+        patch.first[a] = trli_layout_first(layout, a, i);
+        patch.cells[a] = (trl_lidx)(trli_layout_first(layout, a, i + 1) - patch.first[a]);
     }
     return patch;
 }
@@ -195,10 +221,58 @@ done:
     return err;
 }
 
+/* The first coarse cell whose middle lies in fine cell `first` or beyond it: (j + 1/2) * fine / coarse >= first. */
+static trl_gidx coarse_first(trl_gidx fine, trl_gidx coarse, trl_gidx first)
+{
+    return (2 * coarse * first + fine - 1) / (2 * fine);
+}
+
+static trl_err cut_coarse(const trl_layout *fine, trl_layout *layout)
+{
+    void *memory = NULL;
+    trl_err err = TRL_OK;
+    for (int a = 0; a < 3; ++a) {
+        TRL_TRY(trl_memory_alloc(layout->ctx, ((size_t)layout->counts[a] + 1) * sizeof *layout->cut[a],
+                                 "the patch layout", &memory));
+        layout->cut[a] = memory;
+        for (int i = 0; i <= layout->counts[a]; ++i)
+            layout->cut[a][i] = coarse_first(fine->grid.cells[a], layout->grid.cells[a], trli_layout_first(fine, a, i));
+    }
+done:
+    return err;
+}
+
+trl_err trli_layout_create_coarse(const trl_layout *fine, const trl_grid *grid, trl_lidx thinnest, trl_layout **coarse)
+{
+    trl_err err;
+    trl_layout *layout = NULL;
+    void *memory = NULL;
+    bool thin = false;
+    *coarse = NULL;
+    TRL_TRY(check_grid(fine->ctx, grid, NULL));
+    TRL_TRY(trl_memory_alloc(fine->ctx, sizeof *layout, "the patch layout", &memory));
+    layout = memory;
+    *layout = (trl_layout){.grid = *grid, .npatches = fine->npatches, .ranks = fine->ranks, .ctx = fine->ctx};
+    memcpy(layout->counts, fine->counts, sizeof layout->counts);
+    TRL_TRY(cut_coarse(fine, layout));
+    for (int a = 0; a < 3; ++a) thin |= layout->counts[a] > 1 && trli_layout_thinnest(layout, a) < thinnest;
+    if (thin) goto done;
+    TRL_TRY(find_local(layout, trl_context_rank(layout->ctx)));
+    *coarse = layout;
+    layout = NULL;
+done:
+    trl_layout_destroy(&layout);
+    return err;
+}
+
 void trl_layout_destroy(trl_layout **layout)
 {
     if (*layout == NULL) return;
     trl_context *ctx = (*layout)->ctx;
+    for (int a = 0; a < 3; ++a) {
+        void *cut = (*layout)->cut[a];
+        trl_memory_free(ctx, &cut);
+    }
     void *patch = (*layout)->patch, *local = (*layout)->local, *self = *layout;
     trl_memory_free(ctx, &patch);
     trl_memory_free(ctx, &local);
@@ -206,12 +280,21 @@ void trl_layout_destroy(trl_layout **layout)
     *layout = NULL;
 }
 
+static int part_of(const trl_layout *layout, int axis, trl_gidx cell)
+{
+    int part = (int)trli_cut_part(layout->grid.cells[axis], layout->counts[axis], cell);
+    if (!layout->cut[axis]) return part;
+    while (layout->cut[axis][part] > cell) --part;
+    while (layout->cut[axis][part + 1] <= cell) ++part;
+    return part;
+}
+
 int trl_layout_owner(const trl_layout *layout, const trl_gidx cell[3])
 {
     int index[3];
     for (int a = 0; a < 3; ++a) {
         if (cell[a] < 0 || cell[a] >= layout->grid.cells[a]) return -1;
-        index[a] = (int)trli_cut_part(layout->grid.cells[a], layout->counts[a], cell[a]);
+        index[a] = part_of(layout, a, cell[a]);
     }
     return index[0] + layout->counts[0] * (index[1] + layout->counts[1] * index[2]);
 }

@@ -20,6 +20,18 @@ trl_gidx trli_cut_part(trl_gidx n, trl_gidx parts, trl_gidx element);
  * the longest x rows. false: none fits. */
 bool trli_layout_choose(const trl_grid *grid, int n, int best[3]);
 
+/* First cell of a patch along an axis; of i = counts: the number of cells. */
+trl_gidx trli_layout_first(const trl_layout *layout, int axis, int i);
+/* Cells of the thinnest and of the thickest patch along an axis, whichever rank has them. */
+trl_lidx trli_layout_thinnest(const trl_layout *layout, int axis);
+trl_lidx trli_layout_thickest(const trl_layout *layout, int axis);
+
+/* Cut a coarser grid of the same domain as a finer one is cut: a cell belongs to the patch in which its middle lies,
+ * and patches to the same ranks. *coarse: NULL where a patch would have fewer than `thinnest` cells along an axis that
+ * is cut. Collective: no (the same on every rank). */
+TRL_NODISCARD trl_err trli_layout_create_coarse(const trl_layout *fine, const trl_grid *grid, trl_lidx thinnest,
+                                                trl_layout **coarse);
+
 /* A grid as one patch, which every rank has as its own: reductions over such layouts count it once for each rank. */
 TRL_NODISCARD trl_err trli_layout_create_whole(trl_context *ctx, const trl_grid *grid, trl_layout **layout);
 

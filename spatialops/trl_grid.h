@@ -49,13 +49,14 @@ typedef struct trl_patch {
     int index[3]; /* position in the array of patches */
 } trl_patch;
 
-/* How a grid is cut into patches, and who owns them. Cuts are as even as whole cells allow. A rank holds its own
- * patches alone; those of others follow from their ids. */
+/* How a grid is cut into patches, and who owns them. A rank holds its own patches alone; those of others follow from
+ * their ids. */
 typedef struct trl_layout {
     trl_grid grid;
-    int counts[3]; /* patches per axis */
-    int npatches;  /* all of them */
-    int ranks;     /* that share them; 1: this rank has them all */
+    int counts[3];    /* patches per axis */
+    trl_gidx *cut[3]; /* [counts + 1] the first cells of patches along an axis; NULL: as even as whole cells allow */
+    int npatches;     /* all of them */
+    int ranks;        /* that share them; 1: this rank has them all */
     int nlocal;
     trl_patch *patch; /* [nlocal] this rank's, by ascending id */
     int *local;       /* [nlocal] their ids */

@@ -7,6 +7,7 @@
 #include "analyse_impl.h"
 #include "memory_impl.h"
 #include "pipeline_impl.h"
+#include "spatialops_impl.h"
 
 static const trl_offsets none = {{0, 0, 0}, {0, 0, 0}};
 
@@ -18,7 +19,7 @@ static int points_there(const trli_analysis *an, const trli_slab *slab, int fiel
     const trl_footprint *inner = &an->plan->demand[field].inner;
     const trl_offsets hull = inner->n ? trl_footprint_hull(inner) : none;
     const int a = slab->axis, bit = an->model->field[field].location >> a & 1;
-    const int owned = (int)(layout->grid.cells[a] / layout->counts[a]);
+    const int owned = trli_layout_thinnest(layout, a);
     if (layout->counts[a] == 1) return owned + bit;
     if (slab->layer == 0) return owned + (slab->side ? bit : 0);
     return slab->side ? owned + bit + (hull.lo[a] < 0 ? -hull.lo[a] : 0) : owned + (hull.hi[a] > 0 ? hull.hi[a] : 0);
@@ -191,7 +192,7 @@ static trl_err missing_side(trli_analysis *an, trli_model_field *f, int field, i
 static trl_err check_side(trli_analysis *an, const trli_step *s, int i, int axis, int which, int depth)
 {
     const trli_model_field *f = &an->model->field[s->field[i]];
-    const int patches = an->model->layout->counts[axis], cells = (int)(an->model->layout->grid.cells[axis] / patches);
+    const int patches = an->model->layout->counts[axis], cells = trli_layout_thinnest(an->model->layout, axis);
     /* Inside of the side itself: the point on it is no layer's mirror image. The last one then is the next patch's (on
      * x+ the last patch has one more), here only if readers want it anyway. */
     const bool on_side = f->location >> axis & 1 && which == 0 && patches > 1;

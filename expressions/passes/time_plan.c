@@ -32,6 +32,7 @@
 #include "memory_impl.h"
 #include "pipeline_impl.h"
 #include "slot_plan_impl.h"
+#include "spatialops_impl.h"
 #include "time_plan_impl.h"
 
 enum {
@@ -106,8 +107,7 @@ static const trl_patch *patch_of(const trli_time_plan *plan)
 static trl_lidx cells_of(const trli_time_plan *plan, int axis)
 {
     const trl_layout *layout = plan->model->layout;
-    return plan->patch == TRLI_ANY_PATCH ? (trl_lidx)(layout->grid.cells[axis] / layout->counts[axis])
-                                         : patch_of(plan)->cells[axis];
+    return plan->patch == TRLI_ANY_PATCH ? trli_layout_thinnest(layout, axis) : patch_of(plan)->cells[axis];
 }
 
 static trl_err add_op(trli_time_plan *plan, const int *rotated, trli_time_op op)

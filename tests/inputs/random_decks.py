@@ -11,11 +11,11 @@ IMPLICIT = ("beuler", "esdirk2", "ark3", "cn", "ark4", "esdirk3", "esdirk4")
 BY_ERROR = ("bs3", "dp5", "beuler", "esdirk2", "esdirk3", "esdirk4", "ark3", "ark4")
 MULTISTEP = ("bdf", "adams")
 SOLVERS = ("{iterations: 1000}", "{method: bicgstab, iterations: 2000}", "{method: gmres, iterations: 3000}",
-           "{preconditioner: multigrid}", "{preconditioner: multigrid, cycle: f}",
+           "{preconditioner: multigrid}", "{preconditioner: multigrid, cycle: f, replicate: 0}",
            "{method: bicgstab, preconditioner: multigrid, cycle: w}", "{method: gmres, restart: 7, iterations: 3000}",
            "{iterations: 1000, newton: {tolerance: 1e-5, iterations: 30}}")
 MULTISTEP_SOLVERS = ("{}", "{method: bicgstab}", "{restart: 7}", "{preconditioner: multigrid}",
-                     "{method: gmres, preconditioner: none}", "{preconditioner: multigrid, cycle: w}")
+                     "{method: gmres, preconditioner: none}", "{preconditioner: multigrid, cycle: w, replicate: 0}")
 NAMES = {1: {0: "cell", 1: "xface"}, 2: {0: "cell", 1: "xface", 2: "yface", 3: "node"},
          3: {0: "cell", 1: "xface", 2: "yface", 3: "zedge", 4: "zface", 5: "yedge", 6: "xedge", 7: "node"}}
 ANY = [

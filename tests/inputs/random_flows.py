@@ -8,7 +8,8 @@ FACES = ("xface", "yface", "zface")
 EDGES = {(0, 1): "zedge", (0, 2): "yedge", (1, 2): "xedge"}
 SOLVERS = ("{}", "{}", "{method: cg}", "{method: bicgstab, preconditioner: jacobi}", "{preconditioner: multigrid}",
            "{method: cg, preconditioner: none, iterations: 500}", "{method: pipelined_cg, iterations: 500}",
-           "{method: pipelined_cg, preconditioner: multigrid, iterations: 100}")
+           "{method: pipelined_cg, preconditioner: multigrid, iterations: 100}",
+           "{preconditioner: multigrid, replicate: 0}")
 
 
 def carrier(names, a):

@@ -83,6 +83,8 @@ def write(rng):
     if alone and not re.search(r"advective|dd.\(at|0\.3\*.\^2|tanh", " ".join(lines)):
         solver = rng.choice([solver, "{method: pipelined_cg, iterations: 2000}",  # all symmetric
                              "{method: pipelined_cg, preconditioner: multigrid, iterations: 400}"])
+    if "multigrid" in solver:  # coarser grids that every rank has, and cut ones
+        solver = solver[:-1] + rng.choice(["", ", replicate: 0", ", replicate: 20"]) + "}"
     closed = ", ".join(f"{AXES[a]}{s}: {{neumann: 0}}" for a, wraps in enumerate(periodic) if not wraps for s in "-+")
     left = ["expressions:", *rest] if rest else []
     return "\n".join(["trellis: 1", f"grid: {{cells: {cells}, periodic: {json.dumps(periodic)}}}",

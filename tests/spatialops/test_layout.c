@@ -5,7 +5,7 @@
 
 #include <limits.h>
 
-#include <trl_grid.h>
+#include "spatialops_impl.h"
 
 static trl_grid make_grid(int dim, trl_gidx x, trl_gidx y, trl_gidx z)
 {
@@ -257,8 +257,45 @@ START_TEST(a_rank_holds_its_own_patches_alone)
 }
 END_TEST
 
+/* Half as many cells along x, as many along y, in patches of one to four cells and in one patch along z. */
+START_TEST(a_coarser_grid_is_cut_where_the_finer_one_is)
+{
+    for (int n = 8; n < 40; ++n)
+        for (int patches = 1; patches <= 4; ++patches) {
+            const trl_grid grid = make_grid(3, n, n + 3, 6), coarse_grid = make_grid(3, (n + 1) / 2, n + 3, 3);
+            trl_layout *fine, *coarse;
+            if (patches < ranks()) continue;
+            ck_ok(trl_layout_create(test_ctx, &grid, (int[3]){patches, 2, 1}, NULL, &fine));
+            ck_ok(trli_layout_create_coarse(fine, &coarse_grid, 1, &coarse));
+            ck_assert_ptr_nonnull(coarse);
+            ck_assert_int_eq(coarse->nlocal, fine->nlocal);
+            int64_t cells = 0;
+            for (trl_gidx j = 0; j < coarse_grid.cells[0]; ++j) {
+                const trl_gidx cell[] = {j, n, 1}, middle[] = {(2 * j + 1) * n / (2 * coarse_grid.cells[0]), n, 2};
+                ck_assert_int_eq(trl_layout_owner(coarse, cell), trl_layout_owner(fine, middle));
+            }
+            for (int id = 0; id < coarse->npatches; ++id) {
+                const trl_patch p = trl_layout_patch(coarse, id);
+                ck_assert_int_eq(p.rank, trl_layout_patch(fine, id).rank);
+                ck_assert(p.cells[0] >= trli_layout_thinnest(coarse, 0) &&
+                          p.cells[0] <= trli_layout_thickest(coarse, 0));
+                ck_assert_int_le(trli_layout_thickest(coarse, 0) - trli_layout_thinnest(coarse, 0), 2);
+                cells += (int64_t)p.cells[0] * p.cells[1] * p.cells[2];
+            }
+            ck_assert_int_eq(cells, coarse_grid.cells[0] * coarse_grid.cells[1] * coarse_grid.cells[2]);
+            const trl_lidx thin = trli_layout_thinnest(coarse, 0);
+            trl_layout_destroy(&coarse);
+            ck_ok(trli_layout_create_coarse(fine, &coarse_grid, thin + 1, &coarse));
+            ck_assert(patches == 1 || !coarse);
+            trl_layout_destroy(&coarse);
+            trl_layout_destroy(&fine);
+        }
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
+    tcase_add_test(tc, a_coarser_grid_is_cut_where_the_finer_one_is);
     tcase_add_test(tc, a_rank_holds_its_own_patches_alone);
     tcase_add_test(tc, patches_tile_the_grid_whatever_the_counts);
     tcase_add_test(tc, without_counts_each_rank_gets_one_patch);
