@@ -97,7 +97,8 @@ done:
     return err;
 }
 
-/* Workers may order tasks and compute scalars, which launches read when they are called, but may touch no data. */
+/* Workers may order tasks, send what devices have packed, and compute scalars, which launches read when they are
+ * called, but may touch no data. */
 static bool may_overlap(const builder *b)
 {
     const trl_graph *graph = b->logical;
@@ -107,12 +108,7 @@ static bool may_overlap(const builder *b)
     for (int32_t i = 0; i < b->nodes.n - b->nodes.tasks; ++i)
         if (b->transfer[i].from == 0 || b->transfer[i].to == 0) return false;
     for (int32_t t = 0; t < graph->task_count; ++t) {
-        if (b->placed->executor[t] > 0) {
-            for (int32_t k = b->nodes.after_first[t]; k < b->nodes.after_first[t + 1]; ++k)
-                if (!is_launched(b, b->nodes.after[k])) return false;
-            continue;
-        }
-        for (int32_t a = graph->access_first[t]; a < graph->access_first[t + 1]; ++a)
+        for (int32_t a = graph->access_first[t]; a < graph->access_first[t + 1] && b->placed->executor[t] == 0; ++a)
             if (handle[graph->access[a].handle].bytes > 0) return false;
     }
     return b->placed->nregions > 0;

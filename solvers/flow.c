@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "compile_impl.h"
+#include "late_impl.h"
 #include "lifecycle_impl.h"
 #include "lower_impl.h"
 #include "memory_impl.h"
@@ -502,7 +503,7 @@ void trli_flow_begin(trl_simulation *sim)
 {
     const struct trli_flow *flow = sim->flow;
     trl_offsets around = {{0, 0, 0}, {0, 0, 0}};
-    if (!flow || !sim->late) return;
+    if (!flow || !sim->late || sim->late->devices) return; /* they are brought on the host */
     const int pressure = sim->solving->at[flow->pressure];
     trli_frame_widen_ghosts(flow->start, pressure, &around);
     for (int s = 0; s < sim->integrator->stages && flow->move[s]; ++s)

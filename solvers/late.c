@@ -3,6 +3,7 @@
 /* Steps that go on while the ranks agree on the one before. A rank that failed in a step says so, and takes part in
  * the messages of the next one without computing anything; then all ranks know, and stop at the same step with the
  * same message. What is not finite in a step is noted, since the next one looks at its own results. */
+#include <inttypes.h>
 #include <string.h>
 
 #include "adaptive_impl.h"
@@ -14,10 +15,18 @@
 #include "reductions_impl.h"
 #include "tasks_impl.h"
 
+/* Mock devices that nobody asked for: where one fails, the run is made again from the level that the next step would
+ * write. The values of a GPU that fails are lost. */
+static bool runs_again(const trl_simulation *sim)
+{
+    const trl_devices *devices = sim->devices;
+    return devices && devices->n > 0 && !devices->required && devices->device[0]->kind != TRL_KIND_GPU;
+}
+
 trl_err trli_late_create(trl_simulation *sim)
 {
     const int lanes = sim->model->run->lanes;
-    int64_t devices = sim->devices && trl_devices_opened(sim->devices) > 0;
+    int64_t most[] = {runs_again(sim), sim->devices && sim->devices->n > 0};
     bool last = false;
     trl_err err = TRL_OK;
     if (trl_context_ranks(sim->ctx) == 1) return TRL_OK;
@@ -26,9 +35,9 @@ trl_err trli_late_create(trl_simulation *sim)
     double *scalar = trli_new(sim->ctx, (size_t)sim->model->nscalars + 1, sizeof *scalar);
     if (!l || !nonfinite || !scalar) err = trli_no_memory(sim->ctx, NULL, "for the results of steps");
     if (err == TRL_OK) err = trli_reductions_come_last(sim->observe, &last);
-    TRL_TRY(trli_agree_max(sim->ctx, err, 1, &devices));
-    if (devices) goto done;
-    *l = (trli_late_steps){.nonfinite = nonfinite, .row.scalar = scalar};
+    TRL_TRY(trli_agree_max(sim->ctx, err, 2, most));
+    if (most[0]) goto done;
+    *l = (trli_late_steps){.devices = most[1] > 0, .nonfinite = nonfinite, .row.scalar = scalar};
     l->row.possible = last && !sim->multistep && sim->ncolumns == 0 && sim->nkept == 0;
     sim->late = l;
     return TRL_OK;
@@ -39,11 +48,14 @@ done:
     return err;
 }
 
+/* What the ranks agree on, the largest of all. */
+enum { FIRST, UNLOOKED, UNTOLD, NAGREED };
+
 void trli_late_destroy(trl_simulation *sim)
 {
-    int64_t first;
+    int64_t most[NAGREED];
     if (!sim->late) return;
-    if (sim->late->pending) (void)!trli_agree_at_last(sim->ctx, 1, &first);
+    if (sim->late->pending) (void)!trli_agree_at_last(sim->ctx, NAGREED, most);
     trli_free(sim->late->row.scalar);
     trli_free(sim->late->nonfinite);
     trli_free(sim->late);
@@ -63,24 +75,32 @@ bool trli_late_is_failed(const trl_simulation *sim)
 bool trli_was_made(const trl_simulation *sim, trl_err err)
 {
     return err == TRL_OK || err == TRL_ERR_NUMERICS || err == TRL_ERR_PLUGIN ||
+           (err == TRL_ERR_DEVICE && trli_devices_failed(sim)) ||
            atomic_load_explicit(&sim->frame->plugin_failed, memory_order_relaxed);
 }
 
 static trl_err pend(trl_simulation *sim, trl_err err, const trli_next_step *next, int count, int bad)
 {
     trli_late_steps *l = sim->late;
-    const int64_t first = bad < 0 ? 0 : count - bad; /* the first of all ranks' is the largest */
+    const int64_t value[NAGREED] = {
+        [FIRST] = count - bad, [UNLOOKED] = sim->unchecked, [UNTOLD] = trli_devices_untold(sim)};
+    if (err == TRL_ERR_DEVICE && !sim->devices->required)
+        err = trl_fail(sim->ctx, err, NULL,
+                       "other ranks are beyond step %" PRId64 " by now, in which it failed; restart from the last "
+                       "checkpoint, or run without that device",
+                       sim->step_number + 1);
     if (err == TRL_OK) err = l->noted;
     l->noted = TRL_OK;
     const bool failed = err != TRL_OK;
-    TRL_TRY(trli_agree_later(sim->ctx, err, 1, &first));
+    TRL_TRY(trli_agree_later(sim->ctx, err, NAGREED, value));
+    l->earlier = l->reached;
     l->reached = (trli_reached){sim->step_number, sim->steps_run, sim->time, sim->dt, sim->from, sim->control};
     l->count = count;
     l->bad = bad;
     l->failed = failed;
     l->number = next[0].number;
     for (int i = 0; i < count; ++i) l->time[i] = next[i].time;
-    if (bad >= 0) memcpy(l->nonfinite, sim->frame->nonfinite, (size_t)sim->model->run->lanes * sizeof *l->nonfinite);
+    if (bad < count) memcpy(l->nonfinite, sim->frame->nonfinite, (size_t)sim->model->run->lanes * sizeof *l->nonfinite);
     l->pending = true;
 done:
     return err;
@@ -95,14 +115,13 @@ trl_err trli_agree_within(trl_simulation *sim, trl_err err)
 {
     const trli_next_step none = {0};
     if (!sim->late || !sim->late->within) return trl_context_agree(sim->ctx, err);
-    const trl_err settled = trl_simulation_settle(sim);
-    return settled != TRL_OK ? settled : pend(sim, err, &none, 1, -1);
+    const trl_err settled = trli_late_settle(sim);
+    return settled != TRL_OK ? settled : pend(sim, err, &none, 1, 1);
 }
 
 /* The steps that some rank did not take count as not taken. */
-static void go_back(trl_simulation *sim)
+static void go_back(trl_simulation *sim, const trli_reached *r)
 {
-    const trli_reached *r = &sim->late->reached;
     if ((sim->steps_run - r->run) % 2) trli_swap_levels(sim);
     sim->step_number = r->number;
     sim->steps_run = r->run;
@@ -121,22 +140,37 @@ static void show_nonfinite(trl_simulation *sim, int bad)
                (size_t)sim->model->run->lanes * sizeof *sim->frame->nonfinite);
 }
 
-trl_err trl_simulation_settle(trl_simulation *sim)
+trl_err trli_late_settle(trl_simulation *sim)
 {
-    int64_t first = 0;
-    if (!sim) return TRL_ERR_USAGE;
+    int64_t most[NAGREED] = {0};
     trli_late_steps *l = sim->late;
     if (!trli_late_is_pending(sim)) return TRL_OK;
     l->pending = false;
-    const trl_err err = trli_agree_at_last(sim->ctx, 1, &first);
-    l->lost = err != TRL_OK || first > 0;
+    const trl_err err = trli_agree_at_last(sim->ctx, NAGREED, most);
+    l->unlooked = most[UNLOOKED] > 0;
+    l->lost = err != TRL_OK || most[FIRST] > 0;
+    if (err == TRL_OK) trli_devices_warn(sim, most[UNTOLD]);
     if (!l->lost) return TRL_OK;
-    go_back(sim);
+    const int bad = l->count - (int)most[FIRST];
+    go_back(sim, err == TRL_OK && bad < 0 ? &l->earlier : &l->reached);
     if (err != TRL_OK) return err;
-    const int bad = l->count - (int)first;
     trli_diagnostics_drop(sim->ctx, sim->ctx->agreement.said);
     show_nonfinite(sim, bad);
-    return trli_report_nonfinite(sim, l->number + bad, l->time[bad]);
+    return trli_report_nonfinite(sim, l->number + bad, bad < 0 ? l->reached.time : l->time[bad]);
+}
+
+trl_err trl_simulation_settle(trl_simulation *sim)
+{
+    trl_err err = TRL_OK;
+    if (!sim) return TRL_ERR_USAGE;
+    TRL_TRY(trli_late_settle(sim));
+    if (!sim->late || !sim->late->unlooked) return TRL_OK;
+    sim->late->unlooked = false;
+    err = trli_check_last_step(sim, false);
+    sim->late->lost = err != TRL_OK;
+    if (err != TRL_OK) go_back(sim, &sim->late->reached);
+done:
+    return err;
 }
 
 /* ---- series ---- */

@@ -15,15 +15,19 @@ typedef struct trli_reached {
 
 /* The last steps, or the last run of a step, while the ranks agree on them. */
 typedef struct trli_late_steps {
-    bool within; /* a step of several runs is under way: the ranks agree on each of them beside the next one */
+    bool devices; /* some rank has devices */
+    bool within;  /* a step of several runs is under way: the ranks agree on each of them beside the next one */
     bool pending;
-    bool failed;     /* this rank, in them */
-    bool lost;       /* trl_simulation_settle failed after the next step was asked for */
-    int count, bad;  /* the first of them whose results are not finite on this rank, or -1 */
+    bool failed; /* this rank, in them */
+    bool lost;   /* trl_simulation_settle failed after the next step was asked for */
+    /* The first of them whose results are not finite on this rank; -1: the step before them; count: none. */
+    int count, bad;
+    bool unlooked;   /* when the last ones were settled, devices of some rank were still at them */
     trl_gidx number; /* after the first */
     double time[TRLI_STEPS_MOST];
     trli_nonfinite *nonfinite; /* [lanes] of step `bad` */
     trli_reached reached;      /* before them */
+    trli_reached earlier;      /* before those that were pending before them */
     trl_err noted;             /* what failed on this rank outside of steps: the next agreement on steps tells */
     struct {
         bool possible;  /* series are one reduction over the ranks */
@@ -43,8 +47,11 @@ bool trli_late_is_pending(const trl_simulation *sim);
 bool trli_late_is_failed(const trl_simulation *sim);
 /* Whether a run that ended so was made, and took part in all messages. Plugins return what they like. */
 bool trli_was_made(const trl_simulation *sim, trl_err err);
-/* Steps from the present time ended so: err of this rank, and the first whose results are not finite, or -1; the frame
- * says what is not. None is pending. */
+/* Settle what is pending, and look no further: what devices made of the last steps is looked at with the next one.
+ * Collective: yes. */
+TRL_NODISCARD trl_err trli_late_settle(trl_simulation *sim);
+/* Steps from the present time ended so: err of this rank, and the first whose results are not finite, -1 for the step
+ * before them, or count; the frame says what is not. None is pending. */
 TRL_NODISCARD trl_err trli_late_pend(trl_simulation *sim, trl_err err, const trli_next_step *next, int count, int bad);
 /* Work of this rank ended so, after which it takes part in messages all the same: within a step, the ranks agree on
  * that beside what follows; else at once. Collective: yes. */
@@ -57,7 +64,17 @@ TRL_NODISCARD trl_err trli_run_within(trl_simulation *sim, trli_program *program
                                       bool check);
 /* Run a program whose reductions are deferred, and of which nobody is told how it ended: who fails spoils them. */
 TRL_NODISCARD trl_err trli_run_deferring(trl_simulation *sim, trli_program *program);
-/* Run a program for a step, which is pending after it; those before it are settled. Collective: yes. */
+/* Run a program for a step, which is pending after it, and at which devices may be still; those before it are settled.
+ * Collective: yes. */
 TRL_NODISCARD trl_err trli_run_later(trl_simulation *sim, trli_program *program, const trli_next_step *next);
+
+/* ---- run_checked.c ---- */
+
+/* Whether devices of this rank failed whose memory is in use still. */
+bool trli_devices_failed(const trl_simulation *sim);
+/* The number of this rank, plus one, if a device of it failed, or had no memory, and no warning has said so; else 0. */
+int64_t trli_devices_untold(const trl_simulation *sim);
+/* Say so, on all ranks alike, of the largest of these numbers. */
+void trli_devices_warn(const trl_simulation *sim, int64_t rank);
 
 #endif

@@ -50,16 +50,20 @@ done:
     return err;
 }
 
-/* *found: 1: what is not finite in the results; 2: in those of the last step. */
-static trl_err run_and_look(trl_simulation *sim, const trli_program *program, bool check, int *found)
+typedef enum finding { ALL_FINITE, NOT_FINITE, LAST_NOT_FINITE /* the results of the last step */ } finding;
+
+/* ahead: with `check`, devices may be left at the run, whose results are looked at after the next one. What runs
+ * between these two, and checks nothing, lets alarms be. */
+static trl_err run_and_look(trl_simulation *sim, const trli_program *program, bool check, bool ahead, int *found)
 {
     bool any = false, late = false;
-    trli_frame_forget_nonfinite(sim->frame);
+    if (check || !sim->unchecked) trli_frame_forget_nonfinite(sim->frame);
     atomic_store_explicit(&sim->frame->plugin_failed, false, memory_order_relaxed);
     trli_kernels_poll(sim->model);
     trl_err err = trli_program_run(program, sim->frame);
-    if (!trli_was_made(sim, err)) trli_notice_post(sim->ctx);
-    *found = 0;
+    if (!trli_was_made(sim, err) || err == TRL_ERR_DEVICE) trli_notice_post(sim->ctx);
+    *found = ALL_FINITE;
+    if (err == TRL_OK && check && !ahead) err = trl_workers_finish(sim->workers);
     if (err == TRL_OK && check && sim->unchecked && trli_frame_alarmed(sim->frame, true)) {
         late = true;
         err = look_at_last_step(sim, found);
@@ -67,16 +71,15 @@ static trl_err run_and_look(trl_simulation *sim, const trli_program *program, bo
     if (err == TRL_OK && check) sim->unchecked = trl_workers_pending(sim->workers);
     if (err == TRL_OK && check && !late && !sim->unchecked) {
         err = trli_frame_find_nonfinite(sim->frame, program, &any);
-        *found = any;
+        *found = any ? NOT_FINITE : ALL_FINITE;
     }
-    *found += late && *found;
+    if (late && *found) *found = LAST_NOT_FINITE;
     return err;
 }
 
 /* ---- devices that fail ---- */
 
-/* A device failed, or had no memory, and no warning has said so. */
-static bool find_untold(const trl_simulation *sim)
+int64_t trli_devices_untold(const trl_simulation *sim)
 {
     bool any = false;
     for (int i = 0; sim->devices && i < sim->devices->n; ++i) {
@@ -85,7 +88,13 @@ static bool find_untold(const trl_simulation *sim)
         device->told |= !trli_device_usable(device) || atomic_load(&device->full);
         any |= device->told && !told;
     }
-    return any;
+    return any ? trl_context_rank(sim->ctx) + 1 : 0;
+}
+
+void trli_devices_warn(const trl_simulation *sim, int64_t rank)
+{
+    if (rank > 0 && trl_context_ranks(sim->ctx) > 1)
+        trl_warn(sim->ctx, NULL, "rank %d goes on without a device", (int)rank - 1);
 }
 
 /* The spaces, a bit each, of devices that failed and whose memory is in use still. */
@@ -97,6 +106,11 @@ static uint32_t failed_spaces(const trl_simulation *sim)
         if (!trli_device_usable(device) && !device->left_out) spaces |= 1u << device->space;
     }
     return spaces;
+}
+
+bool trli_devices_failed(const trl_simulation *sim)
+{
+    return failed_spaces(sim) != 0;
 }
 
 /* A plugin of which a program may get other values when it runs again; NULL: none. */
@@ -155,18 +169,6 @@ static trl_err leave_devices(trl_simulation *sim, const trli_program *program)
     return err;
 }
 
-/* The number of a rank on which a device failed, plus one, and what follows: all ranks say the same, since rank 0 is
- * heard. */
-static void warn(const trl_simulation *sim, int64_t rank, const trli_program *program, trl_gidx step, bool again)
-{
-    if (rank > 0 && trl_context_ranks(sim->ctx) > 1)
-        trl_warn(sim->ctx, NULL, "rank %d goes on without a device", (int)rank - 1);
-    if (again)
-        trl_warn(sim->ctx, NULL,
-                 "after a device failed, '%s' of step %" PRId64 " is run again without it from its start",
-                 program->name, step);
-}
-
 /* How the ranks go on after a run that had this result. A device's failure on one rank spoils what the others receive:
  * all run again, whatever else they found. Only errors of tasks wait for the others' word: a run that was not made may
  * leave messages undone, and others waiting. */
@@ -175,18 +177,20 @@ static trl_err agree_on_run(trl_simulation *sim, const trli_program *program, tr
 {
     enum { GOOD, WRONG, AGAIN };
     const bool of_task = err == TRL_ERR_NUMERICS || err == TRL_ERR_PLUGIN;
-    const bool repeat = err == TRL_ERR_DEVICE && sim->devices && !sim->devices->required && failed_spaces(sim);
+    const bool repeat = err == TRL_ERR_DEVICE && sim->devices && !sim->devices->required && trli_devices_failed(sim);
     const bool waits = repeat || (of_task && sim->devices);
     const int ended = repeat ? AGAIN : waits ? WRONG : GOOD;
-    int64_t most[3] = {*found, ended, find_untold(sim) ? trl_context_rank(sim->ctx) + 1 : 0};
+    int64_t most[3] = {*found, ended, trli_devices_untold(sim)};
     const trl_err result = err;
     *again = false;
     TRL_TRY(trli_agree_max(sim->ctx, waits ? TRL_OK : result, 3, most));
     *found = (int)most[0];
     if (most[1] == WRONG) TRL_TRY(trli_agree_max(sim->ctx, result, 0, NULL));
     *again = most[1] == AGAIN;
-    warn(sim, most[2], program, step, *again);
+    trli_devices_warn(sim, most[2]); /* all ranks say the same, since rank 0 is heard */
     if (!*again) goto done;
+    trl_warn(sim->ctx, NULL, "after a device failed, '%s' of step %" PRId64 " is run again without it from its start",
+             program->name, step);
     trli_notice_forget(sim->ctx); /* all know of the failure, and it ends nobody */
     trli_diagnostics_forgive(sim->ctx, said);
     err = trl_context_agree(sim->ctx, leave_devices(sim, program));
@@ -209,7 +213,7 @@ static trl_err run_beside_pending(trl_simulation *sim, const trli_program *progr
     const bool drains = trli_late_is_failed(sim);
     trl_err err = drains ? trli_program_drain(program, sim->frame) : trli_program_run(program, sim->frame);
     count_traffic(sim, program);
-    const trl_err settled = trl_simulation_settle(sim);
+    const trl_err settled = trli_late_settle(sim);
     if (settled != TRL_OK) return settled;
     return err == TRL_OK && !trli_reductions_failed(sim->frame, program) ? TRL_OK : trl_context_agree(sim->ctx, err);
 }
@@ -226,16 +230,22 @@ trl_err trli_run_checked(trl_simulation *sim, trli_program *program, trl_gidx st
     if (!check && sim->problem->nan_check && sim->devices && !sim->late) TRL_TRY(trli_check_last_step(sim, false));
     do {
         const int said = trl_context_diagnostics(sim->ctx, &list);
-        err = run_and_look(sim, program, check, &found);
+        err = run_and_look(sim, program, check, !sim->late, &found);
         count_traffic(sim, program);
         TRL_TRY(agree_on_run(sim, program, step, err, said, &found, &again));
         if (again && sim->problem->nan_check) TRL_TRY(trli_check_last_step(sim, true));
         if (again && program != sim->model->lasting) TRL_TRY(trli_run_lasting(sim));
     } while (again);
-    if (found == 1) err = trli_report_nonfinite(sim, step, time);
-    if (found == 2) err = trli_report_nonfinite(sim, sim->step_number, sim->time);
+    if (found == NOT_FINITE) err = trli_report_nonfinite(sim, step, time);
+    if (found == LAST_NOT_FINITE) err = trli_report_nonfinite(sim, sim->step_number, sim->time);
 done:
     return err;
+}
+
+/* Of one step: which it is, as trli_late_pend has it. */
+static int first_bad(int found)
+{
+    return found == LAST_NOT_FINITE ? -1 : found == NOT_FINITE ? 0 : 1;
 }
 
 /* What a rank computes on between two runs, and how, follows from scalars, which are the same on all ranks even if one
@@ -245,12 +255,12 @@ trl_err trli_run_within(trl_simulation *sim, trli_program *program, trl_gidx ste
     const trli_next_step next = {.number = step, .time = time};
     const bool drains = trli_late_is_failed(sim);
     int found = 0;
-    trl_err err = drains ? trli_program_drain(program, sim->frame) : run_and_look(sim, program, check, &found);
+    trl_err err = drains ? trli_program_drain(program, sim->frame) : run_and_look(sim, program, check, false, &found);
     count_traffic(sim, program);
-    const trl_err settled = trl_simulation_settle(sim);
+    const trl_err settled = trli_late_settle(sim);
     if (settled != TRL_OK) return settled;
     if (trli_reductions_failed(sim->frame, program)) return trl_context_agree(sim->ctx, err);
-    return trli_late_pend(sim, err, &next, 1, found ? 0 : -1);
+    return trli_late_pend(sim, err, &next, 1, first_bad(found));
 }
 
 trl_err trli_run_deferring(trl_simulation *sim, trli_program *program)
@@ -258,7 +268,8 @@ trl_err trli_run_deferring(trl_simulation *sim, trli_program *program)
     const bool drains = trli_late_is_failed(sim);
     int found = 0;
     sim->frame->defers = true;
-    const trl_err err = drains ? trli_program_drain(program, sim->frame) : run_and_look(sim, program, false, &found);
+    const trl_err err =
+        drains ? trli_program_drain(program, sim->frame) : run_and_look(sim, program, false, false, &found);
     sim->frame->defers = false;
     count_traffic(sim, program);
     return err;
@@ -268,11 +279,11 @@ trl_err trli_run_later(trl_simulation *sim, trli_program *program, const trli_ne
 {
     const bool drains = trli_late_is_failed(sim);
     int found = 0;
-    trl_err err =
-        drains ? trli_program_drain(program, sim->frame) : run_and_look(sim, program, sim->problem->nan_check, &found);
+    trl_err err = drains ? trli_program_drain(program, sim->frame)
+                         : run_and_look(sim, program, sim->problem->nan_check, true, &found);
     count_traffic(sim, program);
-    const trl_err settled = trl_simulation_settle(sim);
-    return settled != TRL_OK ? settled : trli_late_pend(sim, err, next, 1, found ? 0 : -1);
+    const trl_err settled = trli_late_settle(sim);
+    return settled != TRL_OK ? settled : trli_late_pend(sim, err, next, 1, first_bad(found));
 }
 
 trl_err trli_run_lasting(trl_simulation *sim)

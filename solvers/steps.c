@@ -116,7 +116,7 @@ trl_err trli_next_step_of(trl_simulation *sim, trli_next_step *next)
     trl_err err = trli_choose_step(sim, sim->step_number, sim->time, sim->dt, next);
     if (sim->late) sim->late->within = false;
     if (err == TRL_OK) err = trli_check_step(sim, next);
-    if (err != TRL_OK && trli_late_is_pending(sim)) { /* what failed before comes first */
+    if (err != TRL_OK && sim->late) { /* what failed before comes first */
         const trl_err settled = trl_simulation_settle(sim);
         if (settled != TRL_OK) err = settled;
     }
@@ -218,13 +218,15 @@ trl_err trl_simulation_step(trl_simulation *sim)
     return err == TRL_OK ? trl_simulation_settle(sim) : err;
 }
 
-/* Steps of multistep methods, whose vectors are not ours, are agreed on at once. */
+/* Steps of multistep methods, whose vectors are not ours, are agreed on at once; and where there are devices the first
+ * one, which can be made again without a device that does not work, because the host has the values still. */
 static trl_err take_step(trl_simulation *sim, trli_next_step *next)
 {
     const bool adaptive = sim->problem->time.adaptive;
     trli_late_steps *late = sim->late;
-    if (late && !adaptive && !sim->implicit && !sim->solving) return trli_run_later(sim, sim->step, next);
-    if (late) late->within = !sim->multistep;
+    const bool waits = late && late->devices && sim->steps_run == 0;
+    if (late && !waits && !adaptive && !sim->implicit && !sim->solving) return trli_run_later(sim, sim->step, next);
+    if (late) late->within = !waits && !sim->multistep;
     trl_err err = adaptive ? trli_adaptive_step(sim, next) : trli_run_step(sim, next);
     if (late) late->within = false;
     if (err != TRL_OK && trli_late_is_pending(sim)) { /* what failed before comes first */

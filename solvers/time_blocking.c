@@ -251,10 +251,10 @@ static trl_err end_pass(trl_simulation *sim, trli_time_blocks *blocks, trl_err e
                         int count, int found)
 {
     if (sim->late) {
-        const trl_err settled = trl_simulation_settle(sim);
+        const trl_err settled = trli_late_settle(sim);
         if (settled != TRL_OK) return settled;
         if (found >= 0) trli_time_blocks_show_nonfinite(blocks, found);
-        return trli_late_pend(sim, err, next, count, found);
+        return trli_late_pend(sim, err, next, count, found < 0 ? count : found);
     }
     int first = found < 0 ? 0 : count - found; /* the first of all ranks' is the largest */
     TRL_TRY(trli_agree_on_result(sim, err, &first));
