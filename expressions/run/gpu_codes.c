@@ -257,9 +257,10 @@ static trl_err add_step(const trli_program *program, const trli_step *s)
     trl_err err = TRL_OK;
     if (s->kind == TRLI_STEP_KERNEL) TRL_TRY(add_parts(program, s));
     for (int k = 0; k < p->nslabs && !run->gpu_folds; ++k) {
+        if (p->slab[k].kind != TRLI_SLAB_KERNEL) continue;
         const trli_emit_request wanted = slab_of(program, s, &p->slab[k]);
         note_scalars(program->model, wanted.reads);
-        if (p->slab[k].kind == TRLI_SLAB_KERNEL && is_independent(&p->slab[k]))
+        if (is_independent(&p->slab[k]))
             TRL_TRY(trli_codes_add(program->model->run->gpu_codes, &wanted, &run->slab[k].gpu));
     }
 done:

@@ -76,11 +76,11 @@ int trli_rims_cut(const trli_program *program, const trli_step *step, int patch,
     return n;
 }
 
-/* Ghosts of a field that a kernel computes itself, at the ends of its rows. */
-static bool has_own_ghosts(const trli_step_plan *p, int field)
+/* Ghosts of a field beyond a side that a kernel computes itself, at the ends of its rows. */
+static bool has_own_ghosts(const trli_step_plan *p, int field, int axis, int side)
 {
     for (int k = 0; k < p->nslabs; ++k)
-        if (p->slab[k].field == field) return true;
+        if (p->slab[k].field == field && p->slab[k].axis == axis && p->slab[k].side == side) return true;
     return false;
 }
 
@@ -107,11 +107,11 @@ static trl_err access_input(trli_task_builder *b, trl_task task, const trli_step
     const trl_offsets hull = trl_footprint_hull(&p->reads.footprint[i]);
     unsigned points = TRLI_OWNED;
     for (int a = 0; a < 3; ++a) {
-        if (box->lo[a] + hull.lo[a] >= shape->owned.lo[a] && box->hi[a] + hull.hi[a] <= shape->owned.hi[a]) continue;
-        if (is_exchanged(b->model, a))
-            points |= TRLI_SET_HALO;
-        else if (!has_own_ghosts(p, field))
-            points |= TRLI_SET_SIDE;
+        const bool beyond[2] = {box->lo[a] +
+                                hull.lo[a]<shape->owned.lo[a], box->hi[a] + hull.hi[a]> shape->owned.hi[a]};
+        if (is_exchanged(b->model, a) && (beyond[0] || beyond[1])) points |= TRLI_SET_HALO;
+        for (int side = 0; side < 2 && !is_exchanged(b->model, a); ++side)
+            if (beyond[side] && !has_own_ghosts(p, field, a, side)) points |= TRLI_SET_SIDE;
     }
     return trli_builder_field(b, task, field, patch, points, TRL_READ);
 }
