@@ -131,7 +131,8 @@ static trl_err add_type(trli_instance *in, int e)
 {
     const trli_entry *entry = &in->model->front->entry[e];
     const trl_err err = trli_plugin_add(in, e);
-    in->model->lasting->once &= !entry->opaque->cuda; /* what runs one time has no kernels of GPUs */
+    in->model->lasting->once &=
+        !entry->opaque->cuda[TRLI_FORM_EVALUATE]; /* what runs one time has no kernels of GPUs */
     for (int c = 0; err == TRL_OK && c < entry->ncomputed; ++c) keep_field(in->model, in->plugin_field[e][c]);
     return err;
 }

@@ -149,6 +149,7 @@ static trl_err make_opaque(trli_model *model, trli_entry *entry)
     trl_footprint *reach = trli_model_keep(model, ((size_t)entry->nrequired + 1) * sizeof *reach);
     trli_opaque *opaque = trli_model_keep(model, sizeof *opaque);
     const char *name = trli_model_name(model, "%s", type->name);
+    const bool cpu = deck->device == TRL_TARGET_CPU;
     bool one_location = true;
     if (!reach || !opaque || !name) return model->ir.err;
     for (int c = 1; c < entry->ncomputed; ++c)
@@ -163,7 +164,8 @@ static trl_err make_opaque(trli_model *model, trli_entry *entry)
                             .state = entry->state,
                             .evaluate = type->evaluate,
                             .stable_dt = type->stable_dt,
-                            .cuda = deck->device == TRL_TARGET_CPU ? NULL : type->evaluate_cuda,
+                            .cuda = {[TRLI_FORM_EVALUATE] = cpu ? NULL : type->evaluate_cuda,
+                                     [TRLI_FORM_STABLE_DT] = cpu ? NULL : type->stable_dt_cuda},
                             .cuda_only = deck->device == TRL_TARGET_GPU,
                             .location = entry->computed[0].location,
                             .ninputs = entry->nrequired,

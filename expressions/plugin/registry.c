@@ -84,16 +84,17 @@ static trl_err check_param(trl_registry *r, const trl_expr_type *type, const trl
 
 static trl_err check_cuda(trl_registry *r, const trl_expr_type *type, const char *origin, const trl_place *place)
 {
-    const trl_cuda_form *form = type->evaluate_cuda;
-    if (!form) return TRL_OK;
-    if (!(type->flags & TRL_EXPR_TILED) || type->flags & (TRL_EXPR_NEUTRAL | TRL_EXPR_MODIFIER))
-        return refuse(
-            r, place, origin, type->name,
-            "has evaluate_cuda, which computes many points at once: it must be TILED, and neither NEUTRAL nor "
-            "a MODIFIER");
-    if (!form->text[0]) return refuse(r, place, origin, type->name, "has evaluate_cuda without a text");
-    if (form->nnumbers < 0 || (form->nnumbers > 0 && !form->set_numbers))
+    const trl_cuda_form *form = type->evaluate_cuda, *bound = type->stable_dt_cuda;
+    if (form && (!(type->flags & TRL_EXPR_TILED) || type->flags & TRL_EXPR_NEUTRAL))
+        return refuse(r, place, origin, type->name,
+                      "has evaluate_cuda, which computes many points at once: it must be TILED, and not NEUTRAL");
+    if (form && !form->text[0]) return refuse(r, place, origin, type->name, "has evaluate_cuda without a text");
+    if (form && (form->nnumbers < 0 || (form->nnumbers > 0 && !form->set_numbers)))
         return refuse(r, place, origin, type->name, "has numbers for evaluate_cuda, but not set_numbers");
+    if (bound && !type->stable_dt) return refuse(r, place, origin, type->name, "has stable_dt_cuda, but not stable_dt");
+    if (bound && !bound->text[0]) return refuse(r, place, origin, type->name, "has stable_dt_cuda without a text");
+    if (bound && (bound->nnumbers < 0 || (bound->nnumbers > 0 && !bound->set_numbers)))
+        return refuse(r, place, origin, type->name, "has numbers for stable_dt_cuda, but not set_numbers");
     return TRL_OK;
 }
 

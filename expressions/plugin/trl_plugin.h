@@ -85,7 +85,7 @@ typedef struct trl_eval_args {
     trl_evaluation *evaluation; /* NEUTRAL; else NULL */
 } trl_eval_args;
 
-/* ---- the CUDA form of evaluate ----
+/* ---- CUDA forms of evaluate and stable_dt ----
  *
  * Text in CUDA C++ that computes one point, so that GPUs may do what evaluate does on the host. It is compiled with
  * NVRTC when a run begins that has GPUs, without contraction, and kept in the cache of kernels; no nvcc is needed. The
@@ -96,6 +96,15 @@ typedef struct trl_eval_args {
  * trl_eval_args; p.coordinate(axis): of the point; p.spacing(axis). All computed tags have one location. The result is
  * to have the same bits as evaluate, in any order of points: elementary functions are trl_fn_exp and the like of
  * trl_functions_body.h, the same in C and in CUDA.
+ *
+ * The form of a MODIFIER sets p.computed(0), the target at a ghost or a point on the side; p.axis and p.side say which,
+ * p.layer() is 1, 2, ... of ghosts by their distance from the side, 0 on the side. In the row across the side that the
+ * point lies in, p.inside(n, m) is required tag n at the m-th point from the side, from 0, and p.target(m) the target
+ * there. It reads nothing that it sets at other points.
+ *
+ * The form of stable_dt defines
+ *     TRL_BODY double stable_dt(const trl_point &p);
+ * of which the smallest over the points owned, at the location of the first computed tag, is what stable_dt gives.
  */
 typedef struct trl_cuda_form {
     const char *text[4]; /* one after the other; NULL: no more */
@@ -146,8 +155,10 @@ typedef struct trl_expr_type {
     /* OPTIONAL. Largest stable dt of this expression from its inputs on a patch's owned points (a lower bound over all
      * patches and ranks is used with dt: {cfl}). Worker thread. */
     trl_err (*stable_dt)(const void *state, const trl_eval_args *args, double *dt);
-    /* OPTIONAL. What evaluate does, for GPUs; only of TILED types that are neither NEUTRAL nor a MODIFIER. */
+    /* OPTIONAL. What evaluate does, for GPUs; only of TILED types that are not NEUTRAL. */
     const trl_cuda_form *evaluate_cuda;
+    /* OPTIONAL. What stable_dt does, for GPUs; only of types that have it. */
+    const trl_cuda_form *stable_dt_cuda;
 } trl_expr_type;
 
 /* What a plugin library exports as trl_plugin_entry. */

@@ -6,6 +6,9 @@
 
 #include <trl_plugin.h>
 
+/* What has a CUDA form, if its type has one. */
+typedef enum trli_form { TRLI_FORM_EVALUATE, TRLI_FORM_STABLE_DT, TRLI_FORMS } trli_form;
+
 /* Owned by the model, one for each entry that has a type. The functions are code of a library that the registry keeps
  * open, the state is the entry's: the registry outlives the model, and the model its runs. */
 typedef struct trli_opaque {
@@ -17,9 +20,9 @@ typedef struct trli_opaque {
     const void *state;
     trl_err (*evaluate)(const void *state, const trl_eval_args *args, const trl_box *box);
     trl_err (*stable_dt)(const void *state, const trl_eval_args *args, double *dt); /* NULL: it has none */
-    const trl_cuda_form *cuda; /* NULL: it has none, or is not to be done by GPUs */
-    bool cuda_only;            /* of those two forms, it is to have the one for GPUs where there are some */
-    trl_location location;     /* of its first result */
+    const trl_cuda_form *cuda[TRLI_FORMS]; /* NULL: it has none, or is not to be done by GPUs */
+    bool cuda_only;                        /* evaluate is to be done by its CUDA form where there are GPUs */
+    trl_location location;                 /* of its first result */
     int ninputs, noutputs;
     bool one_location;    /* of all results */
     trl_footprint *reach; /* [ninputs] offsets at which an input is read */

@@ -207,6 +207,25 @@ static trl_err call_plugin(trli_frame *frame, const trli_opaque *called, const t
                     called->type, trl_err_meaning(err), (long long)args->step, args->t);
 }
 
+/* A limit is positive. */
+static trl_err check_stable_dt(const trli_frame *frame, const trli_step *s, double dt)
+{
+    const trli_opaque *called = s->plugin.called;
+    if (dt > 0) return TRL_OK;
+    return trl_fail(frame->model->ctx, TRL_ERR_NUMERICS, &called->place,
+                    "stable_dt of '%s' (type '%s') gave %g at step %lld, t = %.10g: a stable dt is positive",
+                    called->name, called->type, dt, (long long)frame->step_number, frame->scalar[s->time_scalar]);
+}
+
+/* Where workers found it, they looked at it, and the share is empty. */
+trl_err trli_task_stable_dt_look(void *data, const trl_task_args *args, bool *done)
+{
+    const trli_step_task *t = data;
+    const trli_partial *share = trli_reduction_share(t, args->frame, 0, 0);
+    (void)done;
+    return check_stable_dt(args->frame, t->step, share->invalid ? (double)NAN : share->extreme);
+}
+
 trl_err trli_task_stable_dt(void *data, const trl_task_args *args, bool *done)
 {
     const trli_step_task *t = data;
@@ -220,10 +239,7 @@ trl_err trli_task_stable_dt(void *data, const trl_task_args *args, bool *done)
     const trl_array *required = take_arrays(&sc, frame, t, called->ninputs, s->plugin.input);
     const trl_eval_args eval = plugin_args(frame, t, NULL, required, sc.at, args->worker);
     TRL_TRY(call_plugin(frame, called, &eval, NULL, &dt));
-    if (!(dt > 0))
-        TRL_TRY(trl_fail(frame->model->ctx, TRL_ERR_NUMERICS, &called->place,
-                         "stable_dt of '%s' (type '%s') gave %g at step %lld, t = %.10g: a stable dt is positive",
-                         called->name, called->type, dt, (long long)eval.step, eval.t));
+    TRL_TRY(check_stable_dt(frame, s, dt));
     const int reduction = t->program->run->reductions.first + t->group->first;
     trli_partial_add(&frame->reduction[reduction].part[args->worker], TRLI_MERGE_MIN, &dt, 1);
 done:

@@ -133,12 +133,17 @@ static void weigh_tile(const trli_step_task *t, trl_location location, double *v
             trli_weigh_row(layout, &layout->patch[t->patch], location, (trl_lidx[]){tile->lo[0], j, k}, n, values);
 }
 
+trli_partial *trli_reduction_share(const trli_step_task *t, const trli_frame *frame, int space, int r)
+{
+    const int number = t->program->run->reductions.first + t->group->first + r;
+    return &frame->share[space][(ptrdiff_t)t->patch * frame->model->run->nreductions + number];
+}
+
 trli_partial *trli_reduction_part(const trli_step_task *t, const trl_task_args *args, int r)
 {
     const trli_frame *frame = args->frame;
-    const int number = t->program->run->reductions.first + t->group->first + r;
-    if (args->space == 0) return &frame->reduction[number].part[args->worker];
-    return &frame->share[args->space][(ptrdiff_t)t->patch * frame->model->run->nreductions + number];
+    if (args->space > 0) return trli_reduction_share(t, frame, args->space, r);
+    return &frame->reduction[t->program->run->reductions.first + t->group->first + r].part[args->worker];
 }
 
 /* Add the values of a tile, and expect others like them. */

@@ -21,10 +21,22 @@ static const trli_gpu_kernel *kernel_of(const trli_code_use *use)
     return kernel && kernel->function ? kernel : NULL;
 }
 
+/* NULL: it is not. */
+static const trli_gpu_form *form_of(const trli_program *program, const trli_opaque *called, trli_form which)
+{
+    const trli_gpu_plugin *all = program->model->run->gpu_plugin;
+    const trli_gpu_form *form = all ? &all[called->number].form[which] : NULL;
+    return form && form->kernel && form->kernel->function ? form : NULL;
+}
+
 static const trli_gpu_kernel *kernel_of_slab(const trli_step_task *t, int k)
 {
     const trli_gpu_kernel *copy = t->program->model->run->gpu_copy;
-    if (t->plan->slab[k].kind != TRLI_SLAB_IMAGE) return kernel_of(&t->run->slab[k].gpu);
+    const trli_slab *slab = &t->plan->slab[k];
+    const trli_gpu_form *form =
+        slab->kind == TRLI_SLAB_MODIFIER ? form_of(t->program, slab->modifier, TRLI_FORM_EVALUATE) : NULL;
+    if (slab->kind == TRLI_SLAB_MODIFIER) return form ? form->kernel : NULL;
+    if (slab->kind != TRLI_SLAB_IMAGE) return kernel_of(&t->run->slab[k].gpu);
     return copy && copy->function ? copy : NULL;
 }
 
@@ -41,16 +53,15 @@ bool trli_gpu_does_kernel(const trli_step_task *t)
     return all;
 }
 
-static const trli_gpu_plugin *plugin_of(const trli_program *program, const trli_step *s)
-{
-    const trli_gpu_plugin *all = program->model->run->gpu_plugin;
-    return all ? &all[s->plugin.called->number] : NULL;
-}
-
 bool trli_gpu_does_plugin(const trli_step_task *t)
 {
-    const trli_gpu_plugin *plugin = plugin_of(t->program, t->step);
-    return plugin && plugin->kernel && plugin->kernel->function;
+    return form_of(t->program, t->step->plugin.called, TRLI_FORM_EVALUATE) != NULL;
+}
+
+bool trli_gpu_does_stable_dt(const trli_step_task *t)
+{
+    const trli_gpu_kernel *clear = t->program->model->run->gpu_clear;
+    return form_of(t->program, t->step->plugin.called, TRLI_FORM_STABLE_DT) && clear && clear->function;
 }
 
 bool trli_gpu_does_slabs(const trli_step_task *t)
@@ -88,9 +99,13 @@ size_t trli_gpu_scratch(const trli_program *program, const trli_step *s)
 {
     const trli_step_plan *p = trli_plan_of(program, s);
     const trli_step_run *run = trli_run_of(program, s);
+    trli_form_call form;
     size_t most = 0;
-    if (s->kind == TRLI_STEP_PLUGIN && plugin_of(program, s) && plugin_of(program, s)->kernel)
-        most = room_of(plugin_of(program, s)->kernel->narrays, plugin_of(program, s)->kernel->nscalars);
+    for (int n = 0; trli_gpu_form_call(program, s, n, &form); ++n) {
+        const trli_gpu_form *there = form_of(program, form.called, form.form);
+        const size_t need = there ? room_of(there->kernel->narrays, there->kernel->nscalars) : 0;
+        if (need > most) most = need;
+    }
     for (int i = 0; run->gpu && i < trli_gpu_parts_of(program, s)->n; ++i) {
         const trli_step_part *part = &trli_gpu_parts_of(program, s)->part[i];
         const size_t need = room_of_use(&run->gpu[i], &part->reads, part->nroots);
@@ -98,7 +113,7 @@ size_t trli_gpu_scratch(const trli_program *program, const trli_step *s)
     }
     for (int k = 0; k < p->nslabs; ++k) {
         const trli_slab *slab = &p->slab[k];
-        if (slab->kind == TRLI_SLAB_MODIFIER) continue; /* workers call it */
+        if (slab->kind == TRLI_SLAB_MODIFIER) continue;
         const bool image = slab->kind == TRLI_SLAB_IMAGE;
         const size_t need = image ? room_of(2, 0) : room_of_use(&run->slab[k].gpu, &slab->reads, 1);
         if (need > most) most = need;
@@ -170,6 +185,32 @@ static void take_scalars(const trl_task_args *args, const trli_code_use *use, co
     for (int i = 0; i < use->code->ngiven; ++i) call->scalar[reads->nscalars + i] = use->number[i];
 }
 
+static long long first_inside(const trli_step_task *t, const trli_slab *slab, int field)
+{
+    const trli_model *model = t->program->model;
+    const trl_box owned = trl_patch_owned(model->layout, &model->layout->patch[t->patch], model->field[field].location);
+    return slab->side ? owned.hi[slab->axis] - 1 : owned.lo[slab->axis];
+}
+
+/* slab: what a modifier sets, or NULL. */
+static void take_scalars_of_form(const trl_task_args *args, const trli_step_task *t, const trli_gpu_form *form,
+                                 const trl_cuda_form *cuda, const trli_slab *slab, trli_gpu_call *call)
+{
+    const trli_frame *frame = args->frame;
+    int time[TRLI_GPU_PLUGIN_TIMES];
+    double *to = call->scalar;
+    trli_gpu_plugin_times(t->step, time);
+    for (int i = 0; i < TRLI_GPU_PLUGIN_TIMES; ++i) *to++ = frame->scalar[time[i]];
+    *to++ = t->step->stage;
+    if (slab) {
+        *to++ = slab->axis;
+        *to++ = slab->side;
+        for (int i = 0; i < slab->ninputs; ++i) *to++ = (double)first_inside(t, slab, slab->input[i]);
+        *to++ = (double)first_inside(t, slab, slab->field);
+    }
+    for (int i = 0; i < cuda->nnumbers; ++i) *to++ = form->number[i];
+}
+
 static trl_err launch_slab(const trl_task_args *args, const trli_step_task *t, int k)
 {
     const trli_slab *slab = &t->plan->slab[k];
@@ -185,7 +226,10 @@ static trl_err launch_slab(const trl_task_args *args, const trli_step_task *t, i
             (ptrdiff_t)model->layout->grid.cells[slab->axis] * (ptrdiff_t)call.array[1].stride[slab->axis];
         call.array[0] = call.array[1];
         call.array[0].at += slab->side ? -round : round;
-    } else
+    } else if (slab->kind == TRLI_SLAB_MODIFIER)
+        take_scalars_of_form(args, t, form_of(t->program, slab->modifier, TRLI_FORM_EVALUATE),
+                             slab->modifier->cuda[TRLI_FORM_EVALUATE], slab, &call);
+    else
         take_scalars(args, &t->run->slab[k].gpu, &slab->reads, &call);
     return trli_gpu_launch(model->run->gpu_kernels, kernel_of_slab(t, k), &call, args->space, args->stream);
 }
@@ -277,20 +321,15 @@ trl_err trli_task_plugin_gpu(void *data, const trl_task_args *args, bool *done)
 {
     const trli_step_task *t = data;
     const trli_step *s = t->step;
-    const trli_frame *frame = args->frame;
-    const trli_gpu_plugin *plugin = plugin_of(t->program, s);
     const trli_opaque *called = s->plugin.called;
-    int time[TRLI_GPU_PLUGIN_TIMES];
-    trli_gpu_call call = begin_call(args, t, &t->box, plugin->kernel->narrays);
+    const trli_gpu_form *form = form_of(t->program, called, TRLI_FORM_EVALUATE);
+    trli_gpu_call call = begin_call(args, t, &t->box, form->kernel->narrays);
     (void)done;
     call.nresults = called->noutputs;
     for (int i = 0; i < called->ninputs; ++i) call.array[i] = array_of(args, t, s->plugin.input[i], &call);
     for (int i = 0; i < called->noutputs; ++i) call.array[called->ninputs + i] = array_of(args, t, s->field[i], &call);
-    trli_gpu_plugin_times(s, time);
-    for (int i = 0; i < TRLI_GPU_PLUGIN_TIMES; ++i) call.scalar[i] = frame->scalar[time[i]];
-    call.scalar[TRLI_GPU_PLUGIN_TIMES] = s->stage;
-    for (int i = 0; i < called->cuda->nnumbers; ++i) call.scalar[TRLI_GPU_PLUGIN_SCALARS + i] = plugin->number[i];
-    return trli_gpu_launch(t->program->model->run->gpu_kernels, plugin->kernel, &call, args->space, args->stream);
+    take_scalars_of_form(args, t, form, called->cuda[TRLI_FORM_EVALUATE], NULL, &call);
+    return trli_gpu_launch(t->program->model->run->gpu_kernels, form->kernel, &call, args->space, args->stream);
 }
 
 /* ---- reductions ---- */
@@ -345,6 +384,26 @@ trl_err trli_task_reduce_gpu(void *data, const trl_task_args *args, bool *done)
     take_scalars(args, &t->group->gpu, reads, &call);
     err = trli_gpu_launch(t->program->model->run->gpu_kernels, kernel_of(&t->group->gpu), &call, args->space,
                           args->stream);
+done:
+    return err;
+}
+
+trl_err trli_task_stable_dt_gpu(void *data, const trl_task_args *args, bool *done)
+{
+    const trli_step_task *t = data;
+    const trli_opaque *called = t->step->plugin.called;
+    const trli_gpu_form *form = form_of(t->program, called, TRLI_FORM_STABLE_DT);
+    trl_kernel_partial *share = (trl_kernel_partial *)trli_reduction_part(t, args, 0);
+    trl_err err = TRL_OK;
+    (void)done;
+    TRL_TRY(clear_shares(args, t, share));
+    trli_gpu_call call = begin_call(args, t, &t->box, form->kernel->narrays);
+    call.shape = TRLI_GPU_MERGING;
+    call.launch.share = share;
+    call.array[0] = (trl_kernel_array){0}; /* a kernel is given one, if it reads none */
+    for (int i = 0; i < called->ninputs; ++i) call.array[i] = array_of(args, t, t->step->plugin.input[i], &call);
+    take_scalars_of_form(args, t, form, called->cuda[TRLI_FORM_STABLE_DT], NULL, &call);
+    err = trli_gpu_launch(t->program->model->run->gpu_kernels, form->kernel, &call, args->space, args->stream);
 done:
     return err;
 }

@@ -20,27 +20,42 @@ TRL_NODISCARD trl_err trli_gpu_write_texts(trli_model *model);
 /* What GPUs compute of reductions that are made together. */
 trli_emit_request trli_gpu_group(const trli_program *program, const trli_reduction_group *group);
 
-/* What GPUs have of an opaque expression. */
-typedef struct trli_gpu_plugin {
-    const trli_opaque *called; /* NULL: no program that runs more than once calls it, or it has no CUDA form */
+/* What GPUs have of a CUDA form of an opaque expression. */
+typedef struct trli_gpu_form {
+    const trli_opaque *called; /* NULL: no program that runs more than once calls it, or it has no such form */
     trli_gpu_kernel *kernel;   /* of that; NULL: not asked for, and */
     const char *why;           /* why */
     double *number;            /* that the form is given */
+} trli_gpu_form;
+
+typedef struct trli_gpu_plugin {
+    trli_gpu_form form[TRLI_FORMS];
 } trli_gpu_plugin;
 
-/* Before numbers of its own, a form is given the times t, t_step and dt, and the stage. */
-enum { TRLI_GPU_PLUGIN_TIMES = 3, TRLI_GPU_PLUGIN_SCALARS };
+/* Before numbers of its own, a form is given the times t, t_step and dt, and the stage; that of a modifier then axis
+ * and side, and along the axis the first point inside of each input, and of the target. */
+enum { TRLI_GPU_PLUGIN_TIMES = 3, TRLI_GPU_PLUGIN_SCALARS, TRLI_GPU_SIDE_SCALARS = 2 };
+int trli_gpu_form_given(const trli_opaque *called);
 
+/* A CUDA form that a step calls, of the step's own opaque expression, or of a modifier that sets a slab of it. */
+typedef struct trli_form_call {
+    const trli_opaque *called;
+    trli_form form;
+    const trli_slab *slab; /* NULL: the step's own */
+} trli_form_call;
+
+/* The n-th of them, from 0; false: there is none. */
+bool trli_gpu_form_call(const trli_program *program, const trli_step *step, int n, trli_form_call *call);
 /* Ask for the CUDA forms of opaque expressions that programs call. Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_gpu_request_plugins(trli_model *model);
-/* The text of the kernel of an opaque expression that has a CUDA form; trli_free gives it back. NULL: it cannot have
+/* The text of the kernel of a CUDA form that an opaque expression has; trli_free gives it back. NULL: it cannot have
  * one, and why. Fails with MEMORY. */
-TRL_NODISCARD trl_err trli_gpu_plugin_text(const trli_model *model, const trli_opaque *called, char **text,
-                                           const char **why);
+TRL_NODISCARD trl_err trli_gpu_plugin_text(const trli_model *model, const trli_opaque *called, trli_form form,
+                                           char **text, const char **why);
 /* Once kernels are compiled: warn of forms that could not be; PLUGIN if one is not to be done by the host. */
 TRL_NODISCARD trl_err trli_gpu_check_plugins(const trli_model *model);
 void trli_gpu_plugins_destroy(const trli_model *model);
-/* Which form of an opaque expression runs where, in words; NULL: it has only one. */
+/* Which form of evaluate of an opaque expression runs where, in words; NULL: it has only one. */
 const char *trli_gpu_plugin_form(const trli_model *model, const trli_opaque *called);
 /* Scalars of the program that a form is given. */
 void trli_gpu_plugin_times(const trli_step *step, int scalar[TRLI_GPU_PLUGIN_TIMES]);
@@ -49,11 +64,13 @@ void trli_gpu_plugin_times(const trli_step *step, int scalar[TRLI_GPU_PLUGIN_TIM
 bool trli_gpu_does_kernel(const trli_step_task *task);
 bool trli_gpu_does_plugin(const trli_step_task *task);
 bool trli_gpu_does_slabs(const trli_step_task *task);
+bool trli_gpu_does_stable_dt(const trli_step_task *task);
 bool trli_gpu_does_reduction(const trli_step_task *task);
 bool trli_gpu_does_halos(const trli_model *model);
 trl_err trli_task_kernel_gpu(void *data, const trl_task_args *args, bool *done);
 trl_err trli_task_plugin_gpu(void *data, const trl_task_args *args, bool *done);
 trl_err trli_task_slabs_gpu(void *data, const trl_task_args *args, bool *done);
+trl_err trli_task_stable_dt_gpu(void *data, const trl_task_args *args, bool *done);
 trl_err trli_task_reduce_gpu(void *data, const trl_task_args *args, bool *done);
 trl_err trli_task_halo_gpu(void *data, const trl_task_args *args, bool *done);
 /* Agree on how messages between ranks go, once kernels are there and before tasks are built: the most that each rank

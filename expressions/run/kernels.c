@@ -365,21 +365,37 @@ static void write_kernel(const trli_program *program, trl_kind kind, const trli_
         write_parts(program, s, trli_parts_of(program, s), run->part, out);
 }
 
-/* The CUDA form of an expression, with its first step. */
-static trl_err write_plugin(const trli_program *program, const trli_step *s, FILE *out)
+/* Whether a form was called before the n-th call of a step. */
+static bool is_called_before(const trli_program *program, const trli_step *s, int n, const trli_form_call *call)
 {
-    const trli_opaque *called = s->plugin.called;
-    const char *why;
-    char *text;
-    trl_err err;
-    for (const trli_step *before = program->step; before < s; ++before)
-        if (before->kind == TRLI_STEP_PLUGIN && before->plugin.called == called) return TRL_OK;
-    TRL_TRY(trli_gpu_plugin_text(program->model, called, &text, &why));
-    fprintf(out, "/* '%s', the CUDA form of type '%s'\n", called->name, called->type);
-    write_fields(program->model, "output", called->noutputs, s->field, out);
-    write_fields(program->model, "input ", called->ninputs, s->plugin.input, out);
-    write_text(text, why, out);
-    trli_free(text);
+    trli_form_call other;
+    for (const trli_step *step = program->step; step <= s; ++step)
+        for (int i = 0; (step < s || i < n) && trli_gpu_form_call(program, step, i, &other); ++i)
+            if (other.called == call->called && other.form == call->form) return true;
+    return false;
+}
+
+/* CUDA forms, with the first step that calls them. */
+static trl_err write_forms(const trli_program *program, const trli_step *s, FILE *out)
+{
+    trli_form_call call;
+    trl_err err = TRL_OK;
+    for (int n = 0; trli_gpu_form_call(program, s, n, &call); ++n) {
+        const bool evaluates = call.form == TRLI_FORM_EVALUATE;
+        const char *why;
+        char *text;
+        if (is_called_before(program, s, n, &call)) continue;
+        TRL_TRY(trli_gpu_plugin_text(program->model, call.called, call.form, &text, &why));
+        fprintf(out, "/* %s'%s', the CUDA form of type '%s'\n", evaluates ? "" : "stable_dt of ", call.called->name,
+                call.called->type);
+        if (evaluates)
+            write_fields(program->model, "output", call.called->noutputs, call.slab ? &call.slab->field : s->field,
+                         out);
+        write_fields(program->model, "input ", call.called->ninputs, call.slab ? call.slab->input : s->plugin.input,
+                     out);
+        write_text(text, why, out);
+        trli_free(text);
+    }
 done:
     return err;
 }
@@ -413,7 +429,7 @@ trl_err trli_kernels_write(trli_program *program, trl_kind kind, FILE *out)
         const trli_step_run *run = &program->run->step[i];
         if (!p->live) continue;
         if (s->kind == TRLI_STEP_KERNEL) write_kernel(program, kind, s, out);
-        if (gpu && s->kind == TRLI_STEP_PLUGIN && s->plugin.called->cuda) TRL_TRY(write_plugin(program, s, out));
+        if (gpu) TRL_TRY(write_forms(program, s, out));
         for (int k = 0; k < p->nslabs; ++k) {
             const bool within = gpu ? run->gpu_folds : run->slab[k].within;
             if (run->slab[k].kernel && !within) write_slab(program, kind, s, k, out);

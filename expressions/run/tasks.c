@@ -265,10 +265,10 @@ static trl_err add_slab_task(builder *b, const trli_step *s, trli_step_task *t, 
     bool plugins = false;
     for (int k = t->slab; k < t->slab + t->nslabs; ++k) plugins |= t->plan->slab[k].kind == TRLI_SLAB_MODIFIER;
     const trl_task_fn gpu = trli_gpu_does_slabs(t) ? trli_task_slabs_gpu : NULL;
-    TRL_TRY(plugins
-                ? trli_builder_add(&b->tasks, s->label, trli_task_slabs, t, chunks, TRL_TASK_WHOLE, cost.seconds, &task)
-                : trli_builder_add_anywhere(&b->tasks, s->label, trli_task_slabs, gpu, t, chunks, TRL_TASK_WHOLE,
-                                            cost.seconds, &task));
+    TRL_TRY(plugins ? trli_builder_add_for_gpus(&b->tasks, s->label, trli_task_slabs, gpu, t, chunks, TRL_TASK_WHOLE,
+                                                cost.seconds, &task)
+                    : trli_builder_add_anywhere(&b->tasks, s->label, trli_task_slabs, gpu, t, chunks, TRL_TASK_WHOLE,
+                                                cost.seconds, &task));
     TRL_TRY(trl_graph_set_work(b->tasks.graph, task, cost.bytes, 0));
     for (int k = t->slab; k < t->slab + t->nslabs; ++k) TRL_TRY(access_slab(b, task, &t->plan->slab[k], t->patch));
 done:
@@ -397,6 +397,21 @@ static trli_work group_work(const builder *b, const trli_reduction_group *group)
     return work;
 }
 
+/* What a GPU found of a stable_dt is looked at on the host, before ranks bring it together. */
+static trl_err add_look(builder *b, const trli_reduction_group *group, int patch, trl_handle *share)
+{
+    trli_step_task *t;
+    trl_task task;
+    trl_err err = TRL_OK;
+    TRL_TRY(next_task(b, b->program->run->reductions.reduction[group->first].step, patch, &t));
+    t->group = group;
+    TRL_TRY(trli_builder_add(&b->tasks, "look", trli_task_stable_dt_look, t, 1, 0, seconds_of(b, NULL, 0), &task));
+    err = trli_builder_share(&b->tasks, task, b->program->run->reductions.first + group->first, group->n, patch, share,
+                             TRL_READ_WRITE);
+done:
+    return err;
+}
+
 /* A patch's share of a group, which each worker adds up separately. */
 static trl_err add_group(builder *b, const trli_reduction_group *group, int patch, trl_handle *share)
 {
@@ -415,8 +430,10 @@ static trl_err add_group(builder *b, const trli_reduction_group *group, int patc
     const int inputs = plugin ? plan->ninputs : group->reads.nfields;
     b->program->run->bytes_moved += trl_box_points(&box) * inputs * (int64_t)sizeof(double);
     const trli_work work = group_work(b, group);
-    TRL_TRY(plugin ? trli_builder_add(&b->tasks, s->label, trli_task_stable_dt, t, chunks, TRL_TASK_WHOLE,
-                                      estimate(b, s, &box), &task)
+    const bool by_form = plugin && trli_gpu_does_stable_dt(t);
+    TRL_TRY(plugin ? trli_builder_add_for_gpus(&b->tasks, s->label, trli_task_stable_dt,
+                                               by_form ? trli_task_stable_dt_gpu : NULL, t, chunks, TRL_TASK_WHOLE,
+                                               estimate(b, s, &box), &task)
                    : trli_builder_add_anywhere(&b->tasks, s->label, trli_task_reduce,
                                                trli_gpu_does_reduction(t) ? trli_task_reduce_gpu : NULL, t, chunks,
                                                TRL_TASK_WHOLE, seconds_of(b, &work, trl_box_points(&box)), &task));
@@ -428,6 +445,7 @@ static trl_err add_group(builder *b, const trli_reduction_group *group, int patc
     if (plugin) TRL_TRY(trli_builder_plugin(&b->tasks, task, plugin));
     TRL_TRY(trli_builder_share(&b->tasks, task, b->program->run->reductions.first + group->first, group->n, patch,
                                share, TRL_WRITE));
+    if (by_form) err = add_look(b, group, patch, share);
 done:
     return err;
 }

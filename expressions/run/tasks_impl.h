@@ -50,6 +50,7 @@ trl_err trli_task_plugin(void *data, const trl_task_args *args, bool *done);
 trl_err trli_task_scalar(void *data, const trl_task_args *args, bool *done);
 trl_err trli_task_reduce(void *data, const trl_task_args *args, bool *done);
 trl_err trli_task_stable_dt(void *data, const trl_task_args *args, bool *done);
+trl_err trli_task_stable_dt_look(void *data, const trl_task_args *args, bool *done);
 trl_err trli_task_reduce_finish(void *data, const trl_task_args *args, bool *done);
 trl_err trli_task_exchange_begin(void *data, const trl_task_args *args, bool *done);
 trl_err trli_task_exchange_finish(void *data, const trl_task_args *args, bool *done);
@@ -61,6 +62,8 @@ trl_err trli_task_poison(void *data, const trl_task_args *args, bool *done);
 
 /* Where a task adds to a reduction of its group: a worker to its own part, a device to the patch's share. */
 trli_partial *trli_reduction_part(const trli_step_task *task, const trl_task_args *args, int reduction);
+/* The patch's share in a memory space. */
+trli_partial *trli_reduction_share(const trli_step_task *task, const trli_frame *frame, int space, int reduction);
 /* Empty the workers' shares of a program's reductions. */
 void trli_reductions_clear(trli_frame *frame, const trli_program *program);
 /* Whether a rank had failed in the last run of a program before its reductions: the same on all ranks. */

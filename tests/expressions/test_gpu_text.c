@@ -119,17 +119,17 @@ static void open_deck(const char *path)
 static void compile_plugins(const trli_program *program, const char *path)
 {
     char refused[TRLI_RTC_WHY_ROOM];
-    for (int i = 0; i < program->nsteps; ++i) {
-        const trli_step *s = &program->step[i];
-        const char *why;
-        char *text;
-        if (s->kind != TRLI_STEP_PLUGIN || !program->plan->step[i].live || !s->plugin.called->cuda) continue;
-        ck_ok(trli_gpu_plugin_text(sim->model, s->plugin.called, &text, &why));
-        ck_assert_msg(text != NULL, "%s: '%s' has no text: %s", path, s->plugin.called->name, why);
-        found[nfound] = (found_text){.text = text};
-        ck_assert_msg(compile(nfound, nfound + 1, refused), "%s: %s\n%.3000s", path, refused, text);
-        trli_free(text);
-    }
+    trli_form_call call;
+    for (int i = 0; i < program->nsteps; ++i)
+        for (int n = 0; trli_gpu_form_call(program, &program->step[i], n, &call); ++n) {
+            const char *why;
+            char *text;
+            ck_ok(trli_gpu_plugin_text(sim->model, call.called, call.form, &text, &why));
+            ck_assert_msg(text != NULL, "%s: '%s' has no text: %s", path, call.called->name, why);
+            found[nfound] = (found_text){.text = text};
+            ck_assert_msg(compile(nfound, nfound + 1, refused), "%s: %s\n%.3000s", path, refused, text);
+            trli_free(text);
+        }
 }
 
 static void add_deck(const char *path)

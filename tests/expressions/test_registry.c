@@ -82,6 +82,13 @@ START_TEST(holds_many_types)
 }
 END_TEST
 
+static trl_err bound(const void *state, const trl_eval_args *args, double *dt)
+{
+    (void)state, (void)args;
+    *dt = 1;
+    return TRL_OK;
+}
+
 START_TEST(rejects_cuda_forms_that_cannot_be_used)
 {
     const trl_cuda_form form = {.text = {"text"}}, empty = {.nnumbers = 0}, numbers = {.text = {"text"}, .nnumbers = 1};
@@ -90,12 +97,20 @@ START_TEST(rejects_cuda_forms_that_cannot_be_used)
     bad.evaluate_cuda = &form;
     ck_fails(add(&bad), TRL_ERR_PLUGIN,
              "expression type 'good' of built-in has evaluate_cuda, which computes many points at once: it must be "
-             "TILED, and neither NEUTRAL nor a MODIFIER");
+             "TILED, and not NEUTRAL");
     bad.flags = TRL_EXPR_TILED;
     bad.evaluate_cuda = &empty;
     ck_fails(add(&bad), TRL_ERR_PLUGIN, "expression type 'good' of built-in has evaluate_cuda without a text");
     bad.evaluate_cuda = &numbers;
     ck_fails(add(&bad), TRL_ERR_PLUGIN, "has numbers for evaluate_cuda, but not set_numbers");
+    bad.evaluate_cuda = NULL;
+    bad.stable_dt_cuda = &form;
+    ck_fails(add(&bad), TRL_ERR_PLUGIN, "has stable_dt_cuda, but not stable_dt");
+    bad.stable_dt = bound;
+    bad.stable_dt_cuda = &empty;
+    ck_fails(add(&bad), TRL_ERR_PLUGIN, "has stable_dt_cuda without a text");
+    bad.stable_dt_cuda = &numbers;
+    ck_fails(add(&bad), TRL_ERR_PLUGIN, "has numbers for stable_dt_cuda, but not set_numbers");
 }
 END_TEST
 

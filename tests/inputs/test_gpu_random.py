@@ -58,16 +58,23 @@ def plugins(rng, _):
     dim = rng.choice([1, 2, 3])
     cells = [rng.choice([8, 11, 20]) for _ in range(dim)]
     periodic = [a > 0 and rng.random() < 0.5 for a in range(dim)]
-    sides = ", ".join(f"{'xyz'[a]}{s}: {rng.choice(['{dirichlet: 0.5}', '{neumann: 1}'])}" for a in range(dim)
-                      if not periodic[a] for s in "-+")
+    kinds = ["{dirichlet: 0.5}", "{neumann: 1}", "{expression: w}"]
+    sides, others = (", ".join(f"{'xyz'[a]}{s}: {rng.choice(kinds if a else first)}" for a in range(dim)
+                               if not periodic[a] for s in "-+")
+                     for first in (kinds, ["{expression: v}", "{dirichlet: 1}", "{neumann: 0}"]))
+    others = others.replace("expression: w", "neumann: 0.5")
+    dt = rng.choice(["1e-4", "{cfl: 0.3}"])
     here = rng.choice(["", ", device: cpu"])
     return (f"trellis: 1\nplugins: [cuda_forms]\ngrid: {{cells: {cells}, periodic: {json.dumps(periodic)}}}\n"
             f"expressions:\n  r: {{type: cuda_reaction, computes: [S, U]{here}}}\n"
             "  f: {type: cuda_flux, boundary: {x-: {neumann: 0}, x+: {neumann: 0}}}\n"
+            f"  w: {{type: cuda_wall, inputs: {{S: T}}{here}}}\n  v: {{type: cuda_xwall}}\n"
             "equations:\n  T:\n    initial: \"sin(3*x) + 0.1*random(1)\"\n"
             f"    ddt: \"0.01*({rng.choice(['-ddx(F) +', ''])} laplacian(T)) + S - 0.1*U*T\"\n"
             f"    boundary: {{{sides}}}\n"
-            f"time: {{dt: 1e-4, steps: 5, method: {rng.choice(['euler', 'ssprk2', 'ssprk3', 'rk4'])}}}\n"
+            f"  G: {{location: xface, initial: \"x\", ddt: \"0.01*laplacian(G) + at(T, xface)\",\n"
+            f"      boundary: {{{others}}}}}\n"
+            f"time: {{dt: {dt}, steps: 5, method: {rng.choice(['euler', 'ssprk2', 'ssprk3', 'rk4'])}}}\n"
             "output: {fields: []}\n")
 
 
