@@ -20,6 +20,7 @@ typedef struct report_totals {
     int64_t device_copies[TRL_WAYS], device_bytes[TRL_WAYS];                 /* of all */
     int64_t between_gpus;                                                    /* messages, of all */
     double overlap;                                                          /* of communication with work, of all */
+    double late;                                                             /* mean */
 } report_totals;
 
 static trl_err gather_totals(const trli_session *run, report_totals *totals)
@@ -35,11 +36,12 @@ static trl_err gather_totals(const trli_session *run, report_totals *totals)
                      s->allocations_after_first_step,
                      (int64_t)(1e9 * s->step_graph.outstanding),
                      (int64_t)(1e9 * s->step_graph.idle),
-                     s->messages_between_gpus};
+                     s->messages_between_gpus,
+                     (int64_t)(1e9 * s->step_graph.late)};
     TRL_TRY(trli_allreduce(run->ctx, most, 4, MPI_INT64_T, MPI_MAX));
     memcpy(totals->device_copies, s->device_copies, sizeof s->device_copies);
     memcpy(totals->device_bytes, s->device_bytes, sizeof s->device_bytes);
-    TRL_TRY(trli_allreduce(run->ctx, sum, 6, MPI_INT64_T, MPI_SUM));
+    TRL_TRY(trli_allreduce(run->ctx, sum, 7, MPI_INT64_T, MPI_SUM));
     TRL_TRY(trli_allreduce(run->ctx, totals->device_copies, TRL_WAYS, MPI_INT64_T, MPI_SUM));
     TRL_TRY(trli_allreduce(run->ctx, totals->device_bytes, TRL_WAYS, MPI_INT64_T, MPI_SUM));
     totals->planned_bytes = most[0];
@@ -50,8 +52,9 @@ static trl_err gather_totals(const trli_session *run, report_totals *totals)
     totals->comm_messages = sum[1];
     totals->allocations = sum[2];
     totals->between_gpus = sum[5];
-    if (sum[3] > 0)
-        totals->overlap = fmin(1, fmax(0, 1 - (double)sum[4] / (double)sum[3]));
+    totals->late = 1e-9 * (double)sum[6] / trl_context_ranks(run->ctx);
+    if (sum[3] > sum[6])
+        totals->overlap = fmin(1, fmax(0, 1 - (double)sum[4] / (double)(sum[3] - sum[6])));
     else if (sum[1] > 0)
         totals->overlap = 1; /* each was there when it was asked for */
 done:
@@ -369,6 +372,7 @@ static void put_machine(const trli_session *run, const report_totals *totals, tr
     put_integer(json, "messages", totals->comm_messages);
     put_integer(json, "between_gpus", totals->between_gpus);
     put_number(json, "overlap", totals->overlap);
+    put_number(json, "late_s", totals->late);
     put_integer(json, "waits", run->agreements[0]);
     put_integer(json, "agreements_beside_steps", run->agreements[1]);
     trli_json_end_object(json);

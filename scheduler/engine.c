@@ -146,7 +146,7 @@ static void execute(trli_run_state *run, trli_worker *worker, int32_t task)
         int32_t n = trli_wants(run, task, &want);
         if (!trli_locks_acquire(run, worker, task, n, want)) return;
     }
-    const bool whole = run->alone && record->flags & TRL_TASK_WHOLE;
+    const bool whole = run->alone && record->flags & TRL_TASK_WHOLE && !trli_polls_wanted(run);
     if (record->flags & TRLI_TASK_WIDE && !whole) {
         trli_wide_open(run, task);
         if (!run->by_caller) trli_workers_wake_all(worker->workers);
@@ -224,21 +224,51 @@ bool trli_run_quiet(trli_run_state *run)
     return atomic_load_explicit(&run->activity, memory_order_seq_cst) == before && !trli_run_over(run);
 }
 
-/* Idle time while messages are under way counts against the overlap of communication with computation: it is the
- * growth of the messages' time meanwhile. */
-static void note_idle(trli_run_state *run, const trli_worker *worker, int64_t since, int64_t outstanding)
+/* Of several messages that come in one wait, the one that was sent first counts. */
+void trl_run_note_sent(trl_run *here, int64_t sent_ns)
 {
-    int64_t now = trli_polls_outstanding(run);
-    if (outstanding >= 0 && now > outstanding)
-        atomic_fetch_add_explicit(&run->idle_ns, now - outstanding, memory_order_relaxed);
-    if (worker->lane) trli_trace_add(worker->lane, TRLI_TRACE_IDLE, "idle", 0, since, trli_now_ns());
+    trli_worker *worker = here->worker;
+    if (worker->idle_since == 0) return;
+    const int64_t now = trli_now_ns(), sent = sent_ns < now ? sent_ns : now;
+    const int64_t late = sent > worker->idle_since ? sent - worker->idle_since : 0;
+    if (worker->arrived > 0 && late >= worker->late) return;
+    if (worker->arrived == 0) worker->arrived = now;
+    atomic_fetch_add_explicit(&here->run->late_ns, late - worker->late, memory_order_relaxed);
+    worker->late = late;
+}
+
+/* When a wait for work begins. */
+typedef struct wait_start {
+    int64_t outstanding, late; /* of the run */
+} wait_start;
+
+static wait_start begin_wait(trli_run_state *run, trli_worker *worker)
+{
+    worker->idle_since = trli_now_ns();
+    worker->arrived = worker->late = 0;
+    return (wait_start){trli_polls_outstanding(run), atomic_load_explicit(&run->late_ns, memory_order_relaxed)};
+}
+
+/* Idle time while messages are under way counts against the overlap of communication with computation: it is the
+ * growth of the messages' time meanwhile, until a message came, which the poll task may unpack. Before that message was
+ * sent it is the time of another rank that is late. */
+static void end_wait(trli_run_state *run, trli_worker *worker, const wait_start *start)
+{
+    int64_t idle = start->outstanding >= 0 ? trli_polls_outstanding(run) - start->outstanding : 0;
+    int64_t late = atomic_load_explicit(&run->late_ns, memory_order_relaxed) - start->late;
+    if (worker->arrived > 0 && idle > worker->arrived - worker->idle_since) idle = worker->arrived - worker->idle_since;
+    if (late > idle) late = idle;
+    if (idle > 0) atomic_fetch_add_explicit(&run->idle_ns, idle - late, memory_order_relaxed);
+    if (idle > 0 && late > 0) atomic_fetch_add_explicit(&run->idle_late_ns, late, memory_order_relaxed);
+    if (worker->lane) trli_trace_add(worker->lane, TRLI_TRACE_IDLE, "idle", 0, worker->idle_since, trli_now_ns());
+    worker->idle_since = 0;
 }
 
 /* Wait, testing poll tasks, until there may be something to take (true) or this worker should leave (false). */
 static bool wait_for_work(trli_run_state *run, trli_worker *worker)
 {
     bool owner = false, found = false;
-    int64_t since = worker->lane ? trli_now_ns() : 0, outstanding = trli_polls_outstanding(run);
+    const wait_start start = begin_wait(run, worker);
     worker->pushed = 0;
     end_activity(run, worker);
     for (int spins = 0; !found && !trli_run_over(run); ++spins) {
@@ -264,7 +294,7 @@ static bool wait_for_work(trli_run_state *run, trli_worker *worker)
             spins = 0;
         }
     }
-    note_idle(run, worker, since, outstanding);
+    end_wait(run, worker, &start);
     if (owner) trli_polls_disown(run);
     return found;
 }

@@ -62,7 +62,9 @@ typedef struct trli_run_state {
     _Atomic int64_t *run_ns;        /* [tasks] of a timed run */
     _Atomic int64_t spawned_ns;     /* of all spawned ones */
     _Atomic int64_t outstanding_ns; /* time with poll tasks started and not complete */
-    _Atomic int64_t idle_ns;        /* idle time of workers meanwhile */
+    _Atomic int64_t idle_ns;        /* idle time of workers meanwhile, */
+    _Atomic int64_t idle_late_ns;   /* and of such time what is late: */
+    _Atomic int64_t late_ns;        /* time in which the worker that polls waited for what was not sent yet */
 } trli_run_state;
 
 /* What a task function knows of its run: valid while it runs. */

@@ -156,9 +156,9 @@ struct trl_graph {
     trli_active active;            /* of workers that adapt */
 
     /* Timing. */
-    double *mean_s[TRL_KINDS]; /* by kind of executor and task, moving average; 0: never timed */
-    int64_t outstanding_ns;    /* of all runs, with poll tasks started and not complete */
-    double idle_share;         /* ns: of all runs, of workers idle meanwhile, divided by how many took part */
+    double *mean_s[TRL_KINDS];     /* by kind of executor and task, moving average; 0: never timed */
+    int64_t outstanding_ns;        /* of all runs, with poll tasks started and not complete */
+    double idle_share, late_share; /* ns: of all runs, of workers idle meanwhile, divided by how many took part */
     int64_t runs, timed_runs, spawned;
     double timed_wall, timed_share; /* s: of timed runs; of their tasks divided by the number of workers */
 };

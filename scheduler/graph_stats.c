@@ -33,6 +33,7 @@ void trl_graph_get_stats(const trl_graph *graph, trl_graph_stats *stats)
     stats->outstanding = 1e-9 * (double)graph->outstanding_ns;
     if (graph->runs > 0) stats->active = trli_active_workers(&graph->active, graph->workers);
     stats->idle = 1e-9 * graph->idle_share;
+    stats->late = 1e-9 * graph->late_share;
     if (graph->timed_wall > 0.0) stats->busy = graph->timed_share / graph->timed_wall;
     if (graph->timed_runs > 0 && tasks_per_run(graph) > 0.0) {
         double per_run = (graph->timed_wall - graph->timed_share) / (double)graph->timed_runs;

@@ -95,6 +95,11 @@ void trli_polls_round(trli_run_state *run, trli_worker *worker)
     atomic_store_explicit(&polls->tested_ns, trli_now_ns(), memory_order_relaxed); /* only a hint when to test again */
 }
 
+bool trli_polls_wanted(const trli_run_state *run)
+{
+    return atomic_load_explicit(&run->polls.open, memory_order_relaxed) > 0 || trli_agree_goes_on(run->graph->ctx);
+}
+
 void trli_polls_if_due(trli_run_state *run, trli_worker *worker)
 {
     trli_polls *polls = &run->polls;

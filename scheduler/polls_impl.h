@@ -28,6 +28,8 @@ void trli_polls_disown(struct trli_run_state *run);
 int64_t trli_polls_outstanding(const struct trli_run_state *run);
 /* Call all started poll tasks once. Only by their owner. */
 void trli_polls_round(struct trli_run_state *run, trli_worker *worker);
+/* Whether something is under way that calls between tasks, or between chunks of one, bring on. */
+bool trli_polls_wanted(const struct trli_run_state *run);
 /* Called between two tasks: test all tasks, and the messages of a late agreement, if the last round ended long ago. */
 void trli_polls_if_due(struct trli_run_state *run, trli_worker *worker);
 

@@ -64,6 +64,10 @@ static bool precedes(const trl_graph *graph, int32_t a, int32_t b)
 {
     const trli_task_record *ra = &trli_graph_records(graph)[a], *rb = &trli_graph_records(graph)[b];
     if (ra->urgency != rb->urgency) return ra->urgency < rb->urgency;
+    if (ra->urgency == 0) { /* poll tasks without a priority come last */
+        const trli_task_info *info = trli_graph_info(graph);
+        if (info[a].priority != info[b].priority) return info[a].priority > info[b].priority;
+    }
     if (graph->weight[a] != graph->weight[b]) return graph->weight[a] > graph->weight[b];
     /* More successors make more work ready. */
     int32_t na = ra->end - ra->first, nb = rb->end - rb->first;

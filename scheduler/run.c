@@ -136,6 +136,8 @@ trl_err trli_run_finish(trli_run_state *run, int64_t ns)
     /* Relaxed: all workers have left the run. */
     graph->outstanding_ns += atomic_exchange_explicit(&run->outstanding_ns, 0, memory_order_relaxed);
     graph->idle_share += (double)atomic_exchange_explicit(&run->idle_ns, 0, memory_order_relaxed) / participants(run);
+    graph->late_share +=
+        (double)atomic_exchange_explicit(&run->idle_late_ns, 0, memory_order_relaxed) / participants(run);
     graph->spawned += trli_nodes_finish(run);
     ++graph->runs;
     note_failed(graph, run);

@@ -50,7 +50,8 @@ enum {
     /* Complete only when all tasks that it creates, directly or through others, are complete: its successors wait
      * for them too. Those tasks belong to no later phase. */
     TRL_TASK_SCOPE = 4,
-    /* A wide task that may be called once for all its chunks, as chunk 0 of 1, when a single worker runs it. */
+    /* A wide task that may be called once for all its chunks, as chunk 0 of 1, when a single worker runs it and no poll
+     * task waits. */
     TRL_TASK_WHOLE = 8,
     /* Little work that waits for other devices: a GPU that is one of several does it beside its other tasks. */
     TRL_TASK_URGENT = 16,
@@ -294,6 +295,11 @@ TRL_API TRL_NODISCARD trl_err trl_run_signal(trl_run *run, trl_event event, int6
 /* Count down the `signals` of a task of the graph. */
 TRL_API TRL_NODISCARD trl_err trl_run_signal_task(trl_run *run, trl_task task, int64_t n);
 
+/* From a poll task when what it waited for is there: when that was sent, in ns of CLOCK_MONOTONIC of this machine; 0 if
+ * it is not known. A worker that had nothing else to do waited for the sender until then, for the message since. Any
+ * thread that runs a task. */
+TRL_API void trl_run_note_sent(trl_run *run, int64_t sent_ns);
+
 /* ---- statistics ---- */
 
 typedef struct trl_graph_stats {
@@ -302,7 +308,8 @@ typedef struct trl_graph_stats {
     double tau_1;    /* sum of the tasks' mean times, s; before the first timed run: of costs (all unknown: 1 each) */
     double tau_inf;  /* longest path, s; the chunks of a wide task count as running at once */
     double outstanding; /* s in all runs with poll tasks (communication) started and not complete */
-    double idle;        /* s of that time in which workers had nothing else to do, mean over those that took part */
+    double idle;        /* s of that time in which workers had nothing else to do, mean over those that took part, */
+    double late;        /* but for this: s in which they waited for a message before it was sent (trl_run_note_sent) */
     double busy; /* part of the workers' time that was spent in tasks, mean over timed runs; 0 before the first */
     int active;  /* workers that take part in the next run; 0: there was none */
     double overhead_ns; /* mean over timed runs of (wall time - time in tasks / workers) / tasks */

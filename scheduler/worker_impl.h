@@ -43,6 +43,9 @@ typedef struct trli_worker {
     int64_t completed; /* tasks not yet subtracted from the run's remaining ones */
     int64_t credit;    /* part of the run's remaining tasks that is reserved for tasks that this worker may spawn */
     _Atomic int64_t foreign;      /* takes from the pool that the worker does not prefer */
+    int64_t idle_since;           /* ns; while it waits for work; else 0 */
+    int64_t arrived;              /* ns; in this wait: the first message that came; 0: none */
+    int64_t late;                 /* ns of this wait before that message was sent */
     struct trli_trace_lane *lane; /* NULL: no trace */
     TRLI_APART(before);
     /* A caller waits here. */

@@ -4,6 +4,7 @@
 #include <sched.h>
 #include <string.h>
 
+#include <clock_impl.h>
 #include <context_impl.h>
 
 #include "exchange_impl.h"
@@ -340,6 +341,7 @@ trl_err trli_exchange_send(trl_exchange *exchange, int message, bool *done)
     trl_err err = TRL_OK;
     if (trl_context_lost(exchange->ctx)) return TRL_ERR_MPI;
     if (m->slot) {
+        atomic_store_explicit(&m->slot->sent_ns[m->round & 1], trli_now_ns(), memory_order_relaxed);
         atomic_store_explicit(&m->slot->sent, m->round + 1, memory_order_release); /* of what was packed */
     } else {
         if (!m->started) TRL_TRY(start(exchange, m));
@@ -360,6 +362,7 @@ trl_err trli_exchange_receive(trl_exchange *exchange, int message, bool *done)
         *done = atomic_load_explicit(&m->slot->sent, memory_order_acquire) > m->round;
     else
         TRL_TRY(test(exchange, m, done));
+    if (*done && m->slot) m->sent_ns = atomic_load_explicit(&m->slot->sent_ns[m->round & 1], memory_order_relaxed);
     if (*done) close_message(exchange, m);
 done:
     return err;

@@ -35,6 +35,7 @@ typedef struct trli_message {
     struct trli_node_slot *slot;
     unsigned char *room[2]; /* of even rounds, of odd ones */
     int64_t round;          /* complete ones */
+    int64_t sent_ns;        /* of what was received last: when it was sent, by trli_now_ns; 0: not known */
     /* In memory of GPUs (exchange_device.c); NULL: there is none. */
     unsigned char *near[2]; /* this rank's, of even rounds, of odd ones; of a send one, from which it is copied */
     unsigned char *far[2];  /* a send: the receiver's */
@@ -110,6 +111,7 @@ typedef struct trli_node_slot {
     ptrdiff_t room[2]; /* from the start of the sender's memory */
     /* Of even rounds, of odd ones: the message lies in the memory of the receiver's GPU. Written before `sent`. */
     _Atomic bool far[2];
+    _Atomic int64_t sent_ns[2]; /* when they were sent, by trli_now_ns. Written before `sent`. */
     /* Of the receiver: its GPU's memory, and where in it the message has room, before the first round; and whether the
      * GPU has failed, between runs. */
     bool offered;

@@ -90,8 +90,13 @@ static trl_err pack_and_send(void *data, const trl_task_args *args, bool *done)
 static trl_err receive(void *data, const trl_task_args *args, bool *done)
 {
     const trli_step_task *t = data;
+    trl_exchange *exchange = exchange_of(t, args);
+    trl_err err;
     if (is_given(t, args)) return TRL_OK;
-    return trli_exchange_receive(exchange_of(t, args), t->message, done);
+    TRL_TRY(trli_exchange_receive(exchange, t->message, done));
+    if (*done) trl_run_note_sent(args->run, exchange->receives.message[t->message].sent_ns);
+done:
+    return err;
 }
 
 static trl_err receive_and_unpack(void *data, const trl_task_args *args, bool *done)
@@ -108,7 +113,8 @@ int trli_messages_tasks(const trl_exchange *plan)
     return messages > 0 ? 1 + messages : 0;
 }
 
-/* Before other work: neighbours wait for it. gpu: what a GPU does, or NULL. */
+/* Before other work: neighbours wait for it. What brings their points in comes after what they wait for: a poll task
+ * without a priority. gpu: what a GPU does, or NULL. */
 static trl_err add_anywhere(trli_task_builder *b, const char *name, trl_task_fn run, trl_task_fn gpu, trli_step_task *t,
                             int chunks, unsigned flags, trl_task *task)
 {
@@ -118,7 +124,7 @@ static trl_err add_anywhere(trli_task_builder *b, const char *name, trl_task_fn 
                                 .chunks = chunks,
                                 .flags = flags,
                                 .cost = TRLI_MESSAGE_SECONDS,
-                                .priority = 1};
+                                .priority = run != receive && run != receive_and_unpack};
     return trl_graph_add_task(b->graph, &desc, task);
 }
 

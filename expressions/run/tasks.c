@@ -29,6 +29,13 @@ enum {
 #endif
 };
 
+/* How long a worker computes, about, before it looks after messages. */
+#ifdef TRL_SMALL_SIZES
+static const double look_seconds = 1e-7;
+#else
+static const double look_seconds = 1e-4;
+#endif
+
 typedef struct builder {
     trli_program *program;
     trli_model *model;
@@ -105,17 +112,32 @@ done:
     return err;
 }
 
-/* Cut a box for the workers, or only its planes and their rows; returns the number of parts. */
-static int choose_parts(const builder *b, const trl_box *box, bool whole_rows, int parts[3])
-{
-    trl_box cut = *box;
-    if (whole_rows) cut.hi[0] = cut.lo[0] + 1;
-    return trli_box_cut(&cut, trli_chunks_wanted(trl_box_points(box), b->model->run->nworkers), parts);
-}
-
 static double seconds_of(const builder *b, const trli_work *work, int64_t points)
 {
     return trli_task_seconds(b->model, work, points, b->model->run->nworkers);
+}
+
+/* Cut a box that one worker goes through into planes, or rows of one plane, between which it looks after messages: MPI
+ * brings them on in calls only. */
+static int cut_for_messages(const trl_box *box, double seconds, int parts[3])
+{
+    enum { MOST = 8 };
+    const int axis = box->hi[2] - box->lo[2] > 1 ? 2 : 1;
+    const int extent = (int)(box->hi[axis] - box->lo[axis]), most = extent < MOST ? extent : MOST;
+    parts[axis] = seconds < MOST * look_seconds ? (int)(seconds / look_seconds) : MOST;
+    if (parts[axis] > most) parts[axis] = most;
+    if (parts[axis] < 1) parts[axis] = 1;
+    return parts[axis];
+}
+
+/* Cut a box, which takes so long, for the workers, or only its planes and their rows; returns the number of parts. */
+static int choose_parts(const builder *b, const trl_box *box, double seconds, bool whole_rows, int parts[3])
+{
+    const int workers = b->model->run->nworkers;
+    trl_box cut = *box;
+    if (workers == 1 && trl_context_ranks(b->model->ctx) > 1) return cut_for_messages(box, seconds, parts);
+    if (whole_rows) cut.hi[0] = cut.lo[0] + 1;
+    return trli_box_cut(&cut, trli_chunks_wanted(trl_box_points(box), workers), parts);
 }
 
 /* Seconds of a task that computes the points of a step in a box. */
@@ -190,7 +212,7 @@ static trl_err add_box(builder *b, const trli_step *s, trli_step_task *t, const 
     for (int o = 1; o < s->nout; ++o)
         one_location &= b->model->field[s->field[o]].location == b->model->field[s->field[0]].location;
     if (!plugin || (plugin->flags & TRL_EXPR_TILED && one_location))
-        chunks = choose_parts(b, &t->box, p->nslabs > 0, t->parts);
+        chunks = choose_parts(b, &t->box, estimate(b, s, &t->box), p->nslabs > 0, t->parts);
     b->program->run->bytes_moved += trl_box_points(&t->box) * (s->nout + p->ninputs) * (int64_t)sizeof(double);
     TRL_TRY(plugin ? trli_builder_add_for_gpus(&b->tasks, s->label, trli_task_plugin,
                                                trli_gpu_does_plugin(t) ? trli_task_plugin_gpu : NULL, t, chunks,
@@ -261,7 +283,7 @@ static trl_err add_slab_task(builder *b, const trli_step *s, trli_step_task *t, 
     trl_err err = TRL_OK;
     /* A ghost layer reads no point of its own field; the values of a plane on the side may. */
     if (alone && alone->kind != TRLI_SLAB_MODIFIER && alone->layer > 0)
-        chunks = choose_parts(b, &t->box, false, t->parts);
+        chunks = choose_parts(b, &t->box, cost.seconds, false, t->parts);
     bool plugins = false;
     for (int k = t->slab; k < t->slab + t->nslabs; ++k) plugins |= t->plan->slab[k].kind == TRLI_SLAB_MODIFIER;
     const trl_task_fn gpu = trli_gpu_does_slabs(t) ? trli_task_slabs_gpu : NULL;
@@ -426,17 +448,18 @@ static trl_err add_group(builder *b, const trli_reduction_group *group, int patc
     TRL_TRY(next_task(b, s, patch, &t));
     t->box = box;
     t->group = group;
-    const int chunks = plugin ? 1 : choose_parts(b, &t->box, false, t->parts);
+    const trli_work work = group_work(b, group);
+    const double seconds = plugin ? estimate(b, s, &box) : seconds_of(b, &work, trl_box_points(&box));
+    const int chunks = plugin ? 1 : choose_parts(b, &t->box, seconds, false, t->parts);
     const int inputs = plugin ? plan->ninputs : group->reads.nfields;
     b->program->run->bytes_moved += trl_box_points(&box) * inputs * (int64_t)sizeof(double);
-    const trli_work work = group_work(b, group);
     const bool by_form = plugin && trli_gpu_does_stable_dt(t);
     TRL_TRY(plugin ? trli_builder_add_for_gpus(&b->tasks, s->label, trli_task_stable_dt,
                                                by_form ? trli_task_stable_dt_gpu : NULL, t, chunks, TRL_TASK_WHOLE,
-                                               estimate(b, s, &box), &task)
+                                               seconds, &task)
                    : trli_builder_add_anywhere(&b->tasks, s->label, trli_task_reduce,
                                                trli_gpu_does_reduction(t) ? trli_task_reduce_gpu : NULL, t, chunks,
-                                               TRL_TASK_WHOLE, seconds_of(b, &work, trl_box_points(&box)), &task));
+                                               TRL_TASK_WHOLE, seconds, &task));
     TRL_TRY(set_work(b, task, &work, trl_box_points(&box)));
     TRL_TRY(trli_builder_reads(&b->tasks, task, &group->reads, &t->box, patch));
     for (int i = 0; plugin && i < plan->ninputs; ++i)

@@ -57,7 +57,7 @@ static const mpi_case cases[] = {
 typedef struct mpi_run {
     int ranks, threads, cells[3], steps;
     trli_spread rate;       /* updates of equations per second */
-    double overlap;         /* median */
+    double overlap, late;   /* medians; part of the loop in which ranks waited for what was not sent yet */
     double messages, bytes; /* of a step, of all ranks */
     double least_messages, least_bytes;
     char hash[20];
@@ -94,7 +94,7 @@ static void choose_cells(const mpi_case *c, mpi_run *run)
 }
 
 static trl_err run_once(trli_bench *bench, const trli_launch *launch, const mpi_case *c, mpi_run *run, double *rate,
-                        double *overlap)
+                        double *overlap, double *late)
 {
     char steps[32], *report = NULL, hash[sizeof run->hash];
     trl_err err = TRL_OK;
@@ -104,6 +104,7 @@ static trl_err run_once(trli_bench *bench, const trli_launch *launch, const mpi_
     const double loop = trli_report_number(report, "\"loop\"", NULL);
     *rate = trli_report_number(report, "\"cell_updates_per_s\"", NULL) * c->equations;
     *overlap = trli_report_number(report, "\"comm\"", "\"overlap\"");
+    *late = trli_report_number(report, "\"comm\"", "\"late_s\"") / loop;
     run->messages = trli_report_number(report, "\"comm\"", "\"messages\"") / run->steps;
     run->bytes = trli_report_number(report, "\"comm\"", "\"bytes\"") / run->steps;
     trli_report_text(report, "\"hash\"", hash, sizeof hash);
@@ -127,13 +128,14 @@ static void report_run(trli_bench *bench, const mpi_run *run, const mpi_run *one
     } number[] = {{"of_best", run->rate.median / best},
                   {"of_one_rank", run->rate.median / one->rate.median},
                   {"overlap", run->overlap},
+                  {"late", run->late},
                   {"messages_per_step", run->messages},
                   {"least_messages_per_step", run->least_messages},
                   {"bytes_per_step", run->bytes},
                   {"least_bytes_per_step", run->least_bytes}};
-    printf("  %3d x %-3d %9.0f (%.0f to %.0f) %7.3f %8.3f %8.3f %9.0f /%5.0f %10.4g /%10.4g\n", run->ranks,
+    printf("  %3d x %-3d %9.0f (%.0f to %.0f) %7.3f %8.3f %8.3f %6.3f %9.0f /%5.0f %10.4g /%10.4g\n", run->ranks,
            run->threads, 1e-6 * run->rate.median, 1e-6 * run->rate.min, 1e-6 * run->rate.max, run->rate.median / best,
-           run->rate.median / one->rate.median, run->overlap, run->messages, run->least_messages, run->bytes,
+           run->rate.median / one->rate.median, run->overlap, run->late, run->messages, run->least_messages, run->bytes,
            run->least_bytes);
     trli_json_begin_object(json);
     trli_json_key(json, "ranks");
@@ -169,7 +171,7 @@ static int choose_splits(const mpi_case *c, int cores, mpi_run *run)
 static trl_err measure(trli_bench *bench, const mpi_case *c)
 {
     mpi_run run[SPLITS_MOST];
-    double rate[SPLITS_MOST][ROUNDS], overlap[SPLITS_MOST][ROUNDS], best = 0;
+    double rate[SPLITS_MOST][ROUNDS], overlap[SPLITS_MOST][ROUNDS], late[SPLITS_MOST][ROUNDS], best = 0;
     char deck[TEXT_ROOM];
     const int n = choose_splits(c, bench->threads, run), rounds = bench->quick ? 1 : ROUNDS;
     trli_launch launch = {.ctx = bench->ctx};
@@ -184,14 +186,15 @@ static trl_err measure(trli_bench *bench, const mpi_case *c)
             at->steps = bench->quick ? 10 : (int)(c->updates * (c->weak ? at->ranks * at->threads : 1) / updates) + 60;
             snprintf(deck, sizeof deck, c->deck, at->cells[0], at->cells[1], at->cells[2]);
             TRL_TRY(trli_launch_prepare(&launch, deck));
-            TRL_TRY(run_once(bench, &launch, c, at, &rate[at - run][r], &overlap[at - run][r]));
+            TRL_TRY(run_once(bench, &launch, c, at, &rate[at - run][r], &overlap[at - run][r], &late[at - run][r]));
         }
     printf("\n%s: million updates per second, all cores\n", c->name);
-    printf(
-        "  ranks x threads   median (least to most)  of best  of 1 rank  overlap  messages / least   bytes / least\n");
+    printf("  ranks x threads   median (least to most)  of best  of 1 rank  overlap   late  messages / least   bytes / "
+           "least\n");
     for (int i = 0; i < n; ++i) {
         run[i].rate = trli_spread_of(rate[i], rounds);
         run[i].overlap = trli_spread_of(overlap[i], rounds).median;
+        run[i].late = trli_spread_of(late[i], rounds).median;
         if (run[i].rate.median > best) best = run[i].rate.median;
     }
     trli_json_begin_object(bench->json);

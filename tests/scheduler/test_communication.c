@@ -164,6 +164,7 @@ static int64_t now_ns(void)
 typedef struct pretended_message {
     int calls;
     int64_t start;
+    double sent; /* part of its time after which it is sent */
 } pretended_message;
 
 /* Its time begins with the second call: only after the first the run counts it as outstanding, however late this thread
@@ -171,9 +172,9 @@ typedef struct pretended_message {
 static trl_err slow_message(void *data, const trl_task_args *args, bool *done)
 {
     pretended_message *m = data;
-    (void)args;
     if (m->calls++ < 2) m->start = now_ns();
     *done = now_ns() - m->start >= MESSAGE_NS;
+    if (*done && m->sent > 0) trl_run_note_sent(args->run, m->start + (int64_t)(m->sent * MESSAGE_NS));
     return TRL_OK;
 }
 
@@ -186,12 +187,12 @@ static trl_err piece_of_work(void *data, const trl_task_args *args, bool *done)
     return TRL_OK;
 }
 
-static void run_slow_message(const char *policy, int pieces, trl_graph_stats *stats)
+static void run_slow_message(const char *policy, int pieces, double sent, trl_graph_stats *stats)
 {
     trl_graph *graph;
     trl_workers *workers;
     trl_task task;
-    pretended_message pretended = {0};
+    pretended_message pretended = {.sent = sent};
     trl_task_desc message = {
         .name = "message", .variant = {{slow_message}}, .data = &pretended, .chunks = 1, .flags = TRL_TASK_POLL};
     trl_task_desc piece = {.name = "work", .variant = {{piece_of_work}}, .chunks = 1};
@@ -210,9 +211,10 @@ static void run_slow_message(const char *policy, int pieces, trl_graph_stats *st
 static double idle_share(const char *policy, int pieces)
 {
     trl_graph_stats stats;
-    run_slow_message(policy, pieces, &stats);
+    run_slow_message(policy, pieces, 0, &stats);
     ck_assert_double_ge(stats.outstanding, 1e-9 * MESSAGE_NS);
     ck_assert_double_ge(stats.idle, 0);
+    ck_assert_double_eq(stats.late, 0);
     ck_assert_double_le(stats.idle, stats.outstanding);
     return stats.idle / stats.outstanding;
 }
@@ -233,11 +235,32 @@ START_TEST(idle_time_beside_communication_is_counted)
 }
 END_TEST
 
+/* Alone: what is waited before the message is sent is the sender's. Beside work: nothing is. */
+START_TEST(waiting_for_a_late_sender_is_not_idle_time_of_communication)
+{
+    enum { ATTEMPTS = 20 };
+    double late = 0, idle = 1;
+    for (int i = 0; i < ATTEMPTS && (late < 0.6 || idle > 0.35); ++i) {
+        trl_graph_stats stats;
+        run_slow_message(_i == 0 ? "serial" : "priority", 0, 0.75, &stats);
+        ck_assert_double_ge(stats.idle, 0);
+        ck_assert_double_le(stats.idle + stats.late, stats.outstanding);
+        late = fmax(late, stats.late / stats.outstanding);
+        idle = fmin(idle, stats.idle / stats.outstanding);
+        run_slow_message(_i == 0 ? "serial" : "priority", PIECES, 0.75, &stats);
+        ck_assert_double_le(stats.idle + stats.late, stats.outstanding);
+    }
+    ck_assert_double_ge(late, 0.6);
+    ck_assert_double_le(idle, 0.35);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     tcase_add_loop_test(tc, a_ring_of_ranks_passes_a_value_round, 0, 3);
     tcase_add_loop_test(tc, no_rank_waits_for_ever_when_one_fails, 0, 3);
     tcase_add_test(tc, idle_time_beside_communication_is_counted);
+    tcase_add_loop_test(tc, waiting_for_a_late_sender_is_not_idle_time_of_communication, 0, 2);
 }
 
 TRL_TEST_MAIN("communication", add_tests)

@@ -191,7 +191,11 @@ static void check_list(const trl_graph *graph, const int32_t *list, int32_t from
         seen[list[i] - from] = 1;
         if (i == 0) continue;
         ck_assert_int_le(urgency(graph, list[i - 1]), urgency(graph, list[i]));
-        if (urgency(graph, list[i - 1]) == urgency(graph, list[i]))
+        if (urgency(graph, list[i - 1]) != urgency(graph, list[i])) continue;
+        const int before = trli_graph_info(graph)[list[i - 1]].priority,
+                  here = trli_graph_info(graph)[list[i]].priority;
+        if (urgency(graph, list[i]) == 0) ck_assert_int_ge(before, here);
+        if (urgency(graph, list[i]) > 0 || before == here)
             ck_assert_double_ge(graph->weight[list[i - 1]], graph->weight[list[i]]);
     }
 }

@@ -69,6 +69,7 @@ END_TEST
 /* What the calls of a wide task covered. */
 typedef struct coverage {
     _Atomic int calls, parts; /* parts: in twelfths */
+    _Atomic bool polled;
 } coverage;
 
 static trl_err cover(void *data, const trl_task_args *args, bool *done)
@@ -98,6 +99,54 @@ START_TEST(a_worker_alone_calls_a_wide_task_that_allows_it_once_for_all_chunks)
         ck_assert_int_eq(atomic_load(&c.parts), 12);
         trl_graph_destroy(&graph);
     }
+    trl_workers_destroy(&workers);
+}
+END_TEST
+
+/* Waits until five of six chunks of a task beside it are computed. */
+static trl_err await_chunks(void *data, const trl_task_args *args, bool *done)
+{
+    coverage *c = data;
+    (void)args;
+    atomic_store(&c->polled, true);
+    *done = atomic_load(&c->calls) >= 5 || atomic_load(&c->parts) == 12;
+    return TRL_OK;
+}
+
+/* Not the whole task once a poll task waits. Chunks take longer than polls wait for one another. */
+static trl_err cover_slowly(void *data, const trl_task_args *args, bool *done)
+{
+    static const struct timespec nap = {.tv_nsec = 200000};
+    const coverage *c = data;
+    if (args->chunks == 1 && atomic_load(&c->polled)) return TRL_ERR_BUG;
+    nanosleep(&nap, NULL);
+    return cover(data, args, done);
+}
+
+START_TEST(a_worker_alone_looks_after_messages_between_the_chunks_of_a_task)
+{
+    trl_workers *workers = make_workers(&settings[_i]);
+    trl_graph *graph;
+    trl_task task, after;
+    coverage c = {0}, last = {0};
+    const trl_task_desc poll = {
+        .name = "message", .variant = {{await_chunks}}, .data = &c, .chunks = 1, .flags = TRL_TASK_POLL};
+    const trl_task_desc wide = {
+        .name = "wide", .variant = {{cover_slowly}}, .data = &c, .chunks = 6, .flags = TRL_TASK_WHOLE};
+    const trl_task_desc whole = {
+        .name = "after", .variant = {{cover}}, .data = &last, .chunks = 6, .flags = TRL_TASK_WHOLE};
+    ck_ok(trl_graph_create(test_ctx, "messages", &graph));
+    ck_ok(trl_graph_add_task(graph, &poll, &task));
+    ck_ok(trl_graph_add_task(graph, &wide, &after));
+    ck_ok(trl_graph_add_task(graph, &whole, &after));
+    ck_ok(trl_graph_add_dependency(graph, task, after));
+    ck_ok(trl_graph_freeze(graph));
+    ck_ok(trl_graph_run(graph, workers, NULL));
+    ck_assert_int_eq(atomic_load(&c.parts), 12);
+    if (strcmp(settings[_i].policy, "priority") == 0) ck_assert_int_eq(atomic_load(&c.calls), 6);
+    ck_assert_int_eq(atomic_load(&last.parts), 12);
+    ck_assert_int_eq(atomic_load(&last.calls), trl_workers_count(workers) == 1 ? 1 : 6);
+    trl_graph_destroy(&graph);
     trl_workers_destroy(&workers);
 }
 END_TEST
@@ -435,6 +484,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, the_calling_thread_gets_its_binding_back);
     tcase_add_test(tc, chunks_of_a_wide_task_run_at_once);
     tcase_add_loop_test(tc, a_worker_alone_calls_a_wide_task_that_allows_it_once_for_all_chunks, 0, SETTINGS);
+    tcase_add_loop_test(tc, a_worker_alone_looks_after_messages_between_the_chunks_of_a_task, 0, SETTINGS);
     tcase_add_test(tc, sleeping_workers_wake_for_the_next_run);
     tcase_add_loop_test(tc, workers_that_fell_asleep_during_a_run_wake_for_new_work, 0, 2);
     tcase_add_test(tc, refuses_an_unknown_policy_and_lists_the_known);

@@ -27,7 +27,7 @@ inner = {
     "tasks": ["overhead_ns"],
     "workers": ["tasks", "operators", "active", "busy"],
     "memory": ["peak_bytes", "planned_bytes", "metadata_bytes", "metadata_allocations"],
-    "comm": ["bytes", "messages", "between_gpus", "overlap", "waits", "agreements_beside_steps"],
+    "comm": ["bytes", "messages", "between_gpus", "overlap", "late_s", "waits", "agreements_beside_steps"],
     "graph": ["tau_1", "tau_inf", "amdahl"],
     "device_transfers": ["h2d_bytes", "d2h_bytes", "p2p_bytes", "h2d_copies", "d2h_copies", "p2p_copies"],
     "fields": ["T"],
