@@ -8,6 +8,7 @@
 #include "cost_impl.h"
 #include "implicit_impl.h"
 #include "lasting_impl.h"
+#include "late_impl.h"
 #include "lifecycle_impl.h"
 #include "lower_impl.h"
 #include "memory_impl.h"
@@ -419,6 +420,7 @@ trl_err trli_compile_programs(trl_simulation *sim)
     TRL_TRY(trli_receivers_compile(sim));
     TRL_TRY(trli_columns_compile(sim));
     TRL_TRY(trli_compile_limit(sim, sim->problem->time.cfl > 0));
+    TRL_TRY(trli_late_dt_prepare(sim));
     TRL_TRY(trli_passes_run(sim->model));
     TRL_TRY(trli_time_blocking_prepare(sim));
     TRL_TRY(trli_passes_run_lasting(sim->model));

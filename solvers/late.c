@@ -23,11 +23,15 @@ static bool runs_again(const trl_simulation *sim)
     return devices && devices->n > 0 && !devices->required && devices->device[0]->kind != TRL_KIND_GPU;
 }
 
+/* What some rank is, or lacks. */
+enum { RUNS_AGAIN, HAS_DEVICES, NO_LATE_DT, NKINDS };
+
 trl_err trli_late_create(trl_simulation *sim)
 {
     const int lanes = sim->model->run->lanes;
-    int64_t most[] = {runs_again(sim), sim->devices && sim->devices->n > 0};
+    int64_t most[NKINDS] = {[RUNS_AGAIN] = runs_again(sim), [HAS_DEVICES] = sim->devices && sim->devices->n > 0};
     bool last = false;
+    trli_late_dt *dt = NULL;
     trl_err err = TRL_OK;
     if (trl_context_ranks(sim->ctx) == 1) return TRL_OK;
     trli_late_steps *l = trli_new(sim->ctx, 1, sizeof *l);
@@ -35,13 +39,20 @@ trl_err trli_late_create(trl_simulation *sim)
     double *scalar = trli_new(sim->ctx, (size_t)sim->model->nscalars + 1, sizeof *scalar);
     if (!l || !nonfinite || !scalar) err = trli_no_memory(sim->ctx, NULL, "for the results of steps");
     if (err == TRL_OK) err = trli_reductions_come_last(sim->observe, &last);
-    TRL_TRY(trli_agree_max(sim->ctx, err, 2, most));
-    if (most[0]) goto done;
-    *l = (trli_late_steps){.devices = most[1] > 0, .nonfinite = nonfinite, .row.scalar = scalar};
+    if (err == TRL_OK) err = trli_late_dt_create(sim, &dt);
+    most[NO_LATE_DT] = !dt;
+    TRL_TRY(trli_agree_max(sim->ctx, err, NKINDS, most));
+    if (most[RUNS_AGAIN]) goto done;
+    if (most[HAS_DEVICES] || most[NO_LATE_DT]) {
+        trli_free(dt);
+        dt = NULL;
+    }
+    *l = (trli_late_steps){.devices = most[HAS_DEVICES] > 0, .nonfinite = nonfinite, .dt = dt, .row.scalar = scalar};
     l->row.possible = last && !sim->multistep && sim->ncolumns == 0 && sim->nkept == 0;
     sim->late = l;
     return TRL_OK;
 done:
+    trli_free(dt);
     trli_free(scalar);
     trli_free(nonfinite);
     trli_free(l);
@@ -58,6 +69,7 @@ void trli_late_destroy(trl_simulation *sim)
     if (sim->late->pending) (void)!trli_agree_at_last(sim->ctx, NAGREED, most);
     trli_free(sim->late->row.scalar);
     trli_free(sim->late->nonfinite);
+    trli_free(sim->late->dt);
     trli_free(sim->late);
     sim->late = NULL;
 }

@@ -4,6 +4,7 @@
 #ifndef TRLI_LATE_IMPL_H
 #define TRLI_LATE_IMPL_H
 
+#include "limit_impl.h"
 #include "simulation_impl.h"
 
 /* Where a simulation is in time. */
@@ -12,6 +13,12 @@ typedef struct trli_reached {
     double time, dt, from;
     trli_control control;
 } trli_reached;
+
+/* A dt that comes while its step runs. */
+typedef struct trli_late_dt {
+    bool awaited;
+    trli_rate rate; /* once it is not */
+} trli_late_dt;
 
 /* The last steps, or the last run of a step, while the ranks agree on them. */
 typedef struct trli_late_steps {
@@ -28,6 +35,7 @@ typedef struct trli_late_steps {
     trli_nonfinite *nonfinite; /* [lanes] of step `bad` */
     trli_reached reached;      /* before them */
     trli_reached earlier;      /* before those that were pending before them */
+    trli_late_dt *dt;          /* NULL: dt is known before a step begins */
     trl_err noted;             /* what failed on this rank outside of steps: the next agreement on steps tells */
     struct {
         bool possible;  /* series are one reduction over the ranks */
@@ -64,6 +72,8 @@ TRL_NODISCARD trl_err trli_run_within(trl_simulation *sim, trli_program *program
                                       bool check);
 /* Run a program whose reductions are deferred, and of which nobody is told how it ended: who fails spoils them. */
 TRL_NODISCARD trl_err trli_run_deferring(trl_simulation *sim, trli_program *program);
+/* Run a program of a step, or only its messages; *bad: as trli_late_pend has it. */
+TRL_NODISCARD trl_err trli_run_looking(trl_simulation *sim, const trli_program *program, bool drains, int *bad);
 /* Run a program for a step, which is pending after it, and at which devices may be still; those before it are settled.
  * Collective: yes. */
 TRL_NODISCARD trl_err trli_run_later(trl_simulation *sim, trli_program *program, const trli_next_step *next);
@@ -76,5 +86,16 @@ bool trli_devices_failed(const trl_simulation *sim);
 int64_t trli_devices_untold(const trl_simulation *sim);
 /* Say so, on all ranks alike, of the largest of these numbers. */
 void trli_devices_warn(const trl_simulation *sim, int64_t rank);
+
+/* ---- late_dt.c ---- */
+
+/* Before the programs are frozen: let a step under cfl begin before dt is known, where it may. Fails with MEMORY. */
+TRL_NODISCARD trl_err trli_late_dt_prepare(trl_simulation *sim);
+/* Once they are: *dt: NULL if no step does. Fails with MEMORY. */
+TRL_NODISCARD trl_err trli_late_dt_create(const trl_simulation *sim, trli_late_dt **dt);
+/* Whether the next step does. */
+bool trli_dt_comes_late(const trl_simulation *sim);
+/* Such a step, which is pending after it; fails as trli_next_step_of and trli_run_later. Collective: yes. */
+TRL_NODISCARD trl_err trli_step_before_dt(trl_simulation *sim, trli_next_step *next);
 
 #endif

@@ -285,21 +285,39 @@ static trl_err no_dt(const trl_simulation *sim, const trli_rate *rate)
                     sim->step_number, sim->time);
 }
 
-trl_err trli_limit_step(trl_simulation *sim, double *dt)
+/* Whether a rate gives a dt at all. */
+static bool rate_gives(const trl_simulation *sim, const trli_rate *rate, double *dt)
 {
     const trl_time_entry *p = &sim->problem->time;
-    trli_rate rate;
-    trl_err err = TRL_OK;
-    TRL_TRY(largest_rate(sim, true, &rate));
-    if (rate.unstable) return no_stable_step(sim, &rate);
-    *dt = p->cfl / rate.rate;
-    if (p->dt_max > 0 && !(*dt <= p->dt_max) && !isnan(rate.rate)) *dt = p->dt_max;
-    const bool derived = rate.by == TRLI_BY_ITSELF || rate.by == TRLI_BY_COUPLING || rate.by == TRLI_BY_SUMS;
-    if (!isfinite(*dt) || (derived && isinf(rate.rate))) return no_dt(sim, &rate);
+    *dt = p->cfl / rate->rate;
+    if (p->dt_max > 0 && !(*dt <= p->dt_max) && !isnan(rate->rate)) *dt = p->dt_max;
+    const bool derived = rate->by == TRLI_BY_ITSELF || rate->by == TRLI_BY_COUPLING || rate->by == TRLI_BY_SUMS;
+    return isfinite(*dt) && !(derived && isinf(rate->rate));
+}
+
+bool trli_limit_gives(const trl_simulation *sim, const trli_rate *rate, double *dt)
+{
+    return !rate->unstable && rate_gives(sim, rate, dt) && !(*dt < sim->problem->time.dt_min);
+}
+
+trl_err trli_limit_of(const trl_simulation *sim, const trli_rate *rate, double *dt)
+{
+    const trl_time_entry *p = &sim->problem->time;
+    if (rate->unstable) return no_stable_step(sim, rate);
+    if (!rate_gives(sim, rate, dt)) return no_dt(sim, rate);
     if (p->dt_min > 0 && *dt < p->dt_min)
         return trl_fail(sim->ctx, TRL_ERR_NUMERICS, &p->dt_place,
                         "the stable dt %.6g fell below min %.6g at step %" PRId64 ", t = %.10g", *dt, p->dt_min,
                         sim->step_number, sim->time);
+    return TRL_OK;
+}
+
+trl_err trli_limit_step(trl_simulation *sim, double *dt)
+{
+    trli_rate rate;
+    trl_err err = TRL_OK;
+    TRL_TRY(largest_rate(sim, true, &rate));
+    err = trli_limit_of(sim, &rate, dt);
 done:
     return err;
 }

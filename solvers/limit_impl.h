@@ -131,6 +131,9 @@ typedef struct trli_rate {
 /* The largest rate, once the program has run. dt = C/rate; unscaled: as of cfl at C = 1, otherwise 1/rate is the
  * method's stable step. */
 trli_rate trli_bound_rate(const trl_simulation *sim, bool unscaled);
+/* The step of a rate under cfl; fails if there is none. Without words: whether there is one. */
+TRL_NODISCARD trl_err trli_limit_of(const trl_simulation *sim, const trli_rate *rate, double *dt);
+bool trli_limit_gives(const trl_simulation *sim, const trli_rate *rate, double *dt);
 /* The equation and the term that decide the rate, in words. */
 void trli_rate_words(const trl_simulation *sim, const trli_rate *rate, size_t size, char *words);
 

@@ -275,15 +275,22 @@ trl_err trli_run_deferring(trl_simulation *sim, trli_program *program)
     return err;
 }
 
+trl_err trli_run_looking(trl_simulation *sim, const trli_program *program, bool drains, int *bad)
+{
+    int found = 0;
+    const trl_err err = drains || trli_late_is_failed(sim)
+                            ? trli_program_drain(program, sim->frame)
+                            : run_and_look(sim, program, sim->problem->nan_check, true, &found);
+    count_traffic(sim, program);
+    *bad = first_bad(found);
+    return err;
+}
+
 trl_err trli_run_later(trl_simulation *sim, trli_program *program, const trli_next_step *next)
 {
-    const bool drains = trli_late_is_failed(sim);
-    int found = 0;
-    trl_err err = drains ? trli_program_drain(program, sim->frame)
-                         : run_and_look(sim, program, sim->problem->nan_check, true, &found);
-    count_traffic(sim, program);
-    const trl_err settled = trli_late_settle(sim);
-    return settled != TRL_OK ? settled : trli_late_pend(sim, err, next, 1, first_bad(found));
+    int bad;
+    const trl_err err = trli_run_looking(sim, program, false, &bad), settled = trli_late_settle(sim);
+    return settled != TRL_OK ? settled : trli_late_pend(sim, err, next, 1, bad);
 }
 
 trl_err trli_run_lasting(trl_simulation *sim)

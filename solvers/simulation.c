@@ -348,21 +348,25 @@ void trl_simulation_destroy(trl_simulation **sim)
     trli_free(s);
 }
 
+void trli_set_dt(const trl_simulation *sim, const trli_next_step *next)
+{
+    const trl_integrator *by = sim->integrator;
+    double *scalar = sim->frame->scalar;
+    scalar[TRLI_SCALAR_DT] = next->dt;
+    if (by->leapfrog) scalar[sim->kick_scalar] = (next->before + next->dt) / 2;
+    for (int s = 1; s < by->stages; ++s)
+        scalar[sim->stage_time[s]] = by->c[s] == 1 ? next->time : next->from + by->c[s] * next->dt;
+    scalar[sim->stage_time[by->stages]] = next->time;
+}
+
 void trli_set_times(trl_simulation *sim, const trli_next_step *next)
 {
     double *scalar = sim->frame->scalar;
     sim->frame->step_number = next->number - 1;
     scalar[TRLI_SCALAR_STEP_TIME] = next->from;
-    scalar[TRLI_SCALAR_DT] = next->dt;
     scalar[TRLI_SCALAR_STEP] = (double)(next->number - 1);
-    if (sim->integrator->leapfrog) {
-        scalar[sim->kick_scalar] = (next->before + next->dt) / 2;
-        scalar[sim->half_scalar] = next->before / 2;
-    }
-    for (int s = 1; s < sim->integrator->stages; ++s)
-        scalar[sim->stage_time[s]] =
-            sim->integrator->c[s] == 1 ? next->time : next->from + sim->integrator->c[s] * next->dt;
-    scalar[sim->stage_time[sim->integrator->stages]] = next->time;
+    if (sim->integrator->leapfrog) scalar[sim->half_scalar] = next->before / 2;
+    trli_set_dt(sim, next);
 }
 
 void trli_set_present(trl_simulation *sim)

@@ -143,6 +143,8 @@ typedef struct trli_next_step {
 /* steps.c */
 /* Whether the numbers of time are usable: INPUT. */
 TRL_NODISCARD trl_err trli_check_time(const trl_simulation *sim);
+/* When a step of next->dt ends, and its dt if that is the end of the run. */
+void trli_end_step(const trl_simulation *sim, trli_next_step *next);
 /* The step after one of size dt that ended at number and time; it may lead nowhere. */
 TRL_NODISCARD trl_err trli_choose_step(trl_simulation *sim, trl_gidx number, double time, double dt,
                                        trli_next_step *next);
@@ -167,6 +169,8 @@ TRL_NODISCARD trl_err trli_simulation_parse(trl_simulation *sim);
 TRL_NODISCARD trl_err trli_simulation_make_model(trl_simulation *sim);
 /* simulation.c: the scalars of the frame for a step. */
 void trli_set_times(trl_simulation *sim, const trli_next_step *next);
+/* Those of them that follow from its dt. */
+void trli_set_dt(const trl_simulation *sim, const trli_next_step *next);
 /* The same when there is no step: what is evaluated belongs to the present time. */
 void trli_set_present(trl_simulation *sim);
 /* The worst of all ranks' errors, which all return, and of *result. Collective: yes. */

@@ -35,6 +35,17 @@ bool trli_step_leads_on(const trli_next_step *next)
            next->number < INT64_MAX;
 }
 
+void trli_end_step(const trl_simulation *sim, trli_next_step *next)
+{
+    const trl_time_entry *p = &sim->problem->time;
+    /* With a fixed dt, time is no running sum. */
+    next->time = p->cfl > 0 ? next->from + next->dt : sim->base_time + (double)(next->number - sim->base_step) * p->dt;
+    if (p->has_end && p->end - next->from <= next->dt * (1 + 1e-6)) {
+        next->dt = p->end - next->from;
+        next->time = p->end;
+    }
+}
+
 trl_err trli_choose_step(trl_simulation *sim, trl_gidx number, double time, double dt, trli_next_step *next)
 {
     const trl_time_entry *p = &sim->problem->time;
@@ -46,12 +57,7 @@ trl_err trli_choose_step(trl_simulation *sim, trl_gidx number, double time, doub
         return TRL_OK;
     }
     if (p->cfl > 0) TRL_TRY(trli_limit_step(sim, &next->dt));
-    /* With a fixed dt, time is no running sum. */
-    next->time = p->cfl > 0 ? time + next->dt : sim->base_time + (double)(next->number - sim->base_step) * p->dt;
-    if (p->has_end && p->end - time <= next->dt * (1 + 1e-6)) {
-        next->dt = p->end - time;
-        next->time = p->end;
-    }
+    trli_end_step(sim, next);
 done:
     return err;
 }
@@ -243,10 +249,14 @@ trl_err trli_step_later(trl_simulation *sim)
     trl_err err = TRL_OK;
     TRL_TRY(trl_simulation_return(sim));
     trl_memory_get_stats(sim->ctx, &before);
-    TRL_TRY(trli_next_step_of(sim, &next));
-    trli_set_times(sim, &next);
     trl_graph_set_timing(sim->step->run->graph, sim->steps_run > 0 && sim->steps_run <= TIMED_STEPS);
-    TRL_TRY(take_step(sim, &next));
+    if (trli_dt_comes_late(sim)) {
+        TRL_TRY(trli_step_before_dt(sim, &next));
+    } else {
+        TRL_TRY(trli_next_step_of(sim, &next));
+        trli_set_times(sim, &next);
+        TRL_TRY(take_step(sim, &next));
+    }
     trl_memory_get_stats(sim->ctx, &after);
     if (sim->steps_run > 0) sim->allocations += after.allocations - before.allocations;
     trli_accept_steps(sim, &next, 1);

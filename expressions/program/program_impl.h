@@ -28,6 +28,15 @@ typedef struct trli_candidate {
     bool looked_at, lasting; /* nothing changes it: stored once, by the program of what lasts */
 } trli_candidate;
 
+/* What finds scalars while a program runs: a poll task, which the tasks that read them wait for, and no others. */
+typedef struct trli_scalar_source {
+    const char *name;
+    trl_task_fn find;
+    void *data;
+    int n;
+    int *scalar; /* [n] */
+} trli_scalar_source;
+
 struct trli_program {
     trli_model *model;
     const char *name;
@@ -39,7 +48,8 @@ struct trli_program {
     int nsteps, capacity;
     int nroots, *root, roots_capacity; /* fields that must hold values at the end */
     int nscalar_roots, *scalar_root, scalar_roots_capacity;
-    int *stored_field; /* by value: field that holds it in this program, -1: none */
+    const trli_scalar_source *source; /* NULL: all that it does not compute is known before it runs */
+    int *stored_field;                /* by value: field that holds it in this program, -1: none */
     int stored_count;
     int ncandidates, candidates_capacity;
     trli_candidate *candidate;

@@ -393,6 +393,30 @@ done:
     return err;
 }
 
+/* Once all parts have come: results, and the scalars that are computed from them. */
+static void end_batches(const trli_program *program, const trli_frame *frame, int worker)
+{
+    const trli_reductions *all = &program->run->reductions;
+    const trli_step *end = program->step + program->nsteps;
+    for (int b = 0; b < all->nbatches; ++b)
+        end_batch(program, &all->batch[b], frame, &frame->batch[all->first_batch + b]);
+    for (const trli_step *s = all->batch->step; s < end; ++s)
+        if (s->kind == TRLI_STEP_SCALAR && trli_plan_of(program, s)->live)
+            trli_scalar_compute(program, s, frame, worker);
+}
+
+trl_err trli_reductions_look(const trli_frame *frame, const trli_program *program, int worker, bool *there)
+{
+    const trli_reductions *all = &program->run->reductions;
+    trl_err err = TRL_OK;
+    *there = true;
+    for (int b = 0; b < all->nbatches && *there; ++b)
+        TRL_TRY(look_at_batch(frame, &frame->batch[all->first_batch + b], there));
+    if (*there) end_batches(program, frame, worker);
+done:
+    return err;
+}
+
 static trl_err await_batch(const trli_frame *frame, trli_batch_run *m)
 {
     trl_context *ctx = frame->model->ctx;
@@ -412,15 +436,11 @@ done:
 trl_err trli_reductions_await(trli_frame *frame, const trli_program *program, double *scalar)
 {
     const trli_reductions *all = &program->run->reductions;
-    const trli_step *end = program->step + program->nsteps;
-    trli_batch_run *m = &frame->batch[all->first_batch];
     double *present = frame->scalar;
     trl_err err = TRL_OK;
-    for (int b = 0; b < all->nbatches; ++b) TRL_TRY(await_batch(frame, &m[b]));
+    for (int b = 0; b < all->nbatches; ++b) TRL_TRY(await_batch(frame, &frame->batch[all->first_batch + b]));
     frame->scalar = scalar;
-    for (int b = 0; b < all->nbatches; ++b) end_batch(program, &all->batch[b], frame, &m[b]);
-    for (const trli_step *s = all->batch->step; s < end; ++s)
-        if (s->kind == TRLI_STEP_SCALAR && trli_plan_of(program, s)->live) trli_scalar_compute(program, s, frame, 0);
+    end_batches(program, frame, 0);
     frame->scalar = present;
 done:
     return err;

@@ -94,6 +94,18 @@ static void drop_task(builder *b)
     --b->data->chunk[b->data->nchunks - 1].n;
 }
 
+/* Plugins are told the time and dt. */
+static trl_err access_plugin(builder *b, trl_task task, const trli_opaque *called)
+{
+    const trli_scalar_source *source = b->program->source;
+    trl_err err = TRL_OK;
+    for (int i = 0; source && i < source->n; ++i)
+        TRL_TRY(trli_builder_scalar(&b->tasks, task, source->scalar[i], TRL_READ));
+    err = trli_builder_plugin(&b->tasks, task, called);
+done:
+    return err;
+}
+
 static trl_err access_slab(builder *b, trl_task task, const trli_slab *slab, int patch)
 {
     const trl_layout *layout = b->model->layout;
@@ -107,7 +119,7 @@ static trl_err access_slab(builder *b, trl_task task, const trli_slab *slab, int
         if (slab->input[i] != slab->field)
             TRL_TRY(trli_builder_field(&b->tasks, task, slab->input[i], patch, TRLI_OWNED_AND_GHOSTS, TRL_READ));
     if (slab->kind == TRLI_SLAB_KERNEL) TRL_TRY(trli_builder_scalars(&b->tasks, task, &slab->reads));
-    if (slab->kind == TRLI_SLAB_MODIFIER) TRL_TRY(trli_builder_plugin(&b->tasks, task, slab->modifier));
+    if (slab->kind == TRLI_SLAB_MODIFIER) TRL_TRY(access_plugin(b, task, slab->modifier));
 done:
     return err;
 }
@@ -193,7 +205,7 @@ static trl_err access_whole(builder *b, const trli_step *s, const trli_step_task
     for (int i = 0; plugin && i < p->ninputs; ++i)
         TRL_TRY(trli_builder_read(&b->tasks, task, p->input[i], &plugin->reach[i], &t->box, t->patch));
     TRL_TRY(trli_builder_scalars(&b->tasks, task, &p->reads));
-    if (plugin) TRL_TRY(trli_builder_plugin(&b->tasks, task, plugin));
+    if (plugin) TRL_TRY(access_plugin(b, task, plugin));
     for (int o = 0; o < s->nout; ++o)
         if (b->program->plan->demand[s->field[o]].live) TRL_TRY(access_output(b, task, s->field[o], &t->box, t->patch));
 done:
@@ -465,7 +477,7 @@ static trl_err add_group(builder *b, const trli_reduction_group *group, int patc
     for (int i = 0; plugin && i < plan->ninputs; ++i)
         TRL_TRY(trli_builder_field(&b->tasks, task, plan->input[i], patch, TRLI_OWNED_AND_GHOSTS, TRL_READ));
     TRL_TRY(trli_builder_scalars(&b->tasks, task, plugin ? &plan->reads : &group->reads));
-    if (plugin) TRL_TRY(trli_builder_plugin(&b->tasks, task, plugin));
+    if (plugin) TRL_TRY(access_plugin(b, task, plugin));
     TRL_TRY(trli_builder_share(&b->tasks, task, b->program->run->reductions.first + group->first, group->n, patch,
                                share, TRL_WRITE));
     if (by_form) err = add_look(b, group, patch, share);
@@ -525,6 +537,19 @@ done:
     return err;
 }
 
+static trl_err add_source(builder *b)
+{
+    const trli_scalar_source *source = b->program->source;
+    trl_task task;
+    trl_err err = TRL_OK;
+    if (!source) return TRL_OK;
+    TRL_TRY(trli_builder_add(&b->tasks, source->name, source->find, source->data, 1, TRL_TASK_ALWAYS | TRL_TASK_POLL,
+                             TRLI_MESSAGE_SECONDS, &task));
+    for (int i = 0; i < source->n; ++i) TRL_TRY(trli_builder_scalar(&b->tasks, task, source->scalar[i], TRL_WRITE));
+done:
+    return err;
+}
+
 static trl_err add_step(builder *b, const trli_step *s)
 {
     trl_err err = TRL_OK;
@@ -556,6 +581,7 @@ trl_err trli_tasks_build(trli_program *program, const trli_rotation *rotation)
     if (!b.data || !b.awaits) TRL_TRY(trli_no_memory(b.model->ctx, NULL, "for tasks"));
     program->run->first_exchange = b.model->run->nexchanges;
     TRL_TRY(trli_builder_begin(&b.tasks, b.model, program->name, &program->run->graph));
+    TRL_TRY(add_source(&b));
     for (int i = 0; i < program->nsteps; ++i)
         if (program->plan->step[i].live) TRL_TRY(add_step(&b, &program->step[i]));
     if (rotation) TRL_TRY(trli_builder_rotate(&b.tasks, rotation));

@@ -71,6 +71,9 @@ bool trli_reductions_failed(const trli_frame *frame, const trli_program *program
 /* After a run that deferred the reductions of a program (trli_reductions_come_last): wait for the others' parts, and
  * compute scalars from them and from those of then. Fails with MPI. */
 TRL_NODISCARD trl_err trli_reductions_await(trli_frame *frame, const trli_program *program, double *scalar);
+/* The same without waiting, from a task: *there: the scalars of the frame are set. Fails with MPI. */
+TRL_NODISCARD trl_err trli_reductions_look(const trli_frame *frame, const trli_program *program, int worker,
+                                           bool *there);
 /* Before the end of a frame: whether MPI no longer writes to a batch. It waits for a while. */
 bool trli_reductions_leave(const trli_frame *frame, trli_batch_run *batch);
 /* By input of a step's kernel on a patch: all of the array but the ghosts that the kernel computes itself. */

@@ -117,6 +117,7 @@ static const char *const ways[][2] = {
     {BESIDE("odd + 0.001*laplacian(T)") "}", "euler, dt: 0.01"},
     {BESIDE("odd + 0.001*laplacian(T)") "}", "euler, dt: {cfl: 0.5}"},
     {BESIDE("div(0.001*at(1 + 0.1*T + odd, faces)*grad(T))") "}", "euler, dt: {cfl: 0.5}"},
+    {BESIDE("odd + div(0.001*at(1 + 0.1*T, faces)*grad(T))") "}", "ssprk3, dt: {cfl: 0.5}"},
     {BESIDE("odd + 0.001*laplacian(T)") "}",
      "{name: dp5, tolerance: {relative: 1, absolute: 1}, dt: {initial: 0.01, max: 0.01}}"},
     {BESIDE("odd + 0.1*p") ", p: {initial: \"0\", solve: \"(2 + odd)*p - laplacian(p) = T\", solver: s}}",

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Steps under cfl that begin before dt is known. What bounds dt is computed on each rank; while the largest of all
+ * ranks' travels, the step runs, and those of its tasks that read dt, or times that follow from it, wait for it. Where
+ * there is no dt, or a rank failed before, the step is taken with the last dt, and does not count. */
+#include <string.h>
+
+#include "adaptive_impl.h"
+#include "context_impl.h"
+#include "late_impl.h"
+#include "limit_impl.h"
+#include "lower_impl.h"
+#include "memory_impl.h"
+#include "model_run_impl.h"
+#include "tasks_impl.h"
+
+/* The step of the rate that is known; false: there is none. */
+static bool find_step(const trl_simulation *sim, trli_next_step *next)
+{
+    if (!trli_limit_gives(sim, &sim->late->dt->rate, &next->dt)) return false;
+    trli_end_step(sim, next);
+    return trli_step_leads_on(next);
+}
+
+/* The step to come, as if it had the last dt. */
+static trli_next_step step_like_the_last(const trl_simulation *sim)
+{
+    return (trli_next_step){.number = sim->step_number < INT64_MAX ? sim->step_number + 1 : sim->step_number,
+                            .from = sim->time,
+                            .dt = sim->dt,
+                            .time = sim->time + sim->dt,
+                            .before = sim->dt};
+}
+
+/* Runs in each step; in others than these, there is nothing to find. */
+static trl_err find_dt(void *data, const trl_task_args *args, bool *done)
+{
+    trl_simulation *sim = data;
+    trli_late_dt *dt = sim->late ? sim->late->dt : NULL;
+    trl_err err = TRL_OK;
+    if (!dt || !dt->awaited) return TRL_OK;
+    TRL_TRY(trli_reductions_look(sim->frame, sim->limit, args->worker, done));
+    if (!*done) goto done;
+    dt->awaited = false;
+    if (trli_reductions_failed(sim->frame, sim->limit)) goto done;
+    trli_next_step next = step_like_the_last(sim);
+    dt->rate = trli_bound_rate(sim, true);
+    if (find_step(sim, &next)) trli_set_dt(sim, &next);
+done:
+    return err;
+}
+
+static bool may_come_late(const trl_simulation *sim)
+{
+    const trl_time_entry *p = &sim->problem->time;
+    const bool devices = sim->devices && trl_devices_opened(sim->devices) > 0;
+    if (trl_context_ranks(sim->ctx) == 1 || devices || sim->bound->constant) return false;
+    return p->cfl > 0 && !p->adaptive && !sim->implicit && !sim->solving && !sim->multistep;
+}
+
+trl_err trli_late_dt_prepare(trl_simulation *sim)
+{
+    const int stages = sim->integrator->stages, n = 1 + stages + sim->integrator->leapfrog;
+    if (!may_come_late(sim)) return TRL_OK;
+    trli_scalar_source *source = trli_model_keep(sim->model, sizeof *source);
+    int *scalar = trli_model_keep(sim->model, (size_t)n * sizeof *scalar);
+    if (!source || !scalar) return trli_no_memory(sim->ctx, NULL, "for the stable dt");
+    scalar[0] = TRLI_SCALAR_DT;
+    memcpy(scalar + 1, sim->stage_time + 1, (size_t)stages * sizeof *scalar);
+    if (sim->integrator->leapfrog) scalar[1 + stages] = sim->kick_scalar;
+    *source = (trli_scalar_source){.name = "dt", .find = find_dt, .data = sim, .n = n, .scalar = scalar};
+    sim->step->source = source;
+    return TRL_OK;
+}
+
+trl_err trli_late_dt_create(const trl_simulation *sim, trli_late_dt **dt)
+{
+    bool last;
+    trl_err err = TRL_OK;
+    *dt = NULL;
+    if (!sim->step->source) return TRL_OK;
+    TRL_TRY(trli_reductions_come_last(sim->limit, &last));
+    if (!last) goto done;
+    *dt = trli_new(sim->ctx, 1, sizeof **dt);
+    if (!*dt) err = trli_no_memory(sim->ctx, NULL, "for the stable dt");
+done:
+    return err;
+}
+
+bool trli_dt_comes_late(const trl_simulation *sim)
+{
+    return sim->late && sim->late->dt && sim->steps_run > 0;
+}
+
+/* Once the step has run: the dt that it had, or why there is none. */
+static trl_err end_dt(trl_simulation *sim, trli_next_step *next)
+{
+    trl_err err;
+    TRL_TRY(trli_limit_of(sim, &sim->late->dt->rate, &next->dt));
+    trli_end_step(sim, next);
+    err = trli_check_step(sim, next);
+done:
+    return err;
+}
+
+/* All ranks see the same dt, and whether a rank failed before it was known: only then do they agree at once. What this
+ * rank says of a step that does not count is dropped. */
+static trl_err end_step(trl_simulation *sim, trl_err before, trl_err err, int said, int bad, trli_next_step *next)
+{
+    trli_next_step taken = *next;
+    const trl_err settled = trli_late_settle(sim);
+    if (settled != TRL_OK) return settled;
+    if (!trli_was_made(sim, err)) return trl_context_agree(sim->ctx, err);
+    const bool failed = trli_reductions_failed(sim->frame, sim->limit);
+    if (before == TRL_OK && (failed || !find_step(sim, &taken))) trli_diagnostics_drop(sim->ctx, said);
+    const trl_err chosen = failed ? trl_context_agree(sim->ctx, before) : end_dt(sim, next);
+    sim->stalled = failed || chosen != TRL_OK;
+    if (sim->stalled) return chosen;
+    return trli_late_pend(sim, before != TRL_OK ? before : err, next, 1, bad);
+}
+
+trl_err trli_step_before_dt(trl_simulation *sim, trli_next_step *next)
+{
+    trli_late_dt *dt = sim->late->dt;
+    const trl_diagnostic *list;
+    int bad;
+    *next = step_like_the_last(sim);
+    sim->late->lost = sim->stalled = false;
+    trli_set_times(sim, next);
+    const trl_err before = trli_run_deferring(sim, sim->limit);
+    if (!trli_was_made(sim, before)) {
+        const trl_err settled = trli_late_settle(sim);
+        sim->stalled = settled == TRL_OK;
+        return settled != TRL_OK ? settled : trl_context_agree(sim->ctx, before);
+    }
+    const int said = trl_context_diagnostics(sim->ctx, &list);
+    dt->awaited = true;
+    const trl_err err = trli_run_looking(sim, sim->step, before != TRL_OK, &bad);
+    dt->awaited = false;
+    sim->bound->known_once = true;
+    return end_step(sim, before, err, said, bad, next);
+}
