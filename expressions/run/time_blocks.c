@@ -12,6 +12,7 @@
 #include "memory_impl.h"
 #include "model_run_impl.h"
 #include "pipeline_impl.h"
+#include "slot_plan_impl.h"
 #include "tasks_impl.h"
 #include "time_blocks_impl.h"
 
@@ -54,23 +55,29 @@ typedef struct part {
     int block, group;
 } part;
 
+/* What passes over patches of a kind have in common. */
+typedef struct kind_pass {
+    trli_time_plan plan; /* of the first patch of the kind */
+    trl_lidx first[2];   /* row and plane of its kernels */
+    trl_lidx thick[2];   /* rows of a block, planes of a front */
+    int count[2];        /* of blocks and fronts */
+    int group, ngroups;  /* fronts of a task */
+    double seconds;      /* of a task, as predicted */
+} kind_pass;
+
 /* The pass over a patch. */
 struct patch_pass {
-    trli_time_blocks *blocks;
-    trli_time_plan plan;
-    const trl_patch *patch;
-    trl_lidx first[2];  /* row and plane of its kernels */
-    trl_lidx thick[2];  /* rows of a block, planes of a front */
-    int count[2];       /* of blocks and fronts */
-    int group, ngroups; /* fronts of a task */
-    double seconds;     /* of a task, as predicted */
-    part *part;         /* [count[0]][ngroups] */
+    const trli_time_blocks *blocks;
+    const kind_pass *kind;
+    int patch;
+    part *part; /* [count[0]][ngroups] */
 };
 
 struct trli_time_blocks {
     trli_model *model;
     trli_program *program;
     int executions;               /* of a pass, at most */
+    kind_pass *kind;              /* [kinds of patches] */
     patch_pass *pass;             /* [local patches] */
     trli_exchanged deep;          /* before a pass; of no fields: there is none */
     int layers;                   /* of the ghosts that it fills, at most */
@@ -84,7 +91,7 @@ struct trli_time_blocks {
 
 /* The points of a kernel in block b or front f, along that axis; of a periodic axis possibly those one period further.
  */
-static void clip(const patch_pass *pass, const trli_time_op *op, int which, int i, trl_box *box)
+static void clip(const kind_pass *pass, const trli_time_op *op, int which, int i, trl_box *box)
 {
     const int axis = pass->plan.axis[which];
     box->lo[axis] += op->start[which];
@@ -119,17 +126,17 @@ static void run_op(const patch_pass *pass, const pass_frame *in, int i, int work
 {
     const trli_time_blocks *t = pass->blocks;
     const trl_layout *layout = t->model->layout;
-    const trli_time_op *op = &pass->plan.op[i];
+    const trli_time_op *op = &pass->kind->plan.op[i];
     const trli_frame *frame = &in->execution[op->execution];
     const trli_step_run *run = trli_run_of(t->program, op->step);
-    trli_bound_kernel kernel = in->calls[pass->plan.patch].kernel[i];
+    trli_bound_kernel kernel = in->calls[pass->patch].kernel[i];
     if (op->slab && run->native && run->slab[op->slab - op->plan->slab].within) return;
     if (op->images) {
         put_images(layout, &kernel.array[0], box);
         return;
     }
     /* Other patches check the points that they own. */
-    const trl_box owned = trl_patch_owned(layout, pass->patch, t->model->field[*op->output].location);
+    const trl_box owned = trl_patch_owned(layout, &layout->patch[pass->patch], t->model->field[*op->output].location);
     kernel.within = &owned;
     kernel.block = box->hi[1] - box->lo[1];
     kernel.interleave = INTERLEAVE;
@@ -145,7 +152,7 @@ static void run_wrapped(const patch_pass *pass, const pass_frame *in, int i, int
         if (trl_box_points(box) > 0) run_op(pass, in, i, worker, box);
         return;
     }
-    const int axis = pass->plan.axis[which];
+    const int axis = pass->kind->plan.axis[which];
     const trl_lidx n = (trl_lidx)layout->grid.cells[axis];
     if (!trli_goes_round(layout, axis) || box->hi[axis] <= n) {
         run_wrapped(pass, in, i, worker, which + 1, box);
@@ -162,16 +169,16 @@ static void run_wrapped(const patch_pass *pass, const pass_frame *in, int i, int
 static trl_err run_part(void *data, const trl_task_args *args, bool *done)
 {
     const part *p = data;
-    const patch_pass *pass = p->pass;
+    const kind_pass *kind = p->pass->kind;
     const pass_frame *in = args->frame;
-    const int first = p->group * pass->group, end = p->group + 1 < pass->ngroups ? first + pass->group : pass->count[1];
+    const int first = p->group * kind->group, end = p->group + 1 < kind->ngroups ? first + kind->group : kind->count[1];
     (void)done;
     for (int f = first; f < end; ++f)
-        for (int i = 0; i < in->calls[pass->plan.patch].n; ++i) {
-            trl_box box = pass->plan.op[i].box;
-            clip(pass, &pass->plan.op[i], 0, p->block, &box);
-            clip(pass, &pass->plan.op[i], 1, f, &box);
-            if (trl_box_points(&box) > 0) run_wrapped(pass, in, i, args->worker, 0, &box);
+        for (int i = 0; i < in->calls[p->pass->patch].n; ++i) {
+            trl_box box = kind->plan.op[i].box;
+            clip(kind, &kind->plan.op[i], 0, p->block, &box);
+            clip(kind, &kind->plan.op[i], 1, f, &box);
+            if (trl_box_points(&box) > 0) run_wrapped(p->pass, in, i, args->worker, 0, &box);
         }
     return TRL_OK;
 }
@@ -199,16 +206,16 @@ static void bind(const patch_pass *pass, const calls *calls)
     const trli_time_blocks *t = pass->blocks;
     char *room = calls->room;
     for (int i = 0; i < calls->n; ++i) {
-        const trli_time_op *op = &pass->plan.op[i];
+        const trli_time_op *op = &pass->kind->plan.op[i];
         const trli_kernel_place place = {.program = t->program,
                                          .step = op->step,
                                          .slab = op->slab,
-                                         .patch = pass->plan.patch,
+                                         .patch = pass->patch,
                                          .input = op->field,
                                          .output = op->field + op->ninputs};
         if (op->images) {
             calls->kernel[i].array = (trl_array *)room;
-            calls->kernel[i].array[0] = trli_frame_array(t->of, op->field[0], pass->plan.patch, 0);
+            calls->kernel[i].array[0] = trli_frame_array(t->of, op->field[0], pass->patch, 0);
         } else {
             trli_kernel_bind(&place, t->of, room, &calls->kernel[i]);
         }
@@ -219,7 +226,7 @@ static void bind(const patch_pass *pass, const calls *calls)
 trl_err trli_time_blocks_run(trli_time_blocks *t, int executions)
 {
     for (int p = 0; p < t->model->layout->nlocal; ++p) {
-        const trli_time_plan *plan = &t->pass[p].plan;
+        const trli_time_plan *plan = &t->pass[p].kind->plan;
         calls *calls = &t->frame->calls[p];
         calls->n = 0;
         while (calls->n < plan->nops && plan->op[calls->n].execution < executions) ++calls->n;
@@ -265,10 +272,10 @@ static void extent(const trli_time_plan *plan, int axis, trl_lidx *lo, trl_lidx 
 
 /* Rows of a block: those of all planes that are under way have room in the bytes, and all workers have blocks. Planes
  * of a front: enough points for a call. Fronts of a task: enough seconds. */
-static void choose_sizes(patch_pass *pass, size_t bytes)
+static void choose_sizes(const trli_time_blocks *t, kind_pass *pass, size_t bytes)
 {
     const trli_time_plan *plan = &pass->plan;
-    const int workers = pass->blocks->model->run->nworkers;
+    const int workers = t->model->run->nworkers;
     trl_lidx n[2], row = 1, before, end; /* row: points of a plane of a front, for each row of a block */
     for (int i = 0; i < 2; ++i) {
         extent(plan, plan->axis[i], &pass->first[i], &end);
@@ -292,7 +299,7 @@ static void choose_sizes(patch_pass *pass, size_t bytes)
         pass->thick[1] += INTERLEAVE;
     pass->count[1] = (trl_lidx)trli_ceil_div(n[1], pass->thick[1]);
     const int64_t points = (int64_t)pass->thick[0] * pass->thick[1] * row;
-    const double seconds = trli_time_plan_seconds(pass->blocks->program, plan, points, workers);
+    const double seconds = trli_time_plan_seconds(t->program, plan, points, workers);
     pass->group = (int)trli_max((trl_lidx)(task_seconds / seconds), 1);
     pass->seconds = seconds * pass->group;
     pass->ngroups = (trl_lidx)trli_ceil_div(pass->count[1], pass->group);
@@ -301,7 +308,8 @@ static void choose_sizes(patch_pass *pass, size_t bytes)
 /* Add the tasks of a pass. Each depends on its two neighbours before it, the first on the exchange: by handles. */
 static trl_err add_pass(trli_time_blocks *t, trli_task_builder *b, patch_pass *pass, trl_handle *exchanged)
 {
-    const int groups = pass->ngroups, n = pass->count[0] * groups;
+    const kind_pass *kind = pass->kind;
+    const int groups = kind->ngroups, n = kind->count[0] * groups;
     trl_handle *front = trli_new(t->model->ctx, (size_t)n, sizeof *front);
     trl_err err = TRL_OK;
     pass->part = trli_new(t->model->ctx, (size_t)n, sizeof *pass->part);
@@ -310,7 +318,7 @@ static trl_err add_pass(trli_time_blocks *t, trli_task_builder *b, patch_pass *p
         trl_task task;
         pass->part[i] = (part){pass, i / groups, i % groups};
         front[i] = -1;
-        TRL_TRY(trli_builder_add(b, t->program->name, run_part, &pass->part[i], 1, 0, pass->seconds, &task));
+        TRL_TRY(trli_builder_add(b, t->program->name, run_part, &pass->part[i], 1, 0, kind->seconds, &task));
         if (i >= groups) TRL_TRY(trli_builder_value(b, task, &front[i - groups], "front", TRL_READ));
         if (i % groups > 0) TRL_TRY(trli_builder_value(b, task, &front[i - 1], "front", TRL_READ));
         if (i == 0) TRL_TRY(trli_builder_value(b, task, exchanged, "ghosts", TRL_READ));
@@ -356,17 +364,16 @@ static trl_err allocate_calls(const trli_program *program, const trli_time_plan 
     return calls->kernel && calls->room ? TRL_OK : trli_no_memory(plan->model->ctx, NULL, "for blocks in time");
 }
 
+/* Plan a patch as the first one of its kind was. */
 static trl_err make_pass(trli_time_blocks *t, const trli_rotation *rotation, const trli_time_shape *shape, int patch,
                          const char **why)
 {
-    const trl_layout *layout = t->model->layout;
-    patch_pass *pass = &t->pass[patch];
+    kind_pass *kind = &t->kind[t->model->slots->kinds.of[patch]];
     trl_err err = TRL_OK;
-    pass->blocks = t;
-    pass->patch = &layout->patch[patch];
-    TRL_TRY(trli_time_plan_make(t->program, rotation, patch, shape->executions, &pass->plan, why));
-    if (*why) goto done;
-    choose_sizes(pass, shape->bytes);
+    t->pass[patch] = (patch_pass){.blocks = t, .kind = kind, .patch = patch};
+    if (kind->plan.model) return TRL_OK;
+    TRL_TRY(trli_time_plan_make(t->program, rotation, patch, shape->executions, &kind->plan, why));
+    if (!*why) choose_sizes(t, kind, shape->bytes);
 done:
     return err;
 }
@@ -411,7 +418,8 @@ static trl_err make_frame(trli_time_blocks *t)
     if (!f->frame.exchange || !f->execution || !f->calls)
         TRL_TRY(trli_no_memory(model->ctx, NULL, "for blocks in time"));
     for (int e = 0; e < t->executions; ++e) TRL_TRY(trli_frame_share(&f->execution[e], t->of));
-    for (int p = 0; p < model->layout->nlocal; ++p) TRL_TRY(allocate_calls(t->program, &t->pass[p].plan, &f->calls[p]));
+    for (int p = 0; p < model->layout->nlocal; ++p)
+        TRL_TRY(allocate_calls(t->program, &t->pass[p].kind->plan, &f->calls[p]));
 done:
     return err;
 }
@@ -444,7 +452,8 @@ trl_err trli_time_blocks_create(trli_program *program, trli_frame *frame, const 
     if (!t) return trli_no_memory(model->ctx, NULL, "for blocks in time");
     *t = (trli_time_blocks){.model = model, .program = program, .of = frame, .executions = shape->executions};
     t->pass = trli_new(model->ctx, np + 1, sizeof *t->pass);
-    if (!t->pass) TRL_TRY(trli_no_memory(model->ctx, NULL, "for blocks in time"));
+    t->kind = trli_new(model->ctx, (size_t)model->slots->kinds.n + 1, sizeof *t->kind);
+    if (!t->pass || !t->kind) TRL_TRY(trli_no_memory(model->ctx, NULL, "for blocks in time"));
     TRL_TRY(plan_exchange(t, rotation, why));
     for (int p = 0; p < (int)np && !*why; ++p) TRL_TRY(make_pass(t, rotation, shape, p, why));
     if (*why) goto done;
@@ -456,12 +465,6 @@ done:
     return err;
 }
 
-static void free_pass(patch_pass *pass)
-{
-    trli_time_plan_free(&pass->plan);
-    trli_free(pass->part);
-}
-
 void trli_time_blocks_destroy(trli_time_blocks **blocks)
 {
     trli_time_blocks *t = *blocks;
@@ -469,14 +472,16 @@ void trli_time_blocks_destroy(trli_time_blocks **blocks)
     if (!t) return;
     trl_graph_destroy(&t->graph);
     free_frame(t);
-    for (int p = 0; t->pass && p < t->model->layout->nlocal; ++p) free_pass(&t->pass[p]);
+    for (int p = 0; t->pass && p < t->model->layout->nlocal; ++p) trli_free(t->pass[p].part);
+    for (int k = 0; t->kind && k < t->model->slots->kinds.n; ++k) trli_time_plan_free(&t->kind[k].plan);
     trli_free(t->pass);
+    trli_free(t->kind);
     trli_free(t);
 }
 
 void trli_time_blocks_sizes(const trli_time_blocks *t, trli_time_sizes *sizes)
 {
-    const patch_pass *pass = &t->pass[0];
+    const kind_pass *pass = t->pass[0].kind;
     *sizes = (trli_time_sizes){.executions = t->executions,
                                .blocks = pass->count[0],
                                .tasks = pass->count[0] * pass->ngroups,
