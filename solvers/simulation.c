@@ -486,7 +486,7 @@ trl_array trl_simulation_array(const trl_simulation *sim, int field, int local_p
 {
     trl_err err = trli_check_held(sim, &sim->shown[field]);
     const bool held = err == TRL_OK;
-    if (held) err = trli_frame_fetch(sim->frame, sim->shown[field].field);
+    if (held) err = trli_frame_fetch_patch(sim->frame, sim->shown[field].field, local_patch);
     if (err != TRL_OK) ((trl_simulation *)sim)->fetched = err;
     trl_array array = trli_frame_array(sim->frame, sim->shown[field].field, local_patch, 0);
     if (!held) array.at = NULL;

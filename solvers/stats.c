@@ -63,13 +63,13 @@ static void count_patch(const trl_simulation *sim, const trli_counted *c, int p,
             }
 }
 
-/* The values that statistics are made of, on the host. */
-static trl_err fetch(const trl_simulation *sim, const trli_counted *c)
+/* The values of a patch that statistics are made of, on the host. */
+static trl_err fetch(const trl_simulation *sim, const trli_counted *c, int patch)
 {
     trl_err err;
-    TRL_TRY(trli_frame_fetch(sim->frame, c->field));
-    if (c->mask >= 0) TRL_TRY(trli_frame_fetch(sim->frame, c->mask));
-    if (c->exact >= 0) TRL_TRY(trli_frame_fetch(sim->frame, c->exact));
+    TRL_TRY(trli_frame_fetch_patch(sim->frame, c->field, patch));
+    if (c->mask >= 0) TRL_TRY(trli_frame_fetch_patch(sim->frame, c->mask, patch));
+    if (c->exact >= 0) TRL_TRY(trli_frame_fetch_patch(sim->frame, c->exact, patch));
 done:
     return err;
 }
@@ -84,7 +84,7 @@ static trl_err count_all(const trl_simulation *sim, const trli_shown *shown, trl
         bool done;
         TRL_TRY(trli_frame_count(sim->frame, &counted, p, t, &done));
         if (done) continue;
-        TRL_TRY(fetch(sim, &counted));
+        TRL_TRY(fetch(sim, &counted, p));
         count_patch(sim, &counted, p, t);
     }
 done:

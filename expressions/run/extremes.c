@@ -143,7 +143,7 @@ trl_err trli_frame_extremes(trli_frame *frame, int field, int patch, double extr
         if (err == TRL_OK) return TRL_OK;
     }
     at.space = 0;
-    TRL_TRY(trli_frame_fetch(frame, field));
+    TRL_TRY(trli_frame_fetch_patch(frame, field, patch));
     trli_diagnostics_forgive(ctx, said); /* the device gave them after all */
     (void)scan(&at, NULL, NULL);
 done:

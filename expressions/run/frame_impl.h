@@ -12,6 +12,7 @@
 #include <reduction_impl.h>
 #include <trl_field_manager.h>
 
+#include "pinned_impl.h"
 #include "plan_impl.h"
 
 /* The first value that was not finite, in the order of variables and global points. */
@@ -86,8 +87,7 @@ typedef struct trli_frame {
     trli_partial *share[TRL_SPACES_MAX];
     uint32_t *share_valid; /* [local patch][nreductions] */
     trli_gathered gathered[TRL_SPACES_MAX];
-    void **pinned; /* [npinned] memory of the host that GPUs copy in each run */
-    int npinned;
+    trli_pinned pinned;                    /* memory of the host that GPUs copy in each run */
     int64_t fetched_copies, fetched_bytes; /* to the host, by trli_frame_fetch */
     int64_t sent_copies, sent_bytes;       /* from the host, by trli_frame_send */
     void **rows[TRL_SPACES_MAX];           /* what `base` points to */
@@ -102,6 +102,8 @@ void trli_frame_destroy(trli_frame **frame);
 trl_array trli_frame_array(const trli_frame *frame, int field, int local_patch, int space);
 /* Between runs: see that the host has the values of a field on all local patches. Fails with DEVICE. */
 TRL_NODISCARD trl_err trli_frame_fetch(trli_frame *frame, int field);
+/* The same of one patch. */
+TRL_NODISCARD trl_err trli_frame_fetch_patch(trli_frame *frame, int field, int patch);
 /* Between runs, after devices failed: bring what is valid only in their memories to the host, and forget it there.
  * spaces: those devices', a bit 1 << space each. needed: [fields of the model] for these it has to succeed, but for
  * their ghosts, which are computed anew. Fails with DEVICE, and says which fields are lost. */
@@ -160,7 +162,7 @@ void trli_exchange_disconnect(trli_exchange_run *run);
 TRL_NODISCARD trl_err trli_frame_add_space(trli_frame *frame, int space);
 TRL_NODISCARD trl_err trli_frame_add_devices(trli_frame *frame);
 /* Before memory of the host is given back: it may move again. */
-void trli_frame_unpin(trli_frame *frame, const void *memory);
+void trli_frame_unpin(trli_frame *frame, void *memory);
 /* Give back what devices hold beside slots. */
 void trli_frame_release_spaces(trli_frame *frame);
 /* Give slots and scratch memory. Fails with MEMORY. */

@@ -104,34 +104,27 @@ static trl_device *first_device(const trli_frame *frame)
     return trli_device_of(trl_workers_devices(frame->model->run->workers), 1);
 }
 
-/* Keep memory of the host in place for GPUs. */
+/* Keep memory of the host in place for GPUs, if they can. */
 static trl_err pin(trli_frame *frame, void *memory, size_t bytes)
 {
-    const trli_model *model = frame->model;
-    const size_t most = (size_t)model->slots->n * (size_t)model->layout->nlocal + 1; /* slots, and shares */
-    if (first_device(frame)->kind != TRL_KIND_GPU) return TRL_OK;
-    if (!frame->pinned) frame->pinned = trli_new(model->ctx, most, sizeof *frame->pinned);
-    if (!frame->pinned) return trli_no_memory(model->ctx, NULL, "for copies");
-    for (int i = 0; i < frame->npinned; ++i)
-        if (frame->pinned[i] == memory) return TRL_OK;
-    if (trli_gpu_pin(first_device(frame), memory, bytes)) frame->pinned[frame->npinned++] = memory;
-    return TRL_OK;
+    if (first_device(frame)->kind != TRL_KIND_GPU || trli_pinned_has(&frame->pinned, memory)) return TRL_OK;
+    if (!trli_gpu_pin(first_device(frame), memory, bytes)) return TRL_OK;
+    const trl_err err = trli_pinned_add(frame->model->ctx, &frame->pinned, memory);
+    if (err != TRL_OK) trli_gpu_unpin(first_device(frame), memory);
+    return err;
 }
 
-void trli_frame_unpin(trli_frame *frame, const void *memory)
+void trli_frame_unpin(trli_frame *frame, void *memory)
 {
-    for (int i = frame->npinned - 1; i >= 0; --i) {
-        if (frame->pinned[i] != memory) continue;
-        trli_gpu_unpin(first_device(frame), frame->pinned[i]);
-        frame->pinned[i] = frame->pinned[--frame->npinned];
-    }
+    if (trli_pinned_remove(&frame->pinned, memory)) trli_gpu_unpin(first_device(frame), memory);
 }
 
 void trli_frame_release_spaces(trli_frame *frame)
 {
     const trl_devices *devices = trl_workers_devices(frame->model->run->workers);
-    for (int i = 0; i < frame->npinned; ++i) trli_gpu_unpin(first_device(frame), frame->pinned[i]);
-    trli_free(frame->pinned);
+    for (size_t i = 0; i < frame->pinned.size; ++i)
+        if (frame->pinned.at[i]) trli_gpu_unpin(first_device(frame), frame->pinned.at[i]);
+    trli_pinned_free(&frame->pinned);
     for (int s = 1; devices && s <= devices->n; ++s) {
         if (frame->share[s]) space_free(trli_device_of(devices, s), frame->share[s]);
         if (frame->alarm[s]) trli_gpu_host_release(trli_device_of(devices, s), frame->alarm[s]);
@@ -409,12 +402,13 @@ static trl_err bring_to_host(trli_frame *frame, int field, int64_t key, uint32_t
     return err;
 }
 
-static trl_err bring_points(trli_frame *frame, int field, unsigned points)
+/* Of the patches first <= p < end. */
+static trl_err bring_points(trli_frame *frame, int field, int first, int end, unsigned points)
 {
     trli_model *model = frame->model;
     trl_err err = TRL_OK;
     points &= model->run->points;
-    for (int p = 0; p < model->layout->nlocal; ++p)
+    for (int p = first; p < end; ++p)
         for (int which = 0; which < TRLI_POINTS; ++which) {
             const int64_t key = trli_slot_key(model, model->field[field].slot, p, (trli_points)which);
             uint32_t *spaces = valid(model, frame, key);
@@ -428,15 +422,25 @@ done:
 
 static const char remedy[] = "restart from the last checkpoint, or run without that device";
 
-trl_err trli_frame_fetch(trli_frame *frame, int field)
+static trl_err fetch(trli_frame *frame, int field, int first, int end)
 {
     const trli_model *model = frame->model;
     trl_err err = TRL_OK;
     if (!trl_workers_devices(model->run->workers)) return TRL_OK;
-    err = bring_points(frame, field, TRLI_OWNED_AND_GHOSTS);
+    err = bring_points(frame, field, first, end, TRLI_OWNED_AND_GHOSTS);
     if (err != TRL_ERR_DEVICE) return err;
     return trl_fail(model->ctx, err, NULL, "the values of '%s' are lost with the device that had them; %s",
                     model->field[field].name, remedy);
+}
+
+trl_err trli_frame_fetch(trli_frame *frame, int field)
+{
+    return fetch(frame, field, 0, frame->model->layout->nlocal);
+}
+
+trl_err trli_frame_fetch_patch(trli_frame *frame, int field, int patch)
+{
+    return fetch(frame, field, patch, patch + 1);
 }
 
 /* ---- devices that failed ---- */
@@ -445,8 +449,8 @@ trl_err trli_frame_fetch(trli_frame *frame, int field)
 trl_err trli_frame_leave_devices(trli_frame *frame, uint32_t spaces, const bool *needed)
 {
     const trli_model *model = frame->model;
-    const int nslots = model->slots->n * model->layout->nlocal * TRLI_POINTS;
-    const int nshares = model->run->nreductions * model->layout->nlocal;
+    const int np = model->layout->nlocal, nslots = model->slots->n * np * TRLI_POINTS;
+    const int nshares = model->run->nreductions * np;
     char names[256] = "";
     size_t used = 0;
     trl_err err = TRL_OK;
@@ -454,7 +458,8 @@ trl_err trli_frame_leave_devices(trli_frame *frame, uint32_t spaces, const bool 
     const int said = trl_context_diagnostics(model->ctx, &list);
     for (int f = 0; f < model->nfields; ++f) {
         if (!model->field[f].persistent || model->field[f].slot < 0) continue;
-        if (bring_points(frame, f, needed[f] ? TRLI_OWNED : TRLI_OWNED_AND_GHOSTS) == TRL_OK || !needed[f]) continue;
+        if (bring_points(frame, f, 0, np, needed[f] ? TRLI_OWNED : TRLI_OWNED_AND_GHOSTS) == TRL_OK || !needed[f])
+            continue;
         err = TRL_ERR_DEVICE;
         if (used < sizeof names)
             used +=
