@@ -142,12 +142,20 @@ static int cut_for_messages(const trl_box *box, double seconds, int parts[3])
     return parts[axis];
 }
 
+/* Whether there are messages of MPI: those through the memory of a node are there when they are sent. */
+static bool awaits_mpi(const trli_model *model)
+{
+    const trl_context *ctx = model->ctx;
+    return ctx->ranks > 1 &&
+           (ctx->topology.node_ranks < ctx->ranks || model->settings.disabled_passes & TRL_PASS_SHARED);
+}
+
 /* Cut a box, which takes so long, for the workers, or only its planes and their rows; returns the number of parts. */
 static int choose_parts(const builder *b, const trl_box *box, double seconds, bool whole_rows, int parts[3])
 {
     const int workers = b->model->run->nworkers;
     trl_box cut = *box;
-    if (workers == 1 && trl_context_ranks(b->model->ctx) > 1) return cut_for_messages(box, seconds, parts);
+    if (workers == 1 && awaits_mpi(b->model)) return cut_for_messages(box, seconds, parts);
     if (whole_rows) cut.hi[0] = cut.lo[0] + 1;
     return trli_box_cut(&cut, trli_chunks_wanted(trl_box_points(box), workers), parts);
 }
