@@ -146,7 +146,7 @@ trl_err trli_frame_gather(trli_frame *frame, int field, int patch, int n, const 
     g.space = devices ? find_space(&g) : 0;
     if (g.space > 0 && read_on_device(&g, trli_device_of(devices, g.space)) == TRL_OK) return TRL_OK;
     g.space = 0;
-    TRL_TRY(trli_frame_fetch(frame, field));
+    TRL_TRY(trli_frame_fetch_patch(frame, field, patch));
     trli_diagnostics_forgive(ctx, said); /* the device gave them after all */
     (void)read_corners(&g, NULL, NULL);
 done:

@@ -44,32 +44,12 @@ typedef struct builder {
     bool *awaits; /* [local patches] points of other ranks, or of other devices perhaps, in some exchange so far */
 } builder;
 
-/* The chunk to which n more tasks are added, one after the other. */
-static trl_err make_room(builder *b, int n, trli_task_chunk **chunk)
-{
-    enum { FIRST = 32, MOST = 8192 };
-    struct trli_task_data *d = b->data;
-    const int last = d->nchunks > 0 ? d->chunk[d->nchunks - 1].capacity : FIRST / 2;
-    int capacity = last < MOST ? 2 * last : MOST;
-    if (capacity < n) capacity = n;
-    *chunk = d->nchunks > 0 ? &d->chunk[d->nchunks - 1] : NULL;
-    if (*chunk && (*chunk)->n + n <= (*chunk)->capacity) return TRL_OK;
-    if (!trli_make_room(b->model->ctx, &d->chunk, d->nchunks, 1, &d->capacity, sizeof *d->chunk))
-        return trli_no_memory(b->model->ctx, NULL, "for tasks");
-    *chunk = &d->chunk[d->nchunks];
-    **chunk = (trli_task_chunk){.task = trli_new(b->model->ctx, (size_t)capacity, sizeof *(*chunk)->task),
-                                .capacity = capacity};
-    if (!(*chunk)->task) return trli_no_memory(b->model->ctx, NULL, "for %d tasks", capacity);
-    ++d->nchunks;
-    return TRL_OK;
-}
-
 /* n tasks of a step, in a row. */
 static trl_err next_tasks(builder *b, const trli_step *step, int patch, int n, trli_step_task **task)
 {
     trli_task_chunk *chunk;
     trl_err err = TRL_OK;
-    TRL_TRY(make_room(b, n, &chunk));
+    TRL_TRY(trli_task_chunk_for(b->model->ctx, b->data, n, &chunk));
     *task = chunk->task + chunk->n;
     chunk->n += n;
     for (int i = 0; i < n; ++i)
@@ -596,15 +576,4 @@ trl_err trli_tasks_build(trli_program *program, const trli_rotation *rotation)
 done:
     trli_free(b.awaits);
     return trli_builder_end(&b.tasks, err);
-}
-
-void trli_tasks_free(trli_program *program)
-{
-    struct trli_task_data *d = program->run->tasks;
-    trl_graph_destroy(&program->run->graph);
-    if (!d) return;
-    for (int i = 0; i < d->nchunks; ++i) trli_free(d->chunk[i].task);
-    trli_free(d->chunk);
-    trli_free(d);
-    program->run->tasks = NULL;
 }

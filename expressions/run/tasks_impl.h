@@ -45,6 +45,10 @@ struct trli_task_data {
     int32_t capacity; /* chunks that there is room for */
 };
 
+/* The chunk to which n more tasks are added, one after the other. Fails with MEMORY. */
+TRL_NODISCARD trl_err trli_task_chunk_for(trl_context *ctx, struct trli_task_data *data, int n,
+                                          trli_task_chunk **chunk);
+
 trl_err trli_task_kernel(void *data, const trl_task_args *args, bool *done);
 trl_err trli_task_plugin(void *data, const trl_task_args *args, bool *done);
 trl_err trli_task_scalar(void *data, const trl_task_args *args, bool *done);
