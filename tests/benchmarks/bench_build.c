@@ -58,7 +58,7 @@ static trl_err build_once(trli_bench *bench, const subject *of, double seconds[P
     trli_case c;
     trl_err err = TRL_OK;
     snprintf(text, sizeof text, of->text, of->n, of->word);
-    TRL_TRY(trli_case_create(bench->ctx, text, &c));
+    TRL_TRY(trli_case_create(bench->ctx, text, TRLI_ON_CORES, &c));
     double start = trli_bench_clock();
     TRL_TRY(trl_simulation_step(c.sim));
     seconds[STEP] = trli_bench_clock() - start;

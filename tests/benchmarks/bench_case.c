@@ -3,10 +3,10 @@
 #include "bench_impl.h"
 #include "builtins_impl.h"
 
-trl_err trli_case_create(trl_context *ctx, const char *text, trli_case *c)
+trl_err trli_case_create(trl_context *ctx, const char *text, const char *on, trli_case *c)
 {
     trl_err err = TRL_OK;
-    const trli_deck_request request = {.path = "benchmark.yaml", .text = text};
+    const trli_deck_request request = {.path = "benchmark.yaml", .text = text, .nsets = 1, .set = &on};
     *c = (trli_case){0};
     TRL_TRY(trl_registry_create(ctx, &c->registry));
     TRL_TRY(trli_register_builtins(c->registry));

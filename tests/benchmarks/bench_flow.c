@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Steps of an incompressible flow of three stages, in a periodic cube: beside the explicit transport of three scalars,
- * code written by hand with FFTW on one core, and pressures by iterations. */
+ * code written by hand with FFTW on one core, and pressures by iterations. On cores, and on a GPU where there is one. */
 #include <dlfcn.h>
 #include <math.h>
 #include <stdio.h>
@@ -10,8 +10,9 @@
 
 #include "bench_dag_impl.h"
 #include "bench_flow_peer.h"
+#include "trl_device.h"
 
-enum { ROUNDS = 9, QUICK_ROUNDS = 2, SETTLING = 20, QUICK_SETTLING = 2, GATES = 12 };
+enum { ROUNDS = 9, QUICK_ROUNDS = 2, SETTLING = 20, QUICK_SETTLING = 2, GATES = 16 };
 
 #define BOX                                                                                                       \
     "trellis: 1\ngrid: {cells: [%d, %d, %d], length: [6.283185307179586, 6.283185307179586, 6.283185307179586], " \
@@ -57,6 +58,8 @@ typedef struct game {
     trli_bench *bench;
     trli_vortices problem;
     int threads, n;
+    bool gpu;       /* else cores alone */
+    char where[32]; /* in words */
     trli_case deck[HAND];
     const trli_flow_peer *peer;
     void *made;
@@ -68,7 +71,12 @@ typedef struct game {
 
 static trl_err step_deck(void *data)
 {
-    return trl_simulation_step(((trli_case *)data)->sim);
+    trl_simulation *sim = ((trli_case *)data)->sim;
+    trl_err err = TRL_OK;
+    TRL_TRY(trl_simulation_step(sim));
+    err = trl_workers_finish(trl_simulation_workers(sim));
+done:
+    return err;
 }
 
 static trl_err step_peer(void *data)
@@ -87,7 +95,7 @@ static trl_err add_deck(game *g, int way)
     else
         snprintf(text, sizeof text, scalars_text, n, n, n, g->problem.dt, g->problem.viscosity);
     g->contender[g->n++] = (trli_contender){.name = asked[way].name, .run = step_deck, .data = &g->deck[way]};
-    return trli_case_create(g->bench->ctx, text, &g->deck[way]);
+    return trli_case_create(g->bench->ctx, text, g->gpu ? TRLI_ON_GPU : TRLI_ON_CORES, &g->deck[way]);
 }
 
 static trl_err add_peer(game *g)
@@ -146,8 +154,8 @@ static trl_err report(game *g, int rounds)
     trli_json *json = g->bench->json;
     const double points = pow(g->problem.n, 3);
     trl_err err = TRL_OK;
-    printf("\n%d^3 cells, %d thread%s, %d rounds\n%-36s %9s %9s %9s %9s %9s  differs by\n", g->problem.n, g->threads,
-           g->threads > 1 ? "s" : "", rounds, "", "ms", "least", "most", "ns/cell", "of direct");
+    printf("\n%d^3 cells, %s, %d rounds\n%-36s %9s %9s %9s %9s %9s  differs by\n", g->problem.n, g->where, rounds, "",
+           "ms", "least", "most", "ns/cell", "of direct");
     for (int i = 0; i < g->n; ++i) {
         double difference;
         const trli_spread ratio = trli_ratio(&g->contender[DIRECT], &g->contender[i], rounds);
@@ -164,6 +172,8 @@ static trl_err report(game *g, int rounds)
         trli_json_integer(json, g->problem.n);
         trli_json_key(json, "threads");
         trli_json_integer(json, g->threads);
+        trli_json_key(json, "devices");
+        trli_json_string(json, g->gpu ? "gpu" : "cpu");
         trli_spread_report(json, "seconds", &s);
         trli_spread_report(json, "ratio_direct", &ratio);
         trli_json_end_object(json);
@@ -183,8 +193,7 @@ static void judge(const game *g, int rounds, trli_gate *gate, char (*what)[128],
                 {CG, DIRECT, 3, "flow, cg with multigrid, over direct"}};
     for (size_t i = 0; i < sizeof list / sizeof *list; ++i) {
         if (list[i].fast >= g->n) continue;
-        snprintf(what[*n], sizeof *what, "%d^3, %d thread%s: %s", g->problem.n, g->threads, g->threads > 1 ? "s" : "",
-                 list[i].what);
+        snprintf(what[*n], sizeof *what, "%d^3, %s: %s", g->problem.n, g->where, list[i].what);
         const trli_spread ratio = trli_ratio(&g->contender[list[i].fast], &g->contender[list[i].slow], rounds);
         gate[*n] = (trli_gate){what[*n], ratio.median, list[i].limit, false};
         ++*n;
@@ -201,19 +210,21 @@ static void close_game(game *g)
     free(g->other);
 }
 
-static trl_err play(trli_bench *bench, int n, int threads, trli_gate *gate, char (*what)[128], int *gates)
+static trl_err play(trli_bench *bench, int n, int threads, bool gpu, trli_gate *gate, char (*what)[128], int *gates)
 {
     const int rounds = bench->quick ? QUICK_ROUNDS : ROUNDS, settling = bench->quick ? QUICK_SETTLING : SETTLING;
     const size_t points = (size_t)n * (size_t)n * (size_t)n;
     game *g = calloc(1, sizeof *g);
     trl_err err = TRL_OK;
     if (!g) return trl_fail(bench->ctx, TRL_ERR_MEMORY, NULL, "no memory for a benchmark");
-    *g = (game){.bench = bench, .problem = {.n = n, .viscosity = 1.0 / 1600, .dt = 1.0 / n}, .threads = threads};
+    *g = (game){
+        .bench = bench, .problem = {.n = n, .viscosity = 1.0 / 1600, .dt = 1.0 / n}, .threads = threads, .gpu = gpu};
+    snprintf(g->where, sizeof g->where, "%s%d thread%s", gpu ? "a GPU and " : "", threads, threads > 1 ? "s" : "");
     TRL_TRY(trl_context_set_threads(bench->ctx, threads));
     TRL_TRY(trli_bench_alloc(bench->ctx, points, &g->first));
     TRL_TRY(trli_bench_alloc(bench->ctx, points, &g->other));
     for (int way = 0; way < HAND; ++way) TRL_TRY(add_deck(g, way));
-    if (threads == 1) TRL_TRY(add_peer(g));
+    if (threads == 1 && !gpu) TRL_TRY(add_peer(g));
     /* Kernels choose their way through memory. */
     for (int i = 0; i < g->n; ++i)
         for (int s = 0; s < settling; ++s) TRL_TRY(g->contender[i].run(g->contender[i].data));
@@ -236,8 +247,9 @@ trl_err trli_bench_flow(trli_bench *bench)
     trli_json_begin_array(bench->json);
     for (int large = 0; large < (bench->quick ? 1 : 2); ++large) {
         const int n = bench->quick ? 12 : large ? 128 : 64;
-        TRL_TRY(play(bench, n, 1, gate, what, &gates));
-        if (bench->threads > 1) TRL_TRY(play(bench, n, bench->threads, gate, what, &gates));
+        TRL_TRY(play(bench, n, 1, false, gate, what, &gates));
+        if (bench->threads > 1) TRL_TRY(play(bench, n, bench->threads, false, gate, what, &gates));
+        if (trl_device_count() > 0) TRL_TRY(play(bench, n, bench->threads, true, gate, what, &gates));
     }
     trli_json_end_array(bench->json);
     trli_gates_report(bench, gate, gates);

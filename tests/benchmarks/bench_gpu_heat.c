@@ -17,7 +17,7 @@ static const char deck_text[] =
     "parameters: {k_dt: %.17g}\n"
     "equations: {T: {initial: \"sin(2*pi*x)*cos(2*pi*y)*sin(2*pi*z) + 0.1*random(7)\", ddt: \"k_dt*laplacian(T)\"%s}}\n"
     "time: {method: euler, dt: 1, steps: 1000000000}\n"
-    "run: {devices: [0], nan_check: %s}\n";
+    "run: {nan_check: %s}\n";
 
 static const char sides[] = ", boundary: {x-: {dirichlet: 0}, x+: {dirichlet: 0}, y-: {dirichlet: 0}, "
                             "y+: {dirichlet: 0}, z-: {dirichlet: 0}, z+: {dirichlet: 0}}";
@@ -37,7 +37,7 @@ static trl_err create(trli_bench *bench, const row *r, bool check, trli_case *c)
     char text[1024];
     snprintf(text, sizeof text, deck_text, r->n, r->n, r->n, round, round, round, r->k_dt, r->periodic ? "" : sides,
              check ? "true" : "false");
-    return trli_case_create(bench->ctx, text, c);
+    return trli_case_create(bench->ctx, text, TRLI_ON_GPU, c);
 }
 
 static trl_err measure_row(trli_bench *bench, row *r)

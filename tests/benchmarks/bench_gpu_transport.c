@@ -24,7 +24,7 @@ static const char deck_text[] =
     "equations: {\"phi{i}\": {for: {i: 1..n}, initial: \"sin(2*pi*x)*cos(2*pi*y)*sin(2*pi*z) + 0.1*random(i)\",\n"
     "  ddt: \"div(i*D*grad(phi{i}) - advective_flux(phi{i}, velocity))\"}}\n"
     "time: {method: %s, dt: %.17g, steps: 1000000000}\n"
-    "run: {devices: [0], nan_check: false}\n";
+    "run: {nan_check: false}\n";
 
 typedef struct row {
     int cells, n;
@@ -74,7 +74,7 @@ static trl_err measure_row(trli_bench *bench, row *r)
     snprintf(text, sizeof text, deck_text, r->cells, r->cells, r->cells, r->n, diffusivity, velocity[0], velocity[1],
              velocity[2], r->euler ? "euler" : "ssprk3", dt);
     const double start = trli_bench_clock();
-    TRL_TRY(trli_case_create(bench->ctx, text, &c));
+    TRL_TRY(trli_case_create(bench->ctx, text, TRLI_ON_GPU, &c));
     r->seconds = trli_bench_clock() - start;
     if (r->few == 0) TRL_TRY(compare_by_hand(bench, c.sim, r));
     TRL_TRY(trli_gpu_time_steps(c.sim, steps, &seconds));

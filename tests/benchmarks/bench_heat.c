@@ -195,7 +195,7 @@ static trl_err create_run(match *m, int i)
                                        .run = asked[i].blocked ? run_blocks_of_steps : run_steps,
                                        .check = check_run,
                                        .data = run};
-    const trl_err err = trli_case_create(m->bench->ctx, text, &run->c);
+    const trl_err err = trli_case_create(m->bench->ctx, text, TRLI_ON_CORES, &run->c);
     return err == TRL_OK && asked[i].blocked ? settle(run) : err;
 }
 

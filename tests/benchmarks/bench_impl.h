@@ -129,8 +129,11 @@ typedef struct trli_case {
     trl_simulation *sim;
     double read, create, initialise; /* seconds */
 } trli_case;
+/* On what a case computes: run.devices. */
+#define TRLI_ON_CORES "run.devices=cpu"
+#define TRLI_ON_GPU "run.devices=[0]"
 /* Read a deck's text, compile it and evaluate its initial values. The case is always safe to destroy. */
-TRL_NODISCARD trl_err trli_case_create(trl_context *ctx, const char *text, trli_case *c);
+TRL_NODISCARD trl_err trli_case_create(trl_context *ctx, const char *text, const char *on, trli_case *c);
 void trli_case_destroy(trli_case *c);
 
 #endif

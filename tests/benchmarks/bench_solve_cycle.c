@@ -29,7 +29,7 @@ static trl_err open_box(const trli_bench *bench, int cells, const int cubes[3], 
     snprintf(text, sizeof text, deck_text, cells * cubes[0], cells * cubes[1], cells * cubes[2], cubes[0], cubes[1],
              cubes[2]);
     TRL_TRY(trl_context_set_threads(bench->ctx, threads));
-    TRL_TRY(trli_case_create(bench->ctx, text, c));
+    TRL_TRY(trli_case_create(bench->ctx, text, TRLI_ON_CORES, c));
     err = trli_bench_clear(c);
 done:
     return err;

@@ -107,7 +107,7 @@ static trl_err add_deck(game *g, const char *name, const char *method)
     w->name = name;
     snprintf(text, sizeof text, deck_text, n, n, n, method, tolerance);
     g->contender[g->n++] = (trli_contender){.name = name, .run = solve_deck, .after = clear_deck, .data = w};
-    trl_err err = trli_case_create(g->bench->ctx, text, &w->deck);
+    trl_err err = trli_case_create(g->bench->ctx, text, TRLI_ON_CORES, &w->deck);
     w->setup = w->deck.create;
     return err == TRL_OK ? clear_deck(w) : err;
 }

@@ -75,7 +75,7 @@ static trl_err open_case(const trli_bench *bench, int cells, const char *terms, 
     char text[DECK_ROOM];
     const int length = snprintf(text, sizeof text, GRID, cells, cells, cells);
     snprintf(text + length, sizeof text - (size_t)length, "%s", terms);
-    return trli_case_create(bench->ctx, text, c);
+    return trli_case_create(bench->ctx, text, TRLI_ON_CORES, c);
 }
 
 static void report(const trli_bench *bench, const char *name, int cells, int threads, trli_contender *contender,
