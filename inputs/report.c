@@ -19,6 +19,7 @@ typedef struct report_totals {
     int64_t comm_bytes, comm_messages, allocations;                          /* of all */
     int64_t device_copies[TRL_WAYS], device_bytes[TRL_WAYS];                 /* of all */
     int64_t between_gpus;                                                    /* messages, of all */
+    int64_t device_waits;                                                    /* of all */
     double overlap;                                                          /* of communication with work, of all */
     double late;                                                             /* mean */
 } report_totals;
@@ -37,11 +38,12 @@ static trl_err gather_totals(const trli_session *run, report_totals *totals)
                      (int64_t)(1e9 * s->step_graph.outstanding),
                      (int64_t)(1e9 * s->step_graph.idle),
                      s->messages_between_gpus,
-                     (int64_t)(1e9 * s->step_graph.late)};
+                     (int64_t)(1e9 * s->step_graph.late),
+                     s->device_waits};
     TRL_TRY(trli_allreduce(run->ctx, most, 4, MPI_INT64_T, MPI_MAX));
     memcpy(totals->device_copies, s->device_copies, sizeof s->device_copies);
     memcpy(totals->device_bytes, s->device_bytes, sizeof s->device_bytes);
-    TRL_TRY(trli_allreduce(run->ctx, sum, 7, MPI_INT64_T, MPI_SUM));
+    TRL_TRY(trli_allreduce(run->ctx, sum, 8, MPI_INT64_T, MPI_SUM));
     TRL_TRY(trli_allreduce(run->ctx, totals->device_copies, TRL_WAYS, MPI_INT64_T, MPI_SUM));
     TRL_TRY(trli_allreduce(run->ctx, totals->device_bytes, TRL_WAYS, MPI_INT64_T, MPI_SUM));
     totals->planned_bytes = most[0];
@@ -52,6 +54,7 @@ static trl_err gather_totals(const trli_session *run, report_totals *totals)
     totals->comm_messages = sum[1];
     totals->allocations = sum[2];
     totals->between_gpus = sum[5];
+    totals->device_waits = sum[7];
     totals->late = 1e-9 * (double)sum[6] / trl_context_ranks(run->ctx);
     if (sum[3] > sum[6])
         totals->overlap = fmin(1, fmax(0, 1 - (double)sum[4] / (double)(sum[3] - sum[6])));
@@ -345,6 +348,7 @@ static void put_devices(const report_totals *totals, trli_json *json)
     for (int w = 0; w < TRL_WAYS; ++w) put_integer(json, keys[0][w], totals->device_bytes[w]);
     for (int w = 0; w < TRL_WAYS; ++w) put_integer(json, keys[1][w], totals->device_copies[w]);
     trli_json_end_object(json);
+    put_integer(json, "device_waits", totals->device_waits);
     put_placement(&totals->stats.placement, json);
 }
 

@@ -94,7 +94,9 @@ struct trl_device {
     bool captures;
     trli_fence *end[2]; /* behind the last two such runs, in turns; NULL: made when needed */
     int64_t ends;       /* such runs since the host last waited for the device */
-    trli_fence *join;   /* behind the urgent calls of such a run, before its end; NULL: made when needed */
+    /* How often the host could not go on before the device had done all, or a part, of what it had been given. */
+    _Atomic int64_t waits;
+    trli_fence *join; /* behind the urgent calls of such a run, before its end; NULL: made when needed */
 };
 
 struct trl_devices {

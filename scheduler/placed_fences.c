@@ -90,6 +90,7 @@ trl_err trli_device_finish(trl_device *device)
     if (device->ends == 0) return TRL_OK;
     trli_fence *last = device->end[(device->ends - 1) % 2];
     device->ends = 0;
+    atomic_fetch_add_explicit(&device->waits, 1, memory_order_relaxed);
     device->ops->finish(device);
     const trl_err err = device->ops->passed(device, last, &passed);
     if (err != TRL_OK) trli_device_lose(device); /* earlier runs have left wrong data there */

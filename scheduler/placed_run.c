@@ -295,12 +295,14 @@ trl_err trli_placed_watch(void *data, const trl_task_args *args, bool *done)
     const trli_watch *watch = data;
     const trli_placed *p = watch->placed;
     trli_run_state *run = args->run->run;
+    trl_device *last = NULL;
     trl_err err = TRL_OK;
     for (int32_t f = watch->fence; f < watch->fence + watch->n; ++f) {
         if (!atomic_load_explicit(&run->placed->set[f], memory_order_relaxed)) continue;
-        trl_device *device = trli_device_of(p->devices, ((const int32_t *)p->fences.data)[f]);
+        trl_device *device = last = trli_device_of(p->devices, ((const int32_t *)p->fences.data)[f]);
         TRL_TRY(device->ops->passed(device, run->placed->fence[f], done));
     }
+    if (*done && last) atomic_fetch_add_explicit(&last->waits, 1, memory_order_relaxed);
     if (*done) err = trli_outcome_err(&run->placed->outcome);
 done:
     if (err) trli_outcome_note((trli_ticket){&run->placed->outcome, watch->task}, err);

@@ -10,6 +10,7 @@
 #include "columns_impl.h"
 #include "context_impl.h"
 #include "execution_impl.h"
+#include "executor_impl.h"
 #include "gpu_blocking_impl.h"
 #include "implicit_impl.h"
 #include "kernels_impl.h"
@@ -541,6 +542,8 @@ void trl_simulation_get_stats(const trl_simulation *sim, trl_simulation_stats *s
             stats->device_bytes[w] += placement.bytes[w];
         }
     }
+    for (int i = 0; sim->devices && i < sim->devices->n; ++i)
+        stats->device_waits += atomic_load_explicit(&sim->devices->device[i]->waits, memory_order_relaxed);
     stats->device_copies[TRL_WAY_OUT] += sim->frame->fetched_copies;
     stats->device_bytes[TRL_WAY_OUT] += sim->frame->fetched_bytes;
     stats->device_copies[TRL_WAY_IN] += sim->frame->sent_copies;

@@ -177,6 +177,7 @@ typedef struct trl_simulation_stats {
     trl_graph_stats step_graph;
     trl_placement_stats placement;                           /* of the tasks of a step */
     int64_t device_copies[TRL_WAYS], device_bytes[TRL_WAYS]; /* so far */
+    int64_t device_waits; /* how often this rank could not go on before a device had done what it had been given */
     double compile_seconds;
 } trl_simulation_stats;
 TRL_API void trl_simulation_get_stats(const trl_simulation *sim, trl_simulation_stats *stats);

@@ -93,6 +93,29 @@ def check_points():
             sys.exit(f"{devices}, {patches}: points of 30 steps moved {moved} bytes, or have other values")
 
 
+def check_waits():
+    """With fixed dt the host seldom waits for a device; with cfl at most three times a step, for the step before and
+    in the program that bounds dt. Fields and the time reached are those of the CPU."""
+    deck = pathlib.Path("waits.yaml").absolute()
+    deck.write_text("trellis: 1\ngrid: {cells: [24, 20], periodic: [true, true]}\nequations:\n"
+                    "  T: {initial: \"2 + sin(2*pi*x)*cos(2*pi*y)\", ddt: \"div(T*grad(T))\"}\n"
+                    "time: {dt: 1e-5, steps: 40, method: ssprk2}\noutput: {fields: []}\n", encoding="utf-8")
+    os.environ["TRL_EMULATED_GPUS"] = "1"
+    for dt, least, most in (("1e-5", 0, 8), ("{cfl: 0.4}", 40, 3 * 40)):
+        waits = []
+        for steps in (40, 80):
+            cpu, gpu = (run(deck, f"run.devices={devices}", f"time.dt={dt}", f"time.steps={steps}")
+                        for devices in ("cpu", "gpu"))
+            if cpu["fields"]["T"]["hash"] != gpu["fields"]["T"]["hash"] or cpu["time"] != gpu["time"]:
+                sys.exit(f"dt {dt}, {steps} steps: {gpu['fields']} at {gpu['time']}, not {cpu['fields']}")
+            waits.append(gpu["device_waits"])
+            if cpu["device_waits"] != 0:
+                sys.exit(f"without devices the host waits for them {cpu['device_waits']} times")
+        if not least <= waits[1] - waits[0] <= most:
+            sys.exit(f"dt {dt}: the host waits for the device {waits} times in 40 and 80 steps")
+    os.environ["TRL_EMULATED_GPUS"] = "2"
+
+
 def check_coarse_grids():
     """The plan says which grids of multigrid the CPU keeps, and why; without GPUs it says nothing of that."""
     deck = pathlib.Path("grids.yaml").absolute()
@@ -118,6 +141,7 @@ def check_coarse_grids():
 
 check_patches()
 check_ranks()
+check_waits()
 check_coarse_grids()
 check_points()
 check_solver()

@@ -20,7 +20,7 @@ report = json.load(open("out/report.json"))
 keys = """version deck status ranks threads devices grid patches steps steps_run steps_in_passes time dt wall step_s
     cell_updates_per_s equation_updates_per_s bytes_per_cell_step tasks_per_step tasks
     warnings bits_may_differ scheduler workers memory allocations_after_first_step comm graph device_transfers
-    programs kernels fields errors""".split()
+    device_waits programs kernels fields errors""".split()
 inner = {
     "grid": ["cells"],
     "wall": ["setup", "compile", "loop", "output"],
