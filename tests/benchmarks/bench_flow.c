@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Steps of an incompressible flow of three stages, in a periodic cube: beside the explicit transport of three scalars,
- * code written by hand with FFTW on one core, and pressures by iterations. On cores, and on a GPU where there is one. */
+ * code written by hand with FFTW on one core, and pressures by iterations. On cores, then on a GPU where there is
+ * one. */
 #include <dlfcn.h>
 #include <math.h>
 #include <stdio.h>
