@@ -14,7 +14,7 @@ static trl_err find_local(trl_simulation *sim, int v, double extreme[2])
     extreme[0] = extreme[1] = -INFINITY;
     for (int p = 0; p < sim->layout->nlocal; ++p) {
         double found[2];
-        TRL_TRY(trli_frame_extremes(sim->frame, sim->equation[v].state, p, found));
+        TRL_TRY(trli_frame_extremes(sim->frame, sim->equation[v].state, p, sim->loop, found));
         extreme[0] = fmax(extreme[0], -found[0]);
         extreme[1] = fmax(extreme[1], found[1]);
     }

@@ -267,6 +267,7 @@ static trl_err create(trl_simulation *sim)
     TRL_TRY(trli_check_time(sim));
     TRL_TRY(trli_adaptive_start(sim));
     TRL_TRY(create_workers(sim));
+    TRL_TRY(trl_loop_create(sim->ctx, sim->workers, &sim->loop));
     TRL_TRY(create_layout(sim));
     TRL_TRY(trli_simulation_parse(sim));
     trli_note_rates(sim);
@@ -332,6 +333,7 @@ void trl_simulation_destroy(trl_simulation **sim)
     for (int i = 0; s->sensitivity && i < s->nequations - s->problem->nequations; ++i) trli_free(s->sensitivity[i]);
     trli_free(s->sensitivity);
     for (int i = 0; s->series && i < s->problem->nseries; ++i) trl_formula_destroy(&s->series[i]);
+    trl_loop_destroy(&s->loop);
     trl_workers_destroy(&s->workers);
     trl_devices_close(&s->devices);
     trl_trace_destroy(&s->trace);

@@ -72,6 +72,7 @@ struct trl_simulation {
     const trl_integrator *integrator;
     trl_layout *layout;
     trl_workers *workers;
+    trl_loop *loop;       /* over fields between steps */
     bool unchecked;       /* devices may still be at the last step: what it made was not looked at */
     trl_devices *devices; /* NULL: the scheduler uses none */
     trl_err fetched;      /* an error of trl_simulation_array, which cannot say so */

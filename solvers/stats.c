@@ -5,7 +5,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "chunks_impl.h"
 #include "context_impl.h"
+#include "memory_impl.h"
 #include "model_run_impl.h"
 #include "simulation_impl.h"
 #include "statistics_impl.h"
@@ -44,13 +46,14 @@ static trli_counted counted_of(const trl_simulation *sim, const trli_shown *show
                           .location = shown->info.location};
 }
 
-static void count_patch(const trl_simulation *sim, const trli_counted *c, int p, trli_tally *t)
+static void count_box(const trl_simulation *sim, const trli_counted *c, int p, const trl_box *box, trli_tally *t)
 {
     const trl_patch *patch = &sim->layout->patch[p];
     const bool masked = c->mask >= 0, exact = c->exact >= 0;
-    const trl_array f = trli_frame_array(sim->frame, c->field, p, 0);
+    trl_array f = trli_frame_array(sim->frame, c->field, p, 0);
     const trl_array m = masked ? trli_frame_array(sim->frame, c->mask, p, 0) : f;
     const trl_array e = exact ? trli_frame_array(sim->frame, c->exact, p, 0) : f;
+    f.owned = *box;
     t->hash += trl_array_hash(sim->layout, patch, c->location, &f);
     for (trl_lidx k = f.owned.lo[2]; k < f.owned.hi[2]; ++k)
         for (trl_lidx j = f.owned.lo[1]; j < f.owned.hi[1]; ++j)
@@ -61,6 +64,47 @@ static void count_patch(const trl_simulation *sim, const trli_counted *c, int p,
                             point_weight(sim, c->location, point),
                             exact ? &((const double *)e.at)[trl_array_offset(&e, i, j, k)] : NULL);
             }
+}
+
+/* A patch, and what each worker counts of it. */
+typedef struct count {
+    const trl_simulation *sim;
+    const trli_counted *of;
+    int patch, parts[3];
+    trl_box owned;
+    trli_tally *tally; /* [workers] */
+} count;
+
+static trl_err count_part(void *data, int chunk, int chunks, int worker)
+{
+    const count *c = data;
+    const trl_box box = trli_box_part(&c->owned, c->parts, chunk);
+    (void)chunks;
+    count_box(c->sim, c->of, c->patch, &box, &c->tally[worker]);
+    return TRL_OK;
+}
+
+static trl_err count_patch(count *c)
+{
+    c->owned = trli_frame_array(c->sim->frame, c->of->field, c->patch, 0).owned;
+    const int64_t wanted = trli_chunks_wanted(trl_box_points(&c->owned), trl_loop_workers(c->sim->loop));
+    const int parts = trli_box_cut(&c->owned, wanted, c->parts);
+    return trl_loop_run(c->sim->loop, parts, count_part, c);
+}
+
+static void begin_tally(trli_tally *t)
+{
+    memset(t, 0, sizeof *t);
+    for (int i = 0; i < TRLI_SUMS; ++i) trl_sum_clear(&t->sum[i]);
+    t->extreme[0] = t->extreme[1] = -INFINITY;
+}
+
+static void merge_tally(trli_tally *t, const trli_tally *other)
+{
+    for (int i = 0; i < TRLI_SUMS; ++i) trl_sum_merge(&t->sum[i], &other->sum[i]);
+    for (int i = 0; i < 3; ++i) t->extreme[i] = fmax(t->extreme[i], other->extreme[i]);
+    t->invalid |= other->invalid;
+    t->hash += other->hash;
 }
 
 /* The values of a patch that statistics are made of, on the host. */
@@ -78,16 +122,23 @@ done:
 static trl_err count_all(const trl_simulation *sim, const trli_shown *shown, trli_tally *t)
 {
     const trli_counted counted = counted_of(sim, shown);
+    const int workers = trl_loop_workers(sim->loop);
+    count c = {.sim = sim, .of = &counted, .tally = trli_new(sim->ctx, (size_t)workers, sizeof *c.tally)};
     trl_err err;
+    if (!c.tally) return trli_no_memory(sim->ctx, NULL, "for statistics of a field");
+    for (int w = 0; w < workers; ++w) begin_tally(&c.tally[w]);
     TRL_TRY(trli_check_held(sim, shown));
     for (int p = 0; p < sim->layout->nlocal; ++p) {
         bool done;
         TRL_TRY(trli_frame_count(sim->frame, &counted, p, t, &done));
         if (done) continue;
         TRL_TRY(fetch(sim, &counted, p));
-        count_patch(sim, &counted, p, t);
+        c.patch = p;
+        TRL_TRY(count_patch(&c));
     }
+    for (int w = 0; w < workers; ++w) merge_tally(t, &c.tally[w]);
 done:
+    trli_free(c.tally);
     return err;
 }
 
@@ -100,9 +151,7 @@ trl_err trl_simulation_field_stats(trl_simulation *sim, int field, trl_field_sta
     const trli_shown *shown = &sim->shown[field];
     trl_err err = TRL_OK;
     trli_tally t;
-    memset(&t, 0, sizeof t);
-    for (int i = 0; i < TRLI_SUMS; ++i) trl_sum_clear(&t.sum[i]);
-    t.extreme[0] = t.extreme[1] = -INFINITY;
+    begin_tally(&t);
     TRL_TRY(trl_context_agree(sim->ctx, count_all(sim, shown, &t)));
     TRL_TRY(trl_sum_allreduce(sim->ctx, TRLI_SUMS, t.sum));
     double extremes[4] = {t.extreme[0], t.extreme[1], t.extreme[2], t.invalid};

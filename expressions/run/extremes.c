@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "chunks_impl.h"
 #include "compute_impl.h"
 #include "context_impl.h"
 #include "executor_impl.h"
@@ -13,7 +14,7 @@
 #include "slot_plan_impl.h"
 
 /* Least and largest. */
-enum { EXTREMES = 2 };
+enum { EXTREMES = 2, LANES = 16, PARTS = 1024 };
 static const trli_merge merge[EXTREMES] = {TRLI_MERGE_MIN, TRLI_MERGE_MAX};
 
 trl_err trli_gpu_request_extremes(trli_model *model)
@@ -43,25 +44,77 @@ typedef struct looked_at {
     trl_kernel_partial *share; /* on a GPU */
 } looked_at;
 
-/* A NaN changes nothing. */
+/* A NaN changes nothing. Lanes do not wait for one another. */
+static void scan_box(const trl_array *f, const trl_box *box, double extreme[EXTREMES])
+{
+    double least[LANES], most[LANES];
+    for (int l = 0; l < LANES; ++l) {
+        least[l] = extreme[0];
+        most[l] = extreme[1];
+    }
+    for (trl_lidx k = box->lo[2]; k < box->hi[2]; ++k)
+        for (trl_lidx j = box->lo[1]; j < box->hi[1]; ++j) {
+            const double *row = (const double *)f->at + trl_array_offset(f, 0, j, k);
+            trl_lidx i = box->lo[0];
+            for (; i + LANES <= box->hi[0]; i += LANES)
+                for (int l = 0; l < LANES; ++l) {
+                    least[l] = row[i + l] < least[l] ? row[i + l] : least[l];
+                    most[l] = row[i + l] > most[l] ? row[i + l] : most[l];
+                }
+            for (; i < box->hi[0]; ++i) {
+                least[0] = row[i] < least[0] ? row[i] : least[0];
+                most[0] = row[i] > most[0] ? row[i] : most[0];
+            }
+        }
+    for (int l = 0; l < LANES; ++l) {
+        extreme[0] = fmin(extreme[0], least[l]);
+        extreme[1] = fmax(extreme[1], most[l]);
+    }
+}
+
 static trl_err scan(void *data, const trl_task_args *args, bool *done)
 {
     const looked_at *at = data;
     const trl_array f = trli_frame_array(at->frame, at->field, at->patch, at->space);
-    double least = at->extreme[0], most = at->extreme[1];
     (void)args;
     (void)done;
-    for (trl_lidx k = f.owned.lo[2]; k < f.owned.hi[2]; ++k)
-        for (trl_lidx j = f.owned.lo[1]; j < f.owned.hi[1]; ++j) {
-            const double *row = (const double *)f.at + trl_array_offset(&f, 0, j, k);
-            for (trl_lidx i = f.owned.lo[0]; i < f.owned.hi[0]; ++i) {
-                least = row[i] < least ? row[i] : least;
-                most = row[i] > most ? row[i] : most;
-            }
-        }
-    at->extreme[0] = least;
-    at->extreme[1] = most;
+    scan_box(&f, &f.owned, at->extreme);
     return TRL_OK;
+}
+
+/* A patch in parts: what they find lies with their number, since several are looked at by the same worker. */
+typedef struct parts_of {
+    trl_array f;
+    int parts[3];
+    double extreme[PARTS][EXTREMES];
+} parts_of;
+
+static trl_err scan_part(void *data, int chunk, int chunks, int worker)
+{
+    parts_of *of = data;
+    const trl_box box = trli_box_part(&of->f.owned, of->parts, chunk);
+    (void)chunks;
+    (void)worker;
+    scan_box(&of->f, &box, of->extreme[chunk]);
+    return TRL_OK;
+}
+
+static trl_err scan_parts(const looked_at *at, trl_loop *loop)
+{
+    parts_of of = {.f = trli_frame_array(at->frame, at->field, at->patch, 0)};
+    int64_t wanted = trli_chunks_wanted(trl_box_points(&of.f.owned), trl_loop_workers(loop));
+    trl_err err;
+    if (wanted > PARTS / 2) wanted = PARTS / 2; /* about as many are made */
+    const int parts = trli_box_cut(&of.f.owned, wanted, of.parts);
+    if (parts == 1 || parts > PARTS) return scan((void *)at, NULL, NULL);
+    for (int c = 0; c < parts; ++c) memcpy(of.extreme[c], at->extreme, sizeof of.extreme[c]);
+    TRL_TRY(trl_loop_run(loop, parts, scan_part, &of));
+    for (int c = 0; c < parts; ++c) {
+        at->extreme[0] = fmin(at->extreme[0], of.extreme[c][0]);
+        at->extreme[1] = fmax(at->extreme[1], of.extreme[c][1]);
+    }
+done:
+    return err;
 }
 
 static trl_err launch(const looked_at *at, const trli_gpu_kernel *kernel, const trl_box *box, trl_kernel_array array,
@@ -127,7 +180,7 @@ static bool finds_there(const trli_model *model, int space)
     return kernel && kernel->function && clear && clear->function;
 }
 
-trl_err trli_frame_extremes(trli_frame *frame, int field, int patch, double extreme[EXTREMES])
+trl_err trli_frame_extremes(trli_frame *frame, int field, int patch, trl_loop *loop, double extreme[EXTREMES])
 {
     trl_context *ctx = frame->model->ctx;
     const trl_devices *devices = trl_workers_devices(frame->model->run->workers);
@@ -145,7 +198,7 @@ trl_err trli_frame_extremes(trli_frame *frame, int field, int patch, double extr
     at.space = 0;
     TRL_TRY(trli_frame_fetch_patch(frame, field, patch));
     trli_diagnostics_forgive(ctx, said); /* the device gave them after all */
-    (void)scan(&at, NULL, NULL);
+    TRL_TRY(scan_parts(&at, loop));
 done:
     return err;
 }

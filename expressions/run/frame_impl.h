@@ -108,9 +108,9 @@ TRL_NODISCARD trl_err trli_frame_fetch_patch(trli_frame *frame, int field, int p
  * spaces: those devices', a bit 1 << space each. needed: [fields of the model] for these it has to succeed, but for
  * their ghosts, which are computed anew. Fails with DEVICE, and says which fields are lost. */
 TRL_NODISCARD trl_err trli_frame_leave_devices(trli_frame *frame, uint32_t spaces, const bool *needed);
-/* Between runs: the least and the largest owned value of a field on a local patch, NaN aside, found where they are.
- * Fails with DEVICE, MEMORY. */
-TRL_NODISCARD trl_err trli_frame_extremes(trli_frame *frame, int field, int patch, double extreme[2]);
+/* Between runs: the least and the largest owned value of a field on a local patch, NaN aside, found where they are; on
+ * the host by the workers of a loop. Fails with DEVICE, MEMORY. */
+TRL_NODISCARD trl_err trli_frame_extremes(trli_frame *frame, int field, int patch, trl_loop *loop, double extreme[2]);
 /* Between runs: the values of a field around n points of a local patch, read where they are; 0 where none is read. What
  * lies beyond owned points was exchanged. Fails with DEVICE, MEMORY. */
 TRL_NODISCARD trl_err trli_frame_gather(trli_frame *frame, int field, int patch, int n, const trli_corner *corner,
