@@ -385,6 +385,7 @@ static trl_err read_devices(trli_deck *deck, const trli_yaml *devices)
     trli_device_choice *to = &deck->options.devices;
     int *gpu;
     trl_err err = TRL_OK;
+    deck->problem.devices_place = *trli_yaml_place(devices);
     if (devices->kind == TRLI_SCALAR_NODE) {
         to->target = (trl_target)trli_deck_word(deck, "run", "devices");
         deck->problem.devices = devices->text.chars;
@@ -431,7 +432,9 @@ done:
 /* A built-in policy, or a plugin. */
 static trl_err read_scheduler(trli_deck *deck, trli_yaml *run)
 {
-    const char *text = deck->problem.scheduler = trli_yaml_get(run, "scheduler")->text.chars;
+    const trli_yaml *scheduler = trli_yaml_get(run, "scheduler");
+    const char *text = deck->problem.scheduler = scheduler->text.chars;
+    deck->problem.scheduler_place = *trli_yaml_place(scheduler);
     return trl_policy_is_known(text) ? TRL_OK : read_path(deck, run, "scheduler", &deck->problem.scheduler);
 }
 

@@ -150,6 +150,9 @@ void trli_diagnostics_work_for(uint32_t asker);
  * failed work is done in another way. Those of runs that other threads asked for stay. */
 void trli_diagnostics_forgive(trl_context *ctx, int first);
 
+/* Give the errors without a place that were recorded from the message `first` on this one, which may name no file. */
+void trli_diagnostics_locate(trl_context *ctx, int first, const trl_place *place);
+
 /* Drop the errors recorded from the message `first` on. */
 void trli_diagnostics_drop(trl_context *ctx, int first);
 /* Keep the first of several messages with the same text and place. */

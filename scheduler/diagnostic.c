@@ -106,6 +106,16 @@ static void append(trli_diagnostics *diagnostics, trl_diagnostic *d, const char 
     pthread_mutex_unlock(&diagnostics->lock);
 }
 
+static void set_place(trl_diagnostic *d, const trl_place *place)
+{
+    if (!place || !place->file) return;
+    d->file = strdup(place->file);
+    d->line = place->line;
+    d->column = place->column;
+    d->length = place->length;
+    if (place->source) d->source = strndup(place->source, strcspn(place->source, "\r\n"));
+}
+
 static void record(trl_context *ctx, trl_severity severity, trl_err code, const trl_place *place, const char *format,
                    va_list args)
 {
@@ -113,13 +123,7 @@ static void record(trl_context *ctx, trl_severity severity, trl_err code, const 
     va_list again;
     if (ctx == NULL) return;
     va_copy(again, args);
-    if (place && place->file) {
-        d.file = strdup(place->file);
-        d.line = place->line;
-        d.column = place->column;
-        d.length = place->length;
-        if (place->source) d.source = strndup(place->source, strcspn(place->source, "\r\n"));
-    }
+    set_place(&d, place);
     if (vasprintf(&d.text, format, args) < 0) d.text = NULL;
     append(&ctx->diagnostics, &d, d.text ? NULL : format, &again);
     va_end(again);
@@ -176,6 +180,15 @@ void trli_diagnostics_forgive(trl_context *ctx, int first)
     for (int i = first; i < ctx->diagnostics.count; ++i)
         if (ctx->diagnostics.list[i].severity == TRL_ERROR && ctx->diagnostics.asker[i] == trli_diagnostics_asker())
             ctx->diagnostics.list[i].severity = TRL_WARNING;
+    pthread_mutex_unlock(&ctx->diagnostics.lock);
+}
+
+void trli_diagnostics_locate(trl_context *ctx, int first, const trl_place *place)
+{
+    pthread_mutex_lock(&ctx->diagnostics.lock);
+    for (int i = first; i < ctx->diagnostics.count; ++i)
+        if (ctx->diagnostics.list[i].severity == TRL_ERROR && !ctx->diagnostics.list[i].file)
+            set_place(&ctx->diagnostics.list[i], place);
     pthread_mutex_unlock(&ctx->diagnostics.lock);
 }
 

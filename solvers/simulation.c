@@ -214,8 +214,11 @@ done:
 static trl_err create_workers(trl_simulation *sim)
 {
     const trl_problem *p = sim->problem;
-    trl_err err;
-    TRL_TRY(trl_workers_create(sim->ctx, p->scheduler, &sim->workers));
+    const trl_diagnostic *list;
+    const int said = trl_context_diagnostics(sim->ctx, &list);
+    trl_err err = trl_workers_create(sim->ctx, p->scheduler, &sim->workers);
+    if (err != TRL_OK) trli_diagnostics_locate(sim->ctx, said, &p->scheduler_place);
+    TRL_TRY(err);
     trl_workers_set_adaptive(sim->workers, p->adapt_workers);
     TRL_TRY(trli_simulation_open_devices(sim));
     if (p->task_workers == 0 && p->operator_workers == 0) goto done;

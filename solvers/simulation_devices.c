@@ -5,10 +5,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "context_impl.h"
 #include "execution_impl.h"
 #include "executor_impl.h"
 #include "simulation_impl.h"
 #include "solving_impl.h"
+
+static trl_err open_devices(trl_simulation *sim)
+{
+    const trl_problem *p = sim->problem;
+    const trl_diagnostic *list;
+    const int said = trl_context_diagnostics(sim->ctx, &list);
+    if (p->model_devices) return trl_devices_open_model(sim->ctx, p->model_devices, &sim->devices);
+    const trl_err err = trl_devices_open(sim->ctx, p->devices ? p->devices : "auto", &sim->devices);
+    if (err != TRL_OK) trli_diagnostics_locate(sim->ctx, said, &p->devices_place);
+    return err;
+}
 
 trl_err trli_simulation_open_devices(trl_simulation *sim)
 {
@@ -20,7 +32,7 @@ trl_err trli_simulation_open_devices(trl_simulation *sim)
             return trl_fail(sim->ctx, TRL_ERR_INPUT, NULL,
                             "scheduler '%s' uses no devices; use hybrid: --set run.scheduler=hybrid", p->scheduler);
         if (p->devices && strcmp(p->devices, "auto") != 0 && strcmp(p->devices, "cpu") != 0)
-            return trl_fail(sim->ctx, TRL_ERR_INPUT, NULL,
+            return trl_fail(sim->ctx, TRL_ERR_INPUT, &p->devices_place,
                             "devices '%s': scheduler '%s' uses none; use scheduler 'hybrid', or devices 'cpu'",
                             p->devices, p->scheduler);
         if (p->placement)
@@ -28,10 +40,7 @@ trl_err trli_simulation_open_devices(trl_simulation *sim)
                      p->scheduler);
         return TRL_OK;
     }
-    if (p->model_devices)
-        TRL_TRY(trl_devices_open_model(sim->ctx, p->model_devices, &sim->devices));
-    else
-        TRL_TRY(trl_devices_open(sim->ctx, p->devices ? p->devices : "auto", &sim->devices));
+    TRL_TRY(open_devices(sim));
     if (p->compile == TRL_COMPILE_NEVER && sim->devices && sim->devices->n > 0 &&
         sim->devices->device[0]->kind == TRL_KIND_GPU)
         trl_warn(sim->ctx, NULL, "GPUs do nothing, because run.compile is never; use auto, or run.devices: cpu");

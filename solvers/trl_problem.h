@@ -144,6 +144,7 @@ typedef struct trl_problem {
     trl_receivers_entry receivers;
     const char *scheduler; /* a name of TRL_POLICY_LIST, or FILE.so */
     const char *devices;   /* for trl_devices_open; NULL: "auto" */
+    trl_place scheduler_place, devices_place;
     const char *placement; /* for trl_workers_set_placement; NULL: what TRL_PLACEMENT says, or "auto" */
     trl_place placement_place;
     bool no_prefetch;           /* see trl_workers_set_prefetch */
