@@ -187,6 +187,26 @@ done:
     return err;
 }
 
+/* Of masks that are 0 at all points. Who changed has another one. */
+static trl_err warn_of_masks(trli_session *run)
+{
+    const trli_watch *w = run->watch;
+    int masked = 0;
+    trl_err err = TRL_OK;
+    for (int v = 0; v < w->n && v < run->problem->nequations; ++v) {
+        const trl_equation_entry *e = &run->problem->equation[v];
+        trl_field_stats stats;
+        if (!e->mask.chars || magnitude(&w->extremes[2 * v]) != w->of[v].initial) continue;
+        TRL_TRY(trl_simulation_field_stats(run->sim, v, &stats));
+        if (stats.masked && ++masked <= WARNINGS_MOST)
+            trl_warn(run->ctx, &e->mask.place, "the mask of '%s' is 0 at all points, which keep their initial values",
+                     trl_simulation_field(run->sim, v)->name);
+    }
+    if (masked > WARNINGS_MOST) trl_warn(run->ctx, NULL, "%d more masks are 0 at all points", masked - WARNINGS_MOST);
+done:
+    return err;
+}
+
 trl_err trli_watch_warn(trli_session *run, bool whole)
 {
     trli_watch *w = run->watch;
@@ -196,6 +216,7 @@ trl_err trli_watch_warn(trli_session *run, bool whole)
     if (whole) { /* whatever the step */
         w->next = 0;
         TRL_TRY(trli_watch_check(run));
+        TRL_TRY(warn_of_masks(run));
     }
     for (int v = 0; v < w->n; ++v) {
         const struct watched *of = &w->of[v];

@@ -163,6 +163,7 @@ trl_err trl_simulation_field_stats(trl_simulation *sim, int field, trl_field_sta
                                .sum = trl_sum_value(&t.sum[TRLI_SUM_PLAIN]),
                                .l2 = sqrt(trl_sum_value(&t.sum[TRLI_SUM_SQUARE]) / weight),
                                .hash = t.hash,
+                               .masked = weight == 0,
                                .has_error = shown->info.exact >= 0};
     if (stats->has_error) {
         stats->error_l1 = trl_sum_value(&t.sum[TRLI_SUM_ERROR]) / weight;

@@ -142,6 +142,7 @@ TRL_API TRL_NODISCARD trl_err trl_simulation_stops(trl_simulation *sim, bool *st
 typedef struct trl_field_stats {
     double min, max, sum, l2;
     uint64_t hash;
+    bool masked; /* a mask is 0 at all points: l2 and errors are NaN */
     bool has_error;
     double error_l1, error_l2, error_linf; /* against the exact solution */
 } trl_field_stats;

@@ -63,3 +63,13 @@ time: {method: euler, dt: 1, steps: 2}'
 warns_of 0
 says stdout.txt "u1 to u40: min 1, max 40"
 says stdout.txt "w: min 7, max 7"
+
+# A mask without a point is a warning, of five equations at most, the others are counted; none where a point moves.
+write 'grid: {cells: [8]}
+equations: {"u{i}": {for: {i: 1..7}, initial: "i", ddt: "1", mask: "0"},
+  w: {initial: 1, ddt: "-1", mask: "x > 0.5"}, v: {initial: "x", ddt: "1", mask: "x < 0.5"}}
+time: {method: euler, dt: 1, steps: 2}'
+warns_of 0
+[ "$(grep -c "the mask of 'u[1-5]' is 0 at all points, which keep" stderr.txt)" = 5 ] || fail "not five warnings"
+says stderr.txt "2 more masks are 0 at all points"
+[ "$(grep -c "masks\? " stderr.txt)" = 6 ] || fail "warnings of other masks"
