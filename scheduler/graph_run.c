@@ -161,13 +161,15 @@ static trl_err run_once(trli_run_state *run, trl_workers *w, trl_err failed)
     return end_run(run, w, end - start);
 }
 
-static trl_err begin_placed(trl_graph *graph, trl_workers *w, void *frame, trli_placed **placed, trli_run_state **run)
+static trl_err begin_placed(trl_graph *graph, trl_workers *w, void *frame, trli_placed **placed, bool *timed,
+                            trli_run_state **run)
 {
+    bool apart;
     trl_err err;
-    TRL_TRY(trli_placement_begin(graph, &w->placing, frame, placed));
-    err = trli_placed_enter(*placed);
+    TRL_TRY(trli_placement_begin(graph, &w->placing, frame, placed, &apart));
+    err = trli_placed_enter(*placed, apart, timed);
     if (err == TRL_OK) err = trli_run_take((*placed)->graph, w, w->policy, w->serial, frame, run);
-    if (err != TRL_OK) trli_placement_end(graph, err, 0);
+    if (err != TRL_OK) trli_placement_end(graph, err, 0, *timed);
 done:
     return err;
 }
@@ -181,19 +183,20 @@ static trl_err run_placed(trl_graph *graph, trl_workers *w, void *frame)
     trl_err err, failed = TRL_OK;
     trli_run_state *run;
     trli_placed *placed;
+    bool timed;
     const trl_diagnostic *list;
     const int said = trl_context_diagnostics(w->ctx, &list);
     const int64_t start = trli_now_ns();
-    err = begin_placed(graph, w, frame, &placed, &run);
+    err = begin_placed(graph, w, frame, &placed, &timed, &run);
     for (int i = 0; i <= devices->n && (err == TRL_ERR_DEVICE || err == TRL_ERR_PLUGIN); ++i) {
         if (failed != TRL_ERR_PLUGIN) failed = err;
-        err = begin_placed(graph, w, frame, &placed, &run);
+        err = begin_placed(graph, w, frame, &placed, &timed, &run);
     }
     if (err != TRL_OK) return err;
     if (failed == TRL_ERR_DEVICE && !devices->required) trli_diagnostics_forgive(w->ctx, said);
     err = run_once(run, w, TRL_OK);
     if (err == TRL_OK) err = trli_placed_leave(placed);
-    trli_placement_end(graph, err, trli_now_ns() - start);
+    trli_placement_end(graph, err, trli_now_ns() - start, timed);
     return err == TRL_OK && (devices->required || failed == TRL_ERR_PLUGIN) ? failed : err;
 }
 

@@ -77,6 +77,12 @@ static bool same_stream(const builder *b, int32_t x, int32_t y)
 
 /* ---- how nodes wait for each other ---- */
 
+/* A transfer that copies nothing where the value is there when the run begins. */
+static bool is_seldom(const builder *b, int32_t x)
+{
+    return x >= b->nodes.tasks && b->transfer[x - b->nodes.tasks].from == TRLI_ANYWHERE;
+}
+
 /* How many fences a fence stands for: where the device is chosen when the run begins, one for each device. */
 static int32_t fences_of(const builder *b, int32_t x)
 {
@@ -127,8 +133,16 @@ static bool is_light(const builder *b)
     return graph->state && b->placed->nregions > 0 && bytes < little;
 }
 
-/* The end of each launch is watched: the run ends when its devices are done, also if an error leaves out what should
- * follow. The last transfer of a group has the fence for all, which have equal successors. */
+/* Whether some launch of each run waits for a node. */
+static bool is_followed(const builder *b, int32_t x)
+{
+    for (int32_t k = b->nodes.after_first[x]; k < b->nodes.after_first[x + 1]; ++k)
+        if (is_launched(b, b->nodes.after[k]) && !is_seldom(b, b->nodes.after[k])) return true;
+    return false;
+}
+
+/* The host waits for the launches that no other one follows: then the devices are done, unless the run failed. The last
+ * transfer of a group has the fence for all, which have equal successors. */
 static trl_err find_fences(builder *b)
 {
     const trli_placed_nodes *nodes = &b->nodes;
@@ -142,7 +156,7 @@ static trl_err find_fences(builder *b)
             b->watched[x] |= !is_launched(b, y);
             wanted |= is_launched(b, y) && !same_stream(b, x, y);
         }
-        if (*last_of(b, x) == x && !b->placed->overlaps) b->watched[x] = true;
+        if (*last_of(b, x) == x && !b->placed->overlaps && !is_followed(b, x)) b->watched[x] = true;
         if (wanted || b->watched[x]) TRL_TRY(add_fences(b, x));
         b->placed->nwatches += b->watched[x];
     }
@@ -177,10 +191,9 @@ static trl_err add_waits(builder *b, trli_launch *launch, int32_t x)
         int32_t *waited = &b->waited[b->fence[y] * TRLI_STREAMS + (int32_t)stream_of(b, x)];
         if (*waited == number + 1) continue;
         *waited = number + 1;
-        const bool seldom = y >= nodes->tasks && b->transfer[y - nodes->tasks].from == TRLI_ANYWHERE;
+        const trli_device_command_kind kind = is_seldom(b, y) ? TRLI_COMMAND_WAIT_IF_SET : TRLI_COMMAND_WAIT;
         for (int32_t f = 0; f < fences_of(b, y); ++f)
-            TRL_TRY(add_command(b, launch, seldom ? TRLI_COMMAND_WAIT_IF_SET : TRLI_COMMAND_WAIT, stream_of(b, x),
-                                b->fence[y] + f));
+            TRL_TRY(add_command(b, launch, kind, stream_of(b, x), b->fence[y] + f));
     }
 done:
     return err;

@@ -90,17 +90,25 @@ trl_err trli_device_finish(trl_device *device)
     if (device->ends == 0) return TRL_OK;
     trli_fence *last = device->end[(device->ends - 1) % 2];
     device->ends = 0;
-    atomic_fetch_add_explicit(&device->waits, 1, memory_order_relaxed);
-    device->ops->finish(device);
-    const trl_err err = device->ops->passed(device, last, &passed);
+    trl_err err = device->ops->passed(device, last, &passed);
+    if (!passed) {
+        atomic_fetch_add_explicit(&device->waits, 1, memory_order_relaxed);
+        device->ops->finish(device);
+        err = device->ops->passed(device, last, &passed);
+    }
     if (err != TRL_OK) trli_device_lose(device); /* earlier runs have left wrong data there */
     return err;
 }
 
-trl_err trli_placed_enter(const trli_placed *p)
+trl_err trli_placed_enter(const trli_placed *p, bool apart, bool *timed)
 {
     trl_err err = TRL_OK;
-    for (int d = 1; d <= p->devices->n && !p->overlaps; ++d) TRL_TRY(trli_device_finish(trli_device_of(p->devices, d)));
+    *timed = true;
+    for (int d = 1; d <= p->devices->n && !p->overlaps; ++d) {
+        trl_device *device = trli_device_of(p->devices, d);
+        if (apart) TRL_TRY(trli_device_finish(device));
+        *timed &= device->ends == 0;
+    }
 done:
     return err;
 }

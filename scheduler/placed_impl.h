@@ -206,8 +206,10 @@ TRL_NODISCARD trl_err trli_placed_wait(const trli_run_state *run, trl_device *de
 /* The same for the runs before, which may be at the memory that is written, or read: by other devices, which copy from
  * this one, or by this one's other streams. Fails with DEVICE. */
 TRL_NODISCARD trl_err trli_placed_wait_for_runs(const trli_run_state *run, trl_device *device, trli_stream stream);
-/* Called when a run begins, and when all its work was issued to the devices: keep runs in progress apart. */
-TRL_NODISCARD trl_err trli_placed_enter(const trli_placed *placed);
+/* Called when a run begins, and when all its work was issued to the devices: keep runs in progress apart. A run that
+ * ends with its devices begins behind those in progress; apart: once they are over. *timed: it will take its own time,
+ * or, if it leaves devices at work as those before it did, about that. */
+TRL_NODISCARD trl_err trli_placed_enter(const trli_placed *placed, bool apart, bool *timed);
 TRL_NODISCARD trl_err trli_placed_leave(const trli_placed *placed);
 
 /* ---- placed_run.c ---- */

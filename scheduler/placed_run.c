@@ -386,6 +386,9 @@ void trli_placed_run_start(trli_run_state *run)
     trli_placed_fences_start(run);
     atomic_store_explicit(&run->placed->outcome.first, 0, memory_order_relaxed);
     if (!run->watched || timers(p) == 0) return;
+    for (int d = 1; d <= p->devices->n && !p->overlaps; ++d)
+        trli_device_of(p->devices, d)
+            ->ops->finish(trli_device_of(p->devices, d)); /* what runs before it do counts not */
     trli_placed_times_meet(run);
     run->placed->origin_ns = trli_now_ns();
     for (int d = 1; d <= p->devices->n; ++d) {
@@ -520,7 +523,7 @@ void trli_placed_run_finish(trli_run_state *run, bool well, double *seconds)
     trli_placed *p = run->graph->placed;
     const int64_t copies = atomic_load_explicit(&run->placed->copies[TRL_WAY_IN], memory_order_relaxed) +
                            atomic_load_explicit(&run->placed->copies[TRL_WAY_OUT], memory_order_relaxed);
-    for (int d = 1; d <= p->devices->n && p->overlaps && (run->watched || copies > 0 || !well); ++d) {
+    for (int d = 1; d <= p->devices->n && (!well || (p->overlaps && (run->watched || copies > 0))); ++d) {
         trl_device *device = trli_device_of(p->devices, d);
         device->ops->finish(device);
         const trl_err before = well ? TRL_OK : trli_device_finish(device);

@@ -378,7 +378,13 @@ static trl_err find_placement(trl_graph *graph, const trli_placing *placing)
     return create(graph, placing, &graph->placement);
 }
 
-trl_err trli_placement_begin(trl_graph *graph, const trli_placing *placing, void *frame, trli_placed **placed)
+static bool is_by_times(const trli_placement *p)
+{
+    return p->rule.mode == TRLI_PLACE_BY_TIMES && has_choice(p);
+}
+
+trl_err trli_placement_begin(trl_graph *graph, const trli_placing *placing, void *frame, trli_placed **placed,
+                             bool *apart)
 {
     trl_err err;
     pthread_mutex_lock(&graph->placing);
@@ -391,6 +397,7 @@ trl_err trli_placement_begin(trl_graph *graph, const trli_placing *placing, void
     } while (!p->placed);
     p->used = true;
     *placed = p->placed;
+    *apart = is_by_times(p) && (p->stage < p->platform.executors || p->runs < TRIED);
     ++p->runs_now;
 done:
     pthread_mutex_unlock(&graph->placing);
@@ -475,11 +482,12 @@ static void learn_placed(trli_placement *p, int64_t ns)
 }
 
 /* Learn from a run of so many ns. The placement changes only while no run is in progress. */
-static void learn(trli_placement *p, int64_t ns)
+static void learn(trli_placement *p, int64_t ns, bool timed)
 {
+    if (is_by_times(p) && !timed) return;
     ++p->runs;
     if (p->rule.mode == TRLI_PLACE_AT_RANDOM && p->runs >= REPEATED && p->runs_now == 0) drop(p);
-    if (p->rule.mode != TRLI_PLACE_BY_TIMES || !has_choice(p)) {
+    if (!is_by_times(p)) {
         if (ns < p->least_ns) p->least_ns = ns;
         return;
     }
@@ -493,7 +501,7 @@ void trl_graph_forget_times(trl_graph *graph)
 {
     pthread_mutex_lock(&graph->placing);
     trli_placement *p = graph->placement;
-    if (p && p->runs_now == 0 && p->rule.mode == TRLI_PLACE_BY_TIMES && has_choice(p)) {
+    if (p && p->runs_now == 0 && is_by_times(p)) {
         memset(p->seconds, 0, (size_t)graph->task_count * (size_t)p->platform.executors * sizeof *p->seconds);
         time_again(p);
     }
@@ -508,14 +516,14 @@ static void note_failed(trl_graph *graph, const trl_graph *placed)
     graph->failed_name = copied ? graph->copied_name : placed->failed_name;
 }
 
-void trli_placement_end(trl_graph *graph, trl_err err, int64_t ns)
+void trli_placement_end(trl_graph *graph, trl_err err, int64_t ns, bool timed)
 {
     trli_placement *p = graph->placement;
     pthread_mutex_lock(&graph->placing);
     --p->runs_now;
     note_failed(graph, p->placed->graph);
     ++graph->runs;
-    if (err == TRL_OK) learn(p, ns);
+    if (err == TRL_OK) learn(p, ns, timed);
     pthread_mutex_unlock(&graph->placing);
 }
 

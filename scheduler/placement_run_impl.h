@@ -74,15 +74,15 @@ typedef struct trli_placement {
 
 /* A run begins: choose the graph that is run, and provide memory for all data of the frame. A device that has no
  * memory, or that failed, is left out. Fails with MEMORY; with DEVICE if another device has failed, which is left
- * out next time. */
+ * out next time. *apart: the run is one of those whose times decide on the placement. */
 TRL_NODISCARD trl_err trli_placement_begin(trl_graph *graph, const trli_placing *placing, void *frame,
-                                           trli_placed **placed);
+                                           trli_placed **placed, bool *apart);
 /* Place a graph as its next run will, without memory for data, and keep the placement until it is released. Fails
  * with INPUT, MEMORY. */
 TRL_NODISCARD trl_err trli_placement_hold(trl_graph *graph, const trli_placing *placing, trli_placed **placed);
 void trli_placement_release(trl_graph *graph);
-/* A run has ended with this result, after so many ns. */
-void trli_placement_end(trl_graph *graph, trl_err err, int64_t ns);
+/* A run has ended with this result, after so many ns; timed: they are its own. */
+void trli_placement_end(trl_graph *graph, trl_err err, int64_t ns, bool timed);
 /* The expected placement of a graph that was not run: from estimated times, without a graph to run. placing:
  * possibly without devices. The caller frees it with trli_placement_free. Fails with INPUT, MEMORY. */
 TRL_NODISCARD trl_err trli_placement_estimate(trl_graph *graph, const trli_placing *placing,

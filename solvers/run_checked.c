@@ -37,13 +37,20 @@ done:
     return err;
 }
 
+/* over: a run that checks its own results has begun since. */
+static trl_err find_in_last_step(trl_simulation *sim, bool over, int *found)
+{
+    trl_err err = TRL_OK;
+    if (sim->unchecked) err = trl_workers_finish(sim->workers);
+    if (err == TRL_OK && sim->unchecked && trli_frame_alarmed(sim->frame, over)) err = look_at_last_step(sim, found);
+    sim->unchecked = false;
+    return err;
+}
+
 trl_err trli_check_last_step(trl_simulation *sim, bool over)
 {
     int found = 0;
-    trl_err err = TRL_OK;
-    if (sim->unchecked) err = trl_workers_finish(sim->workers);
-    if (err == TRL_OK && sim->unchecked && trli_frame_alarmed(sim->frame, over)) err = look_at_last_step(sim, &found);
-    sim->unchecked = false;
+    trl_err err = find_in_last_step(sim, over, &found);
     TRL_TRY(trli_agree_on_result(sim, err, &found));
     if (found) err = trli_report_nonfinite(sim, sim->step_number, sim->time);
 done:
@@ -218,6 +225,24 @@ static trl_err run_beside_pending(trl_simulation *sim, const trli_program *progr
     return err == TRL_OK && !trli_reductions_failed(sim->frame, program) ? TRL_OK : trl_context_agree(sim->ctx, err);
 }
 
+/* Programs that find scalars wait for devices themselves, and with that for the last step, which is looked at then.
+ * What it left that is not finite is why they failed, if they did. */
+static bool looks_back(const trl_simulation *sim, const trli_program *program)
+{
+    const bool scalars = program == sim->limit || program == sim->observe;
+    return scalars && sim->unchecked && trl_context_ranks(sim->ctx) == 1;
+}
+
+static trl_err look_back(trl_simulation *sim, trl_err err, int said)
+{
+    int found = 0;
+    if (err == TRL_ERR_DEVICE) return err;
+    const trl_err last = find_in_last_step(sim, false, &found);
+    if (!found) return err != TRL_OK ? err : last;
+    trli_diagnostics_drop(sim->ctx, said);
+    return trli_report_nonfinite(sim, sim->step_number, sim->time);
+}
+
 trl_err trli_run_checked(trl_simulation *sim, trli_program *program, trl_gidx step, double time, bool check)
 {
     const trl_diagnostic *list;
@@ -227,13 +252,16 @@ trl_err trli_run_checked(trl_simulation *sim, trli_program *program, trl_gidx st
     if (program == sim->limit && trli_late_is_pending(sim)) return run_beside_pending(sim, program);
     if (sim->late && sim->late->within) return trli_run_within(sim, program, step, time, check);
     TRL_TRY(trl_simulation_settle(sim));
-    if (!check && sim->problem->nan_check && sim->devices && !sim->late) TRL_TRY(trli_check_last_step(sim, false));
+    const bool back = looks_back(sim, program);
+    if (!check && !back && sim->problem->nan_check && sim->devices && !sim->late)
+        TRL_TRY(trli_check_last_step(sim, false));
     do {
         const int said = trl_context_diagnostics(sim->ctx, &list);
         err = run_and_look(sim, program, check, !sim->late, &found);
         count_traffic(sim, program);
+        if (back && sim->unchecked) err = look_back(sim, err, said);
         TRL_TRY(agree_on_run(sim, program, step, err, said, &found, &again));
-        if (again && sim->problem->nan_check) TRL_TRY(trli_check_last_step(sim, true));
+        if (again && sim->problem->nan_check) TRL_TRY(trli_check_last_step(sim, !back));
         if (again && program != sim->model->lasting) TRL_TRY(trli_run_lasting(sim));
     } while (again);
     if (found == NOT_FINITE) err = trli_report_nonfinite(sim, step, time);
