@@ -20,6 +20,8 @@ _Static_assert(TRLI_LAYERS_OF_ROW <= TRL_KERNEL_GHOSTS, "kernels have room for t
 /* With `auto`, a run has to last this long (s) before compilers are started: a short run ends sooner without them.
  * Kernels in the cache are loaded at once. */
 static const double worth_compiling = 0.25;
+/* Between two looks (s) for what compilers have done: short programs run some thousand times a second. */
+static const double poll_interval = 0.01;
 
 /* Whether some slab of a kernel is set by a function outside its loops. */
 static bool has_edges(const trli_model *model, const trli_step_plan *p)
@@ -291,7 +293,8 @@ void trli_kernels_poll(trli_model *model)
     if (!model->run->compiling) return;
     double time = trli_clock();
     if (model->run->first_run == 0) model->run->first_run = time;
-    if (time - model->run->first_run < worth_compiling) return;
+    if (time - model->run->first_run < worth_compiling || time - model->run->polled < poll_interval) return;
+    model->run->polled = time;
     model->run->compiling = poll_compiler(model, false) > 0;
     if (model->run->compiling) return;
     warn_interpreted(model);

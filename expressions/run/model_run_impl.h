@@ -48,7 +48,7 @@ struct trli_model_run {
     trli_compiler *compiler;                /* NULL: never */
     trli_codes *codes;                      /* of all kernels; NULL: none was asked for */
     bool compiling;                         /* some kernels are still to come */
-    double first_run;                       /* s; 0: not yet */
+    double first_run, polled;               /* s; 0: not yet */
 };
 
 #endif
