@@ -41,11 +41,23 @@ static bool reads_the_same(const trli_slab *slab, const trli_reads *of)
     return true;
 }
 
+/* Cells along a slab's axis with which its ghosts follow from none beyond the other side. */
+static trl_gidx cells_needed(const trli_slab *slab)
+{
+    enum { POINTS = 2 }; /* a location may have one more or one fewer of them than cells; and the slab's own */
+    int reach = 0;
+    for (int i = 0; slab->kind == TRLI_SLAB_KERNEL && i < slab->reads.nfields; ++i) {
+        const trl_offsets read = trl_footprint_hull(&slab->reads.footprint[i]);
+        if (reach < -read.lo[slab->axis]) reach = -read.lo[slab->axis];
+        if (reach < read.hi[slab->axis]) reach = read.hi[slab->axis];
+    }
+    return slab->layer + reach + POINTS;
+}
+
 /* Whether a kernel can compute its ghosts: fields have their sides at the same points, and there are enough of these
  * that no ghost follows from another. */
 static bool may_fold(const trli_program *program, const trli_step *s)
 {
-    enum { CELLS_LEAST = 16 };
     const trli_model *model = program->model;
     const trli_step_plan *p = trli_plan_of(program, s);
     for (int k = 0; k < p->nslabs; ++k) {
@@ -53,7 +65,7 @@ static bool may_fold(const trli_program *program, const trli_step *s)
         const trl_location location = model->field[slab->field].location;
         if (slab->kind == TRLI_SLAB_MODIFIER || !trli_slab_is_within(model, slab)) return false;
         if (location != model->field[p->slab[0].field].location) return false;
-        if (model->layout->grid.cells[slab->axis] < CELLS_LEAST) return false;
+        if (model->layout->grid.cells[slab->axis] < cells_needed(slab)) return false;
         if (!stays_inside(program, s, slab->field, slab->axis)) return false;
     }
     return p->nslabs > 0;

@@ -193,7 +193,7 @@ static void check_problem(void)
 /* MANY equations on a grid whose ghosts kernels compute, if it is not small. */
 static void say_family(int dim, bool small, const char *ddt, const char *more)
 {
-    static const int large_cells[] = {19, 16, 17}, small_cells[] = {11, 6, 7};
+    static const int large_cells[] = {19, 16, 17}, small_cells[] = {11, 6, 2};
     new_deck();
     say("grid: {cells: %s, periodic: [true%s%s]}\n"
         "parameters: {n: %d}\n"
@@ -224,6 +224,13 @@ START_TEST(parts_with_ghosts_in_memory_have_the_interpreters_bits)
     check_problem();
     ck_assert_int_eq(nfolding, 0);
     ck_assert_int_gt(nparts, 3);
+    new_deck(); /* where each row has both of its ghosts, and those across it are next to each other */
+    say("grid: {cells: [3, 4, 5], periodic: [true, false, true]}\n"
+        "equations: {f: {initial: \"x + y^2 + sin(z)\", ddt: \"laplacian(f)\"%s}}\n"
+        "time: {method: ssprk3, dt: 1e-4, steps: 1}\n",
+        ", boundary: {y-: {dirichlet: \"0.3 + t\"}, y+: {neumann: 0.1}}");
+    check_problem();
+    ck_assert_int_gt(nfolding, 0);
 }
 END_TEST
 

@@ -47,7 +47,7 @@ def check_unlike_ranks():
         ("gpu", "TRELLIS_GPU_IPC=off", None),
         ("gpu", "TRELLIS_GPU_IPC=of", "TRELLIS_GPU_IPC is 'of': use 'on', 'staging' or 'off'"),
         ("gpu", "TRL_EMULATED_FAIL=31", "emulated GPU"), ("gpu", "TRL_EMULATED_KILL=31", "signal 9"),
-        ("auto", "TRL_EMULATED_FAIL=100", "other ranks are beyond step"), ("auto", "TRL_EMULATED_FAIL=2", None)):
+        ("auto", "TRL_EMULATED_FAIL=65", "other ranks are beyond step"), ("auto", "TRL_EMULATED_FAIL=2", None)):
         environment = {**os.environ, "ON_ONE": setting, "OMPI_MCA_odls_base_sigkill_timeout": "0"}
         done = subprocess.run([*line, f"run.devices={devices}"], env=environment, check=False, timeout=20,
                               text=True, stderr=subprocess.STDOUT, stdout=subprocess.PIPE)
