@@ -137,13 +137,13 @@ struct trl_graph {
     trli_want *want;
     int32_t *access_first; /* [tasks + 1] accesses of a task: access[access_first[t]..access_first[t + 1]) */
     trl_policy_access *access;
-    double ranked_tau_inf; /* critical path at the last ranking */
-
+    double ranked_tau_inf;            /* critical path at the last ranking */
     trl_graph_memory memory;          /* memory of handles; all NULL: there is none */
     trli_state_fn state;              /* of calls by devices; NULL: unknown */
     struct trli_placed *placed;       /* of a graph that runs in place of another one; else NULL */
     struct trli_placement *placement; /* of a graph that has, or may get, another one to run in its place; else NULL */
-    pthread_mutex_t placing;          /* held while `placed` changes */
+    pthread_mutex_t placing;          /* held while `placed` changes; that of the leader may be taken inside */
+    trl_graph *leader;                /* of trl_graph_follow, or NULL */
 
     /* State of the runs: see engine_impl.h. The guard is held while the following members are read or written, and
      * while ranks change: only when no run, or no other run, is in progress. */

@@ -198,6 +198,22 @@ static void follow_file(const trli_placement *p, uint8_t *executor)
     for (int32_t t = 0; t < p->graph->task_count; ++t) executor[t] = may_run(p, t, p->fixed[t]) ? p->fixed[t] : 0;
 }
 
+bool trli_placement_follows(const trli_placement *p)
+{
+    return p->graph->leader && p->rule.mode == TRLI_PLACE_BY_TIMES && !p->rule.named && !p->asked_policy;
+}
+
+/* Where the leader's first task ran last. */
+static int find_leader(const trli_placement *p)
+{
+    trl_graph *leader = p->graph->leader;
+    int e = 0;
+    pthread_mutex_lock(&leader->placing);
+    if (leader->placement && leader->task_count > 0) e = leader->placement->executor[0];
+    pthread_mutex_unlock(&leader->placing);
+    return e;
+}
+
 static trl_err choose_executors(trli_placement *p, uint8_t *executor)
 {
     trl_err err = TRL_OK;
@@ -311,7 +327,8 @@ static trl_err create(trl_graph *graph, const trli_placing *placing, trli_placem
     TRL_TRY(trli_units_find(graph->ctx, &view, p->unit));
     find_eligible(p);
     if (p->rule.mode == TRLI_PLACE_BY_FILE) TRL_TRY(read_file(p));
-    if (!has_choice(p) || p->rule.mode != TRLI_PLACE_BY_TIMES) p->stage = p->platform.executors;
+    if (!has_choice(p) || p->rule.mode != TRLI_PLACE_BY_TIMES || trli_placement_follows(p))
+        p->stage = p->platform.executors;
     if (has_choice(p) && p->rule.mode == TRLI_PLACE_BY_TIMES && !p->rule.named) p->policy = placing->policy;
     *result = p;
     p = NULL;
@@ -357,6 +374,11 @@ static trl_err be_placed(trli_placement *p)
 {
     for (int e = 1; e < p->platform.executors && p->runs_now == 0; ++e)
         if (!p->excluded[e] && !trli_device_usable(trli_device_of(p->devices, e))) exclude(p, e);
+    const int leader = trli_placement_follows(p) ? find_leader(p) : p->single;
+    if (p->single != leader && p->runs_now == 0) {
+        p->single = leader;
+        drop(p);
+    }
     return p->placed ? TRL_OK : place(p);
 }
 
@@ -380,7 +402,7 @@ static trl_err find_placement(trl_graph *graph, const trli_placing *placing)
 
 static bool is_by_times(const trli_placement *p)
 {
-    return p->rule.mode == TRLI_PLACE_BY_TIMES && has_choice(p);
+    return p->rule.mode == TRLI_PLACE_BY_TIMES && has_choice(p) && !trli_placement_follows(p);
 }
 
 trl_err trli_placement_begin(trl_graph *graph, const trli_placing *placing, void *frame, trli_placed **placed,
@@ -497,6 +519,15 @@ static void learn(trli_placement *p, int64_t ns, bool timed)
         learn_placed(p, ns);
 }
 
+void trl_graph_follow(trl_graph *graph, trl_graph *leader)
+{
+    if (graph->leader == leader) return;
+    pthread_mutex_lock(&graph->placing);
+    graph->leader = leader;
+    trli_placement_destroy(graph); /* another one is made for the next run */
+    pthread_mutex_unlock(&graph->placing);
+}
+
 void trl_graph_forget_times(trl_graph *graph)
 {
     pthread_mutex_lock(&graph->placing);
@@ -531,7 +562,7 @@ void trli_placement_end(trl_graph *graph, trl_err err, int64_t ns, bool timed)
 
 bool trli_placement_is_timed(const trli_placement *p)
 {
-    return p->rule.mode == TRLI_PLACE_BY_TIMES && p->stage >= p->platform.executors && has_choice(p);
+    return is_by_times(p) && p->stage >= p->platform.executors;
 }
 
 /* Expected seconds of a task on an executor before any task was timed. */

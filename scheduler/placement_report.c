@@ -17,6 +17,7 @@ static const char *word_of(const trli_placement *p)
     case TRLI_PLACE_BY_FILE:
         return "file";
     }
+    if (trli_placement_follows(p)) return "another graph";
     if (p->single >= 0) return "one executor";
     if (!trli_placement_is_timed(p)) return "trials";
     return p->policy ? "policy" : "times";

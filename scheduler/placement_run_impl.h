@@ -90,6 +90,8 @@ TRL_NODISCARD trl_err trli_placement_estimate(trl_graph *graph, const trli_placi
 void trli_placement_free(trli_placement *placement);
 /* Executor e runs every task that it may; the workers run the rest. */
 void trli_placement_put_on(const trli_placement *placement, int e, uint8_t *executor);
+/* Whether the graph is placed where another one is: trl_graph_follow. */
+bool trli_placement_follows(const trli_placement *placement);
 /* Whether the placement is based on measured times. */
 bool trli_placement_is_timed(const trli_placement *placement);
 /* The graph as it is placed, with the times known. */

@@ -254,6 +254,10 @@ TRL_API const char *trl_graph_failed_task(const trl_graph *graph);
 /* Times of the graph's tasks have changed: forget what was measured on devices and workers, and place the tasks
  * anew. Nothing without devices. Not during a run. */
 TRL_API void trl_graph_forget_times(trl_graph *graph);
+/* Placed by times, a graph runs where the leader's first task did, and is not timed: it works on what that left there,
+ * and copies would take longer than either executor gains. Nothing where tasks are placed otherwise, or by a
+ * method or policy of the user's choice. NULL: no longer. The leader outlives the graph's runs. Not during a run. */
+TRL_API void trl_graph_follow(trl_graph *graph, trl_graph *leader);
 /* Set a new estimate, from the next run on. Thread: one that may run the graph. */
 TRL_API TRL_NODISCARD trl_err trl_graph_set_cost(trl_graph *graph, trl_task task, double cost);
 /* Bytes that a task moves and flops that it does: they estimate its time on a device before it is timed. */
@@ -330,7 +334,7 @@ typedef struct trl_placement_stats {
     int64_t chains;                   /* paths of tasks of one device */
     size_t planned[TRL_EXECUTORS_MAX],
         peak[TRL_EXECUTORS_MAX]; /* bytes of each device: planned for the graph; the most held so far */
-    const char *by; /* one word: times, trials (times are being taken), "one executor", file, devices, random */
+    const char *by; /* times, trials (times are being taken), "one executor", "another graph", file, devices, random */
     bool timed;     /* by measured times */
     int single;     /* the executor that runs all tasks that it can, because that was faster; -1: none */
     /* Of timed runs with devices: the part of the copies' time in which devices computed, and the mean time in s

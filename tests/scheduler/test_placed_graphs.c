@@ -13,6 +13,8 @@
 
 #include "placed_graph.h"
 
+#include "placed_pair.h"
+
 #include <pthread.h>
 
 /* Of how many graphs, for each of the sets of devices; a device is opened for each graph in fewer, as that takes more
@@ -48,129 +50,6 @@ static trl_workers *make_hybrid(int threads)
     trl_workers *workers = make_workers(&(setting){policies[threads == 2], threads});
     ck_ok(trl_workers_set_devices(workers, devices));
     return workers;
-}
-
-/* ---- one run, and what should have come out ---- */
-
-typedef struct pair {
-    placed_graph *g;
-    data_frame *f, *plain;
-    uint64_t resets;
-    char fault[200];
-} pair;
-
-static void fault(pair *p, const char *what, long long a, long long b)
-{
-    if (!p->fault[0])
-        snprintf(p->fault, sizeof p->fault, "seed %llu: %s %lld %lld", (unsigned long long)p->g->seed, what, a, b);
-}
-
-static pair make_pair(uint64_t seed)
-{
-    placed_graph *g = make_placed_graph(seed);
-    return (pair){.g = g, .f = new_data_frame(g, g->nhandles, seed), .plain = new_data_frame(g, g->nhandles, seed)};
-}
-
-static void free_frames(pair *p)
-{
-    free_data_frame(&p->f, p->g->nhandles);
-    free_data_frame(&p->plain, p->g->nhandles);
-}
-
-static void free_pair(pair *p)
-{
-    free_frames(p);
-    free_placed_graph(&p->g);
-}
-
-static void check_data(pair *p)
-{
-    const placed_graph *g = p->g;
-    for (int h = 0; h < g->nhandles; ++h)
-        for (int s = 0; s < DATA_SPACES; ++s)
-            for (int i = 0; p->f->valid[h] >> s & 1 && i < g->handle[h].words; ++i)
-                if (*data_word(p->f, &g->handle[h], h, s, i) != *data_word(p->plain, &g->handle[h], h, 0, i))
-                    fault(p, "wrong data of a handle, in space", h, s);
-    for (int i = 0; i < g->count; ++i)
-        if (p->f->sum[i] != p->plain->sum[i]) fault(p, "wrong data was read by task", i, 0);
-}
-
-/* Which executors may do what, and that each task is called once, in all its chunks. */
-static void check_places(pair *p)
-{
-    const unsigned workers_only = TRL_TASK_POLL | TRL_TASK_SCOPE | TRL_TASK_ALWAYS;
-    for (int i = 0; i < p->g->count; ++i) {
-        const placed_node *n = &p->g->node[i];
-        const int space = atomic_load(&p->f->where[i]) - 1, calls = atomic_load(&p->f->calls[i]);
-        const bool once = calls == 1 && (space > 0 || n->flags & TRL_TASK_WHOLE);
-        if (calls != n->chunks && !once) fault(p, "a task, and its calls:", i, calls);
-        const bool held = n->phase != NONE || n->nlocks + n->nuses + n->signals > 0 || n->flags & workers_only;
-        if (space > 0 && (held || !n->on_mocks || i >= p->g->own)) fault(p, "a task, and its space:", i, space);
-    }
-}
-
-static void check_locks(pair *p)
-{
-    int64_t locked[PLACED_RESOURCES] = {0};
-    for (int i = 0; i < p->g->count; ++i)
-        for (int k = 0; k < p->g->node[i].nlocks; ++k) ++locked[p->g->node[i].lock[k]];
-    for (int r = 0; r < p->g->nresources; ++r)
-        if (p->f->locked[r] != locked[r]) fault(p, "times that a resource was locked:", p->f->locked[r], locked[r]);
-}
-
-static void check_well(pair *p, const uint32_t *before)
-{
-    uint32_t after[DATA_HANDLES];
-    do_plainly(p->g, p->plain);
-    check_places(p);
-    check_locks(p);
-    follow_values(p->g, p->f, before, after);
-    if (p->f->parted) fault(p, "tasks make parts of a value elsewhere:", p->f->parted, 0);
-    for (int h = 0; h < p->g->nhandles; ++h)
-        if (p->g->handle[h].nboxes > 0 && p->f->valid[h] != after[h])
-            fault(p, "spaces where data is valid, and where it should be:", p->f->valid[h], after[h]);
-    check_data(p);
-    if (atomic_load(&p->f->wrong)) fault(p, "calls found things wrong:", atomic_load(&p->f->wrong), 0);
-}
-
-static void begin(pair *p)
-{
-    data_frame *f = p->f;
-    poison_invalid(f, p->g->nhandles);
-    for (int i = 0; i < p->g->count; ++i) {
-        atomic_store(&f->calls[i], 0);
-        atomic_store(&f->where[i], 0);
-    }
-    memset(f->locked, 0, sizeof f->locked);
-    atomic_store(&f->over, false);
-}
-
-static trl_err run_frame(pair *p, trl_workers *workers)
-{
-    begin(p);
-    const trl_err err = trl_graph_run(p->g->graph, workers, p->f);
-    if (atomic_load(&p->f->inside)) fault(p, "calls go on after the run:", atomic_load(&p->f->inside), 0);
-    atomic_store(&p->f->over, true);
-    if (atomic_load(&p->f->late)) fault(p, "calls were made after a run:", atomic_load(&p->f->late), 0);
-    return err;
-}
-
-static void run_well(pair *p, trl_workers *workers)
-{
-    uint32_t before[DATA_HANDLES];
-    memcpy(before, p->f->valid, sizeof before);
-    const trl_err err = run_frame(p, workers);
-    if (err != TRL_OK)
-        fault(p, test_messages(), err, 0);
-    else
-        check_well(p, before);
-    rotate_data(p->g, p->f);
-    rotate_data(p->g, p->plain);
-}
-
-static void must(const pair *p)
-{
-    if (p->fault[0]) ck_abort_msg("%s", p->fault);
 }
 
 /* What all runs of the graph copied, with the frames of so many pairs. */
@@ -548,6 +427,54 @@ START_TEST(timing_may_begin_and_end_when_a_graph_is_placed)
 }
 END_TEST
 
+/* ---- following ---- */
+
+/* The executor of the leader's first task has all that it may do. */
+static bool is_beside(const trl_graph *graph, const trl_graph *leader)
+{
+    const trli_placement *p = graph->placement;
+    const int e = leader->placement->executor[0];
+    bool beside = true;
+    for (int32_t t = 0; t < graph->task_count; ++t) beside &= p->executor[t] == (p->eligible[t] >> e & 1 ? e : 0);
+    return beside;
+}
+
+START_TEST(a_graph_that_follows_another_one_runs_where_that_does_and_is_not_timed)
+{
+    bool moved = false;
+    for (uint64_t seed = 1; seed <= (uint64_t)opened_graphs() / 2 || !moved; ++seed) {
+        open_mocks(mocks[seed % 3]);
+        const int threads = 1 + (int)(seed % 3);
+        trl_workers *workers = make_hybrid(threads);
+        pair leader = make_pair(seed + 1700000), p = make_pair(seed + 1800000);
+        int last = -1;
+        trl_graph_follow(p.g->graph, leader.g->graph);
+        for (int run = 0; run < 20; ++run) {
+            run_well(&leader, workers);
+            run_well(&p, workers);
+            ck_assert_int_eq(trli_placement_follows(p.g->graph->placement), threads != 2); /* a plugin places */
+            if (threads == 2) continue;
+            ck_assert(is_beside(p.g->graph, leader.g->graph));
+            ck_assert(!trli_placement_is_timed(p.g->graph->placement));
+            const int now = leader.g->graph->placement->executor[0];
+            moved |= last >= 0 && now != last;
+            last = now;
+        }
+        must(&leader);
+        must(&p);
+        trl_graph_follow(p.g->graph, NULL);
+        bring_home(p.f, p.g->nhandles);
+        run_well(&p, workers);
+        ck_assert(!trli_placement_follows(p.g->graph->placement));
+        free_pair(&p);
+        free_pair(&leader);
+        trl_workers_destroy(&workers);
+        close_mocks();
+        ck_assert_int_lt(seed, 50);
+    }
+}
+END_TEST
+
 /* ---- other workers, other devices ---- */
 
 START_TEST(a_graph_may_go_on_with_other_workers_and_devices)
@@ -589,6 +516,7 @@ static void add_tests(TCase *tc)
     tcase_add_loop_test(tc, the_run_after_one_in_which_a_device_failed_is_right, 0, 3);
     tcase_add_loop_test(tc, a_prepared_graph_is_placed_and_its_first_run_allocates_nothing, 0, MOCKS);
     tcase_add_test(tc, timing_may_begin_and_end_when_a_graph_is_placed);
+    tcase_add_test(tc, a_graph_that_follows_another_one_runs_where_that_does_and_is_not_timed);
     tcase_add_test(tc, a_graph_may_go_on_with_other_workers_and_devices);
 }
 
