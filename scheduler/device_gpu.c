@@ -161,6 +161,8 @@ trl_err trli_gpu_copy_bytes(trl_device *device, void *to, const void *from, size
     const gpu *g = gpu_of(device);
     const trli_box_copy what = {.to = to, .from = from, .row = bytes, .rows = 1, .planes = 1};
     if (atomic_load(&device->lost)) return refuse_lost(device);
+    const trl_err sent = trli_chain_send(device);
+    if (sent != TRL_OK) return sent;
     int code = g->api->use(g->index);
     if (code == 0) code = g->api->copy(&what, stream);
     return code ? trli_gpu_fail(device, code, "a copy of %zu bytes of a message", bytes) : TRL_OK;
@@ -184,6 +186,8 @@ static trl_err copy(trl_device *device, trli_stream stream, const trli_box_copy 
     const gpu *g = gpu_of(device);
     if (trli_outcome_err(ticket.outcome) != TRL_OK) return TRL_OK;
     if (atomic_load(&device->lost)) return refuse_lost(device);
+    const trl_err sent = trli_chain_send(device);
+    if (sent != TRL_OK) return sent;
     int code = g->api->use(g->index);
     if (code == 0) code = g->api->copy(what, g->stream[stream]);
     return code ? trli_gpu_fail(device, code, "a copy of %lld rows of %zu bytes from space %d to space %d",
@@ -207,6 +211,7 @@ static trl_err copies(trl_device *device, trli_stream stream, int n, const trli_
     for (int i = 0; i < n && !takes_kernel(g, n, what); ++i) TRL_TRY(copy(device, stream, &what[i], ticket));
     if (!takes_kernel(g, n, what) || trli_outcome_err(ticket.outcome) != TRL_OK) return TRL_OK;
     if (atomic_load(&device->lost)) return refuse_lost(device);
+    TRL_TRY(trli_chain_send(device));
     int code = g->api->use(g->index);
     if (code == 0) code = g->api->copy_boxes(n, what, g->stream[stream]);
     if (code) err = trli_gpu_fail(device, code, "copying %d boxes to space %d", n, what[0].to_space);
@@ -272,6 +277,8 @@ static trl_err set(trl_device *device, trli_stream stream, trli_fence *fence)
 {
     const gpu *g = gpu_of(device);
     if (atomic_load(&device->lost)) return TRL_OK;
+    const trl_err sent = trli_chain_send(device);
+    if (sent != TRL_OK) return sent;
     int code = g->api->use(g->index);
     if (code == 0) code = g->api->event_record(fence->event, g->stream[stream]);
     return code ? trli_gpu_fail(device, code, "recording an event") : TRL_OK;
@@ -281,6 +288,8 @@ static trl_err wait(trl_device *device, trli_stream stream, trli_fence *fence)
 {
     const gpu *g = gpu_of(device);
     if (atomic_load(&device->lost)) return TRL_OK;
+    const trl_err sent = trli_chain_send(device);
+    if (sent != TRL_OK) return sent;
     int code = g->api->use(g->index);
     if (code == 0) code = g->api->event_wait(fence->event, g->stream[stream]);
     return code ? trli_gpu_fail(device, code, "waiting for an event") : TRL_OK;
@@ -309,7 +318,7 @@ static double seconds(trl_device *device, trli_fence *from, trli_fence *to)
 static void finish(trl_device *device)
 {
     const gpu *g = gpu_of(device);
-    if (g->api->use(g->index)) return;
+    if (g->api->use(g->index) || trli_chain_send(device) != TRL_OK) return;
     for (int i = 0; i < TRLI_STREAMS; ++i)
         if (g->stream[i]) (void)g->api->stream_finish(g->stream[i]);
 }

@@ -96,7 +96,9 @@ struct trl_device {
     int64_t ends;       /* such runs since the host last waited for the device */
     /* How often the host could not go on before the device had done all, or a part, of what it had been given. */
     _Atomic int64_t waits;
-    trli_fence *join; /* behind the urgent calls of such a run, before its end; NULL: made when needed */
+    struct trli_relaunch *chain; /* between trli_chain_begin and trli_chain_end, else NULL */
+    bool chained;                /* a run, or a call, was left to the device since its chain was last sent off */
+    trli_fence *join;            /* behind the urgent calls of such a run, before its end; NULL: made when needed */
 };
 
 struct trl_devices {
@@ -168,6 +170,18 @@ TRL_NODISCARD trl_err trli_device_copies(trl_device *device, trli_stream stream,
 TRL_NODISCARD trl_err trli_device_finish(trl_device *device);
 /* Copy to or from a device and wait for the copy: not in a task. */
 TRL_NODISCARD trl_err trli_device_copy_now(trl_device *device, int n, const trli_box_copy *copies);
+/* Make a call behind all that the device was given, and go on, if the device captures: as a run that is left to it. Not
+ * in a task. */
+TRL_NODISCARD trl_err trli_device_call(trl_device *device, trl_task_fn run, void *data, const trl_task_args *args);
+/* What the one GPU of some devices is given from here to the end, by runs that are left to it and by calls, is gathered
+ * and sent off as one launch: a CUDA graph, if it was the same before but for arguments. Who waits for the GPU or gives
+ * it anything but kernels sends off first what there is. Nothing without devices, with several, and without GPUs.
+ * *chain: NULL at first; trli_chain_destroy gives it back. Thread: main, not during a run. Fail with DEVICE, MEMORY. */
+TRL_NODISCARD trl_err trli_chain_begin(const trl_devices *devices, struct trli_relaunch **chain);
+TRL_NODISCARD trl_err trli_chain_end(const trl_devices *devices);
+void trli_chain_destroy(struct trli_relaunch **chain);
+/* Send off what there is. Thread: any. */
+TRL_NODISCARD trl_err trli_chain_send(trl_device *device);
 /* Make a call, and wait until it is done: not in a task. */
 TRL_NODISCARD trl_err trli_device_call_now(trl_device *device, trl_task_fn run, void *data, const trl_task_args *args);
 

@@ -84,9 +84,39 @@ static bool takes_part(const trli_placed *p, int space)
     return false;
 }
 
+/* A run is left to a device: at most this one and the previous one are in progress. */
+static trl_err leave(trl_device *device)
+{
+    bool passed = false;
+    trl_err err = TRL_OK;
+    for (int i = 0; i < 2; ++i)
+        if (!device->end[i]) TRL_TRY(device->ops->fence_create(device, false, &device->end[i]));
+    TRL_TRY(device->ops->set(device, TRLI_STREAM_COMPUTE, device->end[device->ends % 2]));
+    while (device->ends > 0 && !passed) {
+        TRL_TRY(device->ops->passed(device, device->end[(device->ends - 1) % 2], &passed));
+        if (!passed) sched_yield();
+    }
+    ++device->ends;
+done:
+    if (err != TRL_OK) trli_device_lose(device); /* the data that both runs left there is unknown */
+    return err;
+}
+
+/* All that was gathered is in progress, and what follows goes to the device at once. */
+static trl_err end_chain(trl_device *device)
+{
+    const trl_err err = trli_chain_send(device);
+    const bool chained = device->chained;
+    device->chain = NULL;
+    device->chained = false;
+    return err == TRL_OK && chained ? leave(device) : err;
+}
+
 trl_err trli_device_finish(trl_device *device)
 {
     bool passed;
+    const trl_err sent = end_chain(device);
+    if (sent != TRL_OK) return sent;
     if (device->ends == 0) return TRL_OK;
     trli_fence *last = device->end[(device->ends - 1) % 2];
     device->ends = 0;
@@ -104,6 +134,8 @@ trl_err trli_placed_enter(const trli_placed *p, bool apart, bool *timed)
 {
     trl_err err = TRL_OK;
     *timed = true;
+    for (int d = 1; d <= p->devices->n && (!p->overlaps || p->urgent); ++d)
+        TRL_TRY(end_chain(trli_device_of(p->devices, d)));
     for (int d = 1; d <= p->devices->n && !p->overlaps; ++d) {
         trl_device *device = trli_device_of(p->devices, d);
         if (apart) TRL_TRY(trli_device_finish(device));
@@ -124,26 +156,58 @@ done:
     return err;
 }
 
-/* At most this run and the previous one are in progress. */
+/* With the others of a chain, if there is one. */
+static trl_err leave_behind(trl_device *device)
+{
+    device->chained = device->chain != NULL;
+    return device->chained ? TRL_OK : leave(device);
+}
+
 trl_err trli_placed_leave(const trli_placed *p)
 {
-    trl_device *device = NULL;
     trl_err err = TRL_OK;
     for (int d = 1; d <= p->devices->n && p->overlaps; ++d) {
-        bool passed = false;
-        device = trli_device_of(p->devices, d);
+        trl_device *device = trli_device_of(p->devices, d);
         if (!takes_part(p, d)) continue;
-        for (int i = 0; i < 2; ++i)
-            if (!device->end[i]) TRL_TRY(device->ops->fence_create(device, false, &device->end[i]));
-        if (p->urgent) TRL_TRY(join_urgent(device));
-        TRL_TRY(device->ops->set(device, TRLI_STREAM_COMPUTE, device->end[device->ends % 2]));
-        while (device->ends > 0 && !passed) {
-            TRL_TRY(device->ops->passed(device, device->end[(device->ends - 1) % 2], &passed));
-            if (!passed) sched_yield();
-        }
-        ++device->ends;
+        if (p->urgent) err = join_urgent(device);
+        if (err != TRL_OK) trli_device_lose(device);
+        TRL_TRY(err);
+        TRL_TRY(leave_behind(device));
     }
 done:
-    if (err != TRL_OK) trli_device_lose(device); /* the data that both runs left there is unknown */
+    return err;
+}
+
+trl_err trli_device_call(trl_device *device, trl_task_fn run, void *data, const trl_task_args *args)
+{
+    trli_outcome outcome = {0};
+    trl_err err;
+    if (!device->captures) return trli_device_call_now(device, run, data, args);
+    TRL_TRY(device->ops->call(device, TRLI_STREAM_COMPUTE, run, data, args, (trli_ticket){&outcome, 0}));
+    TRL_TRY(trli_outcome_err(&outcome));
+    err = leave_behind(device);
+done:
+    return err;
+}
+
+/* ---- chains ---- */
+
+trl_err trli_chain_begin(const trl_devices *devices, trli_relaunch **chain)
+{
+    static const int32_t first[2] = {0, 0};
+    trl_device *device = devices && devices->n == 1 ? devices->device[0] : NULL;
+    trl_err err = TRL_OK;
+    if (!device || device->kind != TRL_KIND_GPU || !trli_device_usable(device)) return TRL_OK;
+    if (!*chain) TRL_TRY(trli_relaunch_create(device, TRLI_STREAM_COMPUTE, 1, first, first, chain));
+    if (trli_relaunch_device(*chain)) device->chain = *chain;
+    device->chained = false;
+done:
+    return err;
+}
+
+trl_err trli_chain_end(const trl_devices *devices)
+{
+    trl_err err = TRL_OK;
+    for (int i = 0; devices && i < devices->n && err == TRL_OK; ++i) err = end_chain(devices->device[i]);
     return err;
 }

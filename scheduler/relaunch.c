@@ -12,6 +12,7 @@
 enum {
     KEPT = 12,     /* graphs: time levels rotate, and alarms alternate */
     WARM_UP = 3,   /* times that calls enqueue by themselves: placements that are tried do not last longer */
+    FEW = 4,       /* kernels of a chain for which no graph is made */
     LANES = 16,    /* of a graph: more take longer to launch than they gain */
     SCALARS = 2,   /* the argument that changes most often */
     ALIGNMENT = 16 /* of arguments, bytes */
@@ -59,6 +60,7 @@ struct trli_relaunch {
 };
 
 static _Thread_local trli_relaunch *gathering;
+static _Thread_local bool sending; /* what a chain has gathered */
 
 static void free_gathered(gathered *g)
 {
@@ -149,9 +151,32 @@ static trl_err gather(trli_relaunch *r, const trli_gpu_work *work, const size_t 
     return TRL_OK;
 }
 
-static trl_err launch(trl_device *device, const trli_gpu_api *api, const trli_gpu_work *work, void *stream,
-                      const char *label)
+trl_device *trli_relaunch_device(const trli_relaunch *relaunch)
 {
+    return relaunch->plain ? NULL : relaunch->device;
+}
+
+/* ---- kernels ---- */
+
+static bool joins_chain(const trl_device *device, void *stream)
+{
+    const trli_gpu_api *api;
+    void *compute;
+    if (!device->chain || sending) return false;
+    return trli_gpu_use((trl_device *)device, TRLI_STREAM_COMPUTE, &api, &compute) == TRL_OK && stream == compute;
+}
+
+/* Kernels are enqueued at once, or gathered by the chain that the device has. */
+static trl_err launch(trl_device *device, const trli_gpu_api *api, const trli_gpu_work *work,
+                      const size_t bytes[TRLI_GPU_ARGUMENTS], void *stream, const char *label)
+{
+    if (joins_chain(device, stream)) {
+        trli_relaunch *chain = device->chain;
+        pthread_mutex_lock(&chain->mutex);
+        const trl_err err = gather(chain, work, bytes, label);
+        pthread_mutex_unlock(&chain->mutex);
+        return err;
+    }
     const int code = api->launch(work, stream);
     return code ? trli_gpu_fail(device, code, "launching a kernel of '%s'", label) : TRL_OK;
 }
@@ -160,7 +185,7 @@ trl_err trli_gpu_enqueue(trl_device *device, const trli_gpu_work *work, const si
                          void *stream, const char *label)
 {
     if (gathering && gathering->device == device) return gather(gathering, work, bytes, label);
-    return launch(device, trli_gpu_api_get(), work, stream, label);
+    return launch(device, trli_gpu_api_get(), work, bytes, stream, label);
 }
 
 /* ---- comparing ---- */
@@ -326,7 +351,7 @@ static trl_err launch_all(const trli_relaunch *r, const trli_gpu_api *api, const
     trl_err err = TRL_OK;
     for (int32_t n = 0; n < g->n; ++n) {
         const trli_gpu_work work = work_of(g, &g->entry[n]);
-        TRL_TRY(launch(r->device, api, &work, stream, g->entry[n].label));
+        TRL_TRY(launch(r->device, api, &work, g->entry[n].bytes, stream, g->entry[n].label));
     }
 done:
     return err;
@@ -335,7 +360,7 @@ done:
 static trl_err launch_kept(trli_relaunch *r, const trli_gpu_api *api, kept *k, void *stream)
 {
     k->used = ++r->times;
-    if (!k->executable) return launch_all(r, api, &k->work, stream);
+    if (!k->executable || joins_chain(r->device, stream)) return launch_all(r, api, &k->work, stream);
     const int code = api->graph_launch(k->executable, stream);
     return code ? trli_gpu_fail(r->device, code, "launching kernels of '%s' and others", k->work.entry[0].label)
                 : TRL_OK;
@@ -365,7 +390,7 @@ static trl_err keep(trli_relaunch *r, const trli_gpu_api *api, kept **result, in
     forget(api, k);
     k->work = r->now;
     r->now = (gathered){0};
-    if (k->work.n > 1) err = make_graph(r, api, k, code);
+    if (k->work.n > 1 && (sending || !r->device->chain)) err = make_graph(r, api, k, code);
     return err;
 }
 
@@ -379,7 +404,7 @@ static trl_err enqueue(trli_relaunch *r)
     trl_err err;
     if (r->now.n == 0) return TRL_OK;
     TRL_TRY(trli_gpu_use(r->device, r->stream, &api, &stream));
-    if (r->plain || ++r->times <= WARM_UP) return launch_all(r, api, &r->now, stream);
+    if (r->plain || (sending && r->now.n < FEW) || ++r->times <= WARM_UP) return launch_all(r, api, &r->now, stream);
     TRL_TRY(keep(r, api, &k, &code));
     if (code && api->is_fatal(code)) TRL_TRY(trli_gpu_fail(r->device, code, "making a graph of launches"));
     if (code) {
@@ -447,5 +472,27 @@ trl_err trli_relaunch_end(trli_relaunch *r, trl_err err)
     gathering = NULL;
     if (err == TRL_OK) err = enqueue(r);
     pthread_mutex_unlock(&r->mutex);
+    return err;
+}
+
+/* ---- chains ---- */
+
+void trli_chain_destroy(trli_relaunch **chain)
+{
+    if (*chain && (*chain)->device->chain == *chain) (*chain)->device->chain = NULL;
+    trli_relaunch_destroy(chain);
+}
+
+trl_err trli_chain_send(trl_device *device)
+{
+    trli_relaunch *chain = device->chain;
+    trl_err err = TRL_OK;
+    if (!chain || sending) return TRL_OK;
+    pthread_mutex_lock(&chain->mutex);
+    sending = true;
+    if (chain->now.n > 0) err = enqueue(chain);
+    sending = false;
+    chain->now.n = chain->now.used = 0;
+    pthread_mutex_unlock(&chain->mutex);
     return err;
 }

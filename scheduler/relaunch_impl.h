@@ -22,6 +22,8 @@ typedef struct trli_relaunch trli_relaunch;
 TRL_NODISCARD trl_err trli_relaunch_create(trl_device *device, trli_stream stream, int32_t calls, const int32_t *first,
                                            const int32_t *after, trli_relaunch **relaunch);
 void trli_relaunch_destroy(trli_relaunch **relaunch);
+/* The device; NULL: graphs cannot be made there, or are not wanted. */
+trl_device *trli_relaunch_device(const trli_relaunch *relaunch);
 /* From here to trli_relaunch_end the relaunch is this thread's. *done: the calls were enqueued as they were before in
  * an equal state, and that is all. state: in which calls would be made now; NULL: unknown. Fails with DEVICE, MEMORY.
  */
@@ -31,8 +33,8 @@ void trli_relaunch_gather(trli_relaunch *relaunch, int32_t call);
 /* Enqueue what was gathered, unless a call failed. Fails with DEVICE, MEMORY. */
 TRL_NODISCARD trl_err trli_relaunch_end(trli_relaunch *relaunch, trl_err err);
 
-/* Enqueue a kernel to a stream of a GPU, or gather it for the stream of the relaunch. bytes: of each of its arguments.
- * Fails with DEVICE, naming the label. */
+/* Enqueue a kernel to a stream of a GPU, or gather it for the stream of the relaunch, or of a chain. bytes: of each of
+ * its arguments. Fails with DEVICE, naming the label. */
 TRL_NODISCARD trl_err trli_gpu_enqueue(trl_device *device, const trli_gpu_work *work,
                                        const size_t bytes[TRLI_GPU_ARGUMENTS], void *stream, const char *label);
 

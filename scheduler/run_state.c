@@ -153,9 +153,16 @@ done:
 
 /* ---- taking ---- */
 
+/* What a GPU is given together would be cut for the times of a part. */
+static bool in_chain(const trl_graph *graph)
+{
+    return graph->placed && graph->placed->devices->n == 1 && graph->placed->devices->device[0]->chain;
+}
+
 /* Times are measured in the first runs, and now and then in one more. */
 static bool is_sample(const trl_graph *graph)
 {
+    if (in_chain(graph)) return false;
     return graph->runs < 3 || graph->runs % 64 == 0;
 }
 

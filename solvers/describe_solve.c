@@ -24,28 +24,16 @@ static int shared_grids(const trli_listing *l, int solver, int n)
     return shared;
 }
 
-/* What the CPU keeps although there are GPUs: these have no interpreter. */
+/* What the CPU keeps although there are GPUs. */
 static void describe_levels_on_cpu(const trli_listing *l, int solver, int n)
 {
     const int shared = shared_grids(l, solver, n);
-    int small = 0;
-    if (!has_gpus(l)) return;
-    if (n > 1 && shared > 1)
+    if (!has_gpus(l) || n < 2 || shared == 0) return;
+    if (shared > 1)
         trli_listing_say(l, "  from each of the first %d grids to the next one, and back, by the CPU", shared);
-    else if (n > 1 && shared)
+    else
         trli_listing_say(l,
                          "  from the first grid to the next one, and back, by the CPU: it adds up what patches have");
-    for (int k = 1; k < n; ++k) {
-        const trl_grid *g = trli_solving_grid(l->sim, solver, k);
-        double cells = 1;
-        for (int a = 0; a < g->dim; ++a) cells *= (double)g->cells[a];
-        small += cells < TRLI_LEVEL_CELLS_COMPILED;
-    }
-    if (small > 0)
-        trli_listing_say(l,
-                         "  %d of these grids on the CPU: below %d cells kernels are interpreted, not compiled, and "
-                         "GPUs have no interpreter",
-                         small, TRLI_LEVEL_CELLS_COMPILED);
 }
 
 static void say_whole(int shared, char *text, size_t size)

@@ -2,11 +2,18 @@
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Coarser grids of a problem: models of the same expressions and equations. */
 #include "compile_impl.h"
+#include "executor_impl.h"
 #include "lifecycle_impl.h"
 #include "memory_impl.h"
 #include "multigrid_impl.h"
 #include "pipeline_impl.h"
 #include "spatialops_impl.h"
+
+/* These have no interpreter, and what they have of a finer grid should stay there. */
+static bool has_gpus(const trl_simulation *fine)
+{
+    return fine->devices && fine->devices->n > 0 && fine->devices->device[0]->kind == TRL_KIND_GPU;
+}
 
 static trl_err make(trl_simulation *fine, trli_level *level)
 {
@@ -46,8 +53,10 @@ trl_err trli_level_create(trl_simulation *fine, trl_layout **layout, trli_level 
     l->problem.receivers.nvalues = 0;
     l->problem.time.stop = (trl_text){0};
     for (int a = 0; a < grid->dim; ++a) cells *= (double)grid->cells[a];
-    if (cells < TRLI_LEVEL_CELLS_COMPILED) l->problem.compile = TRL_COMPILE_NEVER;
+    const bool small = cells < TRLI_LEVEL_CELLS_COMPILED;
+    if (small && !has_gpus(fine)) l->problem.compile = TRL_COMPILE_NEVER;
     TRL_TRY(make(fine, l));
+    l->sim->model->settings.gpus_alone = small;
 done:
     trl_layout_destroy(layout);
     if (err != TRL_OK) trli_level_destroy(level);

@@ -9,6 +9,7 @@
 #include "compile_impl.h"
 #include "context_impl.h"
 #include "execution_impl.h"
+#include "executor_impl.h"
 #include "galerkin_impl.h"
 #include "grid_level_impl.h"
 #include "kernels_impl.h"
@@ -30,6 +31,7 @@ struct trli_multigrid {
     bool chooses;            /* there are both, for coefficients that are others in each step; and */
     bool by_entries;         /* cycles take these */
     trl_loop *loop;
+    struct trli_relaunch *chain; /* of the launches of a cycle; NULL: not made */
 };
 
 /* ---- coefficients that are fields ---- */
@@ -266,6 +268,7 @@ void trli_multigrid_destroy(struct trli_multigrid **multigrid)
     trli_galerkin_destroy(&m->galerkin);
     for (int k = m->n - 1; k >= 0; --k) destroy_level(m, &m->level[k]);
     trl_loop_destroy(&m->loop);
+    trli_chain_destroy(&m->chain);
     trli_free(m);
 }
 
@@ -448,6 +451,7 @@ trl_err trli_multigrid_cycle(struct trli_multigrid *m, const int *residual)
     const trli_vector pair = {s->r.now, (int *)residual};
     const bool other = residual != s->r.now;
     for (int k = 0; k < m->n; ++k) trli_kernels_poll(m->level[k].sim->model);
+    note(&c, trli_chain_begin(s->sim->devices, &m->chain));
     if (other) trli_vector_swap(s, &pair); /* in whose place programs look for the residual */
     begin_grid(&c, 0);
     if (other) trli_vector_swap(s, &pair);
@@ -455,6 +459,7 @@ trl_err trli_multigrid_cycle(struct trli_multigrid *m, const int *residual)
         cycle_by_entries(&c, kind_of(m));
     else
         cycle(&c, 0, kind_of(m));
+    note(&c, trli_chain_end(s->sim->devices));
     return trli_agree_within(s->sim, c.err);
 }
 
@@ -509,6 +514,19 @@ static void find_largest(trli_grid_level *l)
     l->largest = isfinite(row) && row > 1 ? row : 1;
 }
 
+/* What a cycle does on coarser grids takes less than to move its values. */
+static void stay_together(const struct trli_multigrid *m)
+{
+    const trli_grid_level *finest = &m->level[0];
+    trl_graph *leader = finest->smooth->run->graph;
+    trl_graph_follow(finest->begin->run->graph, leader);
+    if (finest->clip) trl_graph_follow(finest->clip->run->graph, leader);
+    for (int k = 1; k < m->n; ++k) {
+        const trli_model *model = m->level[k].sim->model;
+        for (int i = 0; i < model->nprograms; ++i) trl_graph_follow(model->program[i]->run->graph, leader);
+    }
+}
+
 /* The times of the system are those of all grids; coefficients may have changed with them. */
 trl_err trli_multigrid_prepare(struct trli_multigrid *m, double time)
 {
@@ -519,6 +537,7 @@ trl_err trli_multigrid_prepare(struct trli_multigrid *m, double time)
     find_largest(&m->level[0]);
     if (m->chooses) m->by_entries = trli_solver_contrast(m->solver) > jump;
     if (m->by_entries) return trli_galerkin_prepare(m->galerkin);
+    stay_together(m);
     for (int k = 1; k < m->n; ++k) {
         double *scalar = m->level[k].sim->frame->scalar;
         memcpy(scalar, fine, TRLI_SCALARS_FIXED * sizeof *scalar);

@@ -18,7 +18,7 @@ typedef struct trli_level {
     trl_simulation *sim;
 } trli_level;
 
-/* Kernels of grids with fewer cells are interpreted: they are not worth a compiler's time. */
+/* Kernels of grids with fewer cells are interpreted, but for GPUs: they are not worth a compiler's time. */
 enum { TRLI_LEVEL_CELLS_COMPILED = 20000 };
 /* layout: of the coarser grid, which it takes, even if it fails. */
 TRL_NODISCARD trl_err trli_level_create(trl_simulation *fine, trl_layout **layout, trli_level **level);

@@ -207,7 +207,7 @@ static trl_err move(const trli_grid_transfer *t, const trl_simulation *source, i
     TRL_TRY(trli_frame_provide(target->frame, to, space));
     m.from = trli_frame_array(source->frame, from, 0, space);
     m.to = trli_frame_array(target->frame, to, 0, space);
-    TRL_TRY(trli_device_call_now(device, launch, &m, &args));
+    TRL_TRY(trli_device_call(device, launch, &m, &args));
     trli_frame_written_in(target->frame, to, space);
     *done = true;
 done:

@@ -24,6 +24,7 @@ typedef struct trli_model_run trli_model_run;
 typedef struct trli_settings {
     trl_fusion fusion;
     trl_compile compile;
+    bool gpus_alone; /* kernels are compiled for these; the CPU interprets its own */
     bool fast_math;
     unsigned disabled_passes; /* TRL_PASS_... */
     trli_cache_line line;     /* at which rows of fields begin */

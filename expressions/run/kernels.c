@@ -261,7 +261,7 @@ static trl_err check_compiled(trli_model *model)
 trl_err trli_kernels_request(trli_model *model)
 {
     trl_err err = TRL_OK;
-    if (model->settings.compile == TRL_COMPILE_NEVER) return TRL_OK;
+    if (model->settings.compile == TRL_COMPILE_NEVER || model->settings.gpus_alone) return TRL_OK;
     TRL_TRY(trli_compiler_create(model->ctx, model->settings.fast_math, &model->run->compiler));
     TRL_TRY(write_texts(model));
     TRL_TRY(for_steps(model, true, tune));
