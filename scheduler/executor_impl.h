@@ -217,4 +217,12 @@ TRL_NODISCARD trl_err trli_gpu_use(trl_device *device, trli_stream stream, const
  * what: "launching kernel 'u'" */
 TRL_NODISCARD trl_err trli_gpu_fail(trl_device *device, int code, const char *what, ...) TRL_PRINTF(3, 4);
 
+/* ---- runs of graphs that devices do ---- */
+
+/* Another run follows each one at once, and waits instead of it for the run before, where devices do all. */
+void trli_graph_set_leading(trl_graph *graph);
+/* Between runs: whether the last one, and the next one as far as is known, are left to devices; after another placement
+ * false. */
+bool trli_graph_left_to_devices(trl_graph *graph);
+
 #endif

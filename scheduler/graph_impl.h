@@ -103,7 +103,7 @@ struct trl_graph {
     char *name;
     uint32_t serial;           /* upper half of the names of the graph's tasks, handles and resources */
     bool sealed, frozen;       /* freeze was called; freeze succeeded */
-    bool timing, costs;        /* costs: some task has one */
+    bool timing, costs, leads; /* costs: some task has one; leads: trli_graph_set_leading */
     unsigned flags;            /* flags of any of its tasks */
     unsigned kinds;            /* kinds of executor for which some task has a variant, a bit each */
     int32_t task_count, polls; /* tasks; tasks with TRL_TASK_POLL */

@@ -84,21 +84,32 @@ static bool takes_part(const trli_placed *p, int space)
     return false;
 }
 
-/* A run is left to a device: at most this one and the previous one are in progress. */
-static trl_err leave(trl_device *device)
+/* What was given to a device has an end. */
+static trl_err set_end(trl_device *device)
 {
-    bool passed = false;
     trl_err err = TRL_OK;
     for (int i = 0; i < 2; ++i)
         if (!device->end[i]) TRL_TRY(device->ops->fence_create(device, false, &device->end[i]));
-    TRL_TRY(device->ops->set(device, TRLI_STREAM_COMPUTE, device->end[device->ends % 2]));
+    err = device->ops->set(device, TRLI_STREAM_COMPUTE, device->end[device->ends % 2]);
+done:
+    return err;
+}
+
+/* A run is left to a device, with the others of a chain if there is one. part: the device has one in it; waits: for the
+ * run before. */
+static trl_err leave(trl_device *device, bool part, bool waits)
+{
+    bool passed = !waits;
+    trl_err err = TRL_OK;
+    device->chained |= device->chain && part;
+    if (device->chain) return TRL_OK;
+    if (part) TRL_TRY(set_end(device));
     while (device->ends > 0 && !passed) {
         TRL_TRY(device->ops->passed(device, device->end[(device->ends - 1) % 2], &passed));
         if (!passed) sched_yield();
     }
-    ++device->ends;
+    device->ends += part;
 done:
-    if (err != TRL_OK) trli_device_lose(device); /* the data that both runs left there is unknown */
     return err;
 }
 
@@ -109,7 +120,7 @@ static trl_err end_chain(trl_device *device)
     const bool chained = device->chained;
     device->chain = NULL;
     device->chained = false;
-    return err == TRL_OK && chained ? leave(device) : err;
+    return err == TRL_OK && chained ? leave(device, true, true) : err;
 }
 
 trl_err trli_device_finish(trl_device *device)
@@ -156,25 +167,20 @@ done:
     return err;
 }
 
-/* With the others of a chain, if there is one. */
-static trl_err leave_behind(trl_device *device)
-{
-    device->chained = device->chain != NULL;
-    return device->chained ? TRL_OK : leave(device);
-}
-
+/* At most this run and the previous one are in progress, and a leading one between them: on all devices, whichever of
+ * them have a part in this one. */
 trl_err trli_placed_leave(const trli_placed *p)
 {
+    trl_device *device = NULL;
     trl_err err = TRL_OK;
     for (int d = 1; d <= p->devices->n && p->overlaps; ++d) {
-        trl_device *device = trli_device_of(p->devices, d);
-        if (!takes_part(p, d)) continue;
-        if (p->urgent) err = join_urgent(device);
-        if (err != TRL_OK) trli_device_lose(device);
-        TRL_TRY(err);
-        TRL_TRY(leave_behind(device));
+        const bool part = takes_part(p, d);
+        device = trli_device_of(p->devices, d);
+        if (part && p->urgent) TRL_TRY(join_urgent(device));
+        TRL_TRY(leave(device, part, !p->logical->leads));
     }
 done:
+    if (err != TRL_OK) trli_device_lose(device); /* the data that both runs left there is unknown */
     return err;
 }
 
@@ -185,7 +191,8 @@ trl_err trli_device_call(trl_device *device, trl_task_fn run, void *data, const 
     if (!device->captures) return trli_device_call_now(device, run, data, args);
     TRL_TRY(device->ops->call(device, TRLI_STREAM_COMPUTE, run, data, args, (trli_ticket){&outcome, 0}));
     TRL_TRY(trli_outcome_err(&outcome));
-    err = leave_behind(device);
+    err = leave(device, true, true);
+    if (err != TRL_OK) trli_device_lose(device);
 done:
     return err;
 }

@@ -446,6 +446,20 @@ void trli_placement_release(trl_graph *graph)
     pthread_mutex_unlock(&graph->placing);
 }
 
+void trli_graph_set_leading(trl_graph *graph)
+{
+    graph->leads = true;
+}
+
+bool trli_graph_left_to_devices(trl_graph *graph)
+{
+    pthread_mutex_lock(&graph->placing);
+    const trli_placed *placed = graph->placement ? graph->placement->placed : NULL;
+    const bool left = placed && placed->overlaps;
+    pthread_mutex_unlock(&graph->placing);
+    return left;
+}
+
 static void time_again(trli_placement *p)
 {
     p->stage = p->single = -1;

@@ -421,6 +421,7 @@ trl_err trli_compile_programs(trl_simulation *sim)
     TRL_TRY(trli_columns_compile(sim));
     TRL_TRY(trli_compile_limit(sim, sim->problem->time.cfl > 0));
     TRL_TRY(trli_late_dt_prepare(sim));
+    TRL_TRY(trli_device_dt_prepare(sim));
     TRL_TRY(trli_passes_run(sim->model));
     TRL_TRY(trli_time_blocking_prepare(sim));
     TRL_TRY(trli_passes_run_lasting(sim->model));

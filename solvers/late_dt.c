@@ -22,8 +22,7 @@ static bool find_step(const trl_simulation *sim, trli_next_step *next)
     return trli_step_leads_on(next);
 }
 
-/* The step to come, as if it had the last dt. */
-static trli_next_step step_like_the_last(const trl_simulation *sim)
+trli_next_step trli_step_like_the_last(const trl_simulation *sim)
 {
     return (trli_next_step){.number = sim->step_number < INT64_MAX ? sim->step_number + 1 : sim->step_number,
                             .from = sim->time,
@@ -43,7 +42,7 @@ static trl_err find_dt(void *data, const trl_task_args *args, bool *done)
     if (!*done) goto done;
     dt->awaited = false;
     if (trli_reductions_failed(sim->frame, sim->limit)) goto done;
-    trli_next_step next = step_like_the_last(sim);
+    trli_next_step next = trli_step_like_the_last(sim);
     dt->rate = trli_bound_rate(sim, true);
     if (find_step(sim, &next)) trli_set_dt(sim, &next);
 done:
@@ -124,7 +123,7 @@ trl_err trli_step_before_dt(trl_simulation *sim, trli_next_step *next)
     trli_late_dt *dt = sim->late->dt;
     const trl_diagnostic *list;
     int bad;
-    *next = step_like_the_last(sim);
+    *next = trli_step_like_the_last(sim);
     sim->late->lost = sim->stalled = false;
     trli_set_times(sim, next);
     const trl_err before = trli_run_deferring(sim, sim->limit);

@@ -87,7 +87,26 @@ int64_t trli_devices_untold(const trl_simulation *sim);
 /* Say so, on all ranks alike, of the largest of these numbers. */
 void trli_devices_warn(const trl_simulation *sim, int64_t rank);
 
+/* Run a program of a step from its start, once; check: look at the results of the step before, at least. *bad: as
+ * trli_late_pend has it. *again: devices failed, and the CPU has to run it again. Collective: yes. */
+TRL_NODISCARD trl_err trli_run_and_agree(trl_simulation *sim, trli_program *program, trl_gidx step, bool check,
+                                         int *bad, bool *again);
+
+/* ---- device_dt.c ---- */
+
+/* Before the programs are frozen: let GPUs find dt, where they may. Fails with MEMORY. */
+TRL_NODISCARD trl_err trli_device_dt_prepare(trl_simulation *sim);
+/* After the program that bounds dt: have its results on the host. Fails with DEVICE. */
+TRL_NODISCARD trl_err trli_device_dt_fetch(trl_simulation *sim);
+/* Whether GPUs may find the dt of the next step, and such a step, at which they may be still after it. *taken: it was
+ * made; else it has to be made in another way. Fails as trli_next_step_of and trli_run_checked. */
+bool trli_dt_is_on_devices(const trl_simulation *sim);
+TRL_NODISCARD trl_err trli_step_on_devices(trl_simulation *sim, trli_next_step *next, bool *taken);
+
 /* ---- late_dt.c ---- */
+
+/* The step to come, as if it had the last dt. */
+trli_next_step trli_step_like_the_last(const trl_simulation *sim);
 
 /* Before the programs are frozen: let a step under cfl begin before dt is known, where it may. Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_late_dt_prepare(trl_simulation *sim);

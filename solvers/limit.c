@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "late_impl.h"
 #include "limit_impl.h"
 #include "memory_impl.h"
 #include "plugin_step_impl.h"
@@ -246,6 +247,7 @@ static trl_err largest_rate(trl_simulation *sim, bool unscaled, trli_rate *rate)
     if (!sim->bound->constant) {
         sim->frame->scalar[TRLI_SCALAR_STEP_TIME] = sim->time;
         TRL_TRY(trli_program_run_agreed(sim, sim->limit));
+        TRL_TRY(trli_device_dt_fetch(sim));
     }
     sim->bound->known_once = true;
     *rate = trli_bound_rate(sim, unscaled);

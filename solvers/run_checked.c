@@ -243,9 +243,24 @@ static trl_err look_back(trl_simulation *sim, trl_err err, int said)
     return trli_report_nonfinite(sim, sim->step_number, sim->time);
 }
 
-trl_err trli_run_checked(trl_simulation *sim, trli_program *program, trl_gidx step, double time, bool check)
+/* back: look back after it. */
+static trl_err run_and_agree(trl_simulation *sim, trli_program *program, trl_gidx step, bool check, bool back,
+                             int *found, bool *again)
 {
     const trl_diagnostic *list;
+    const int said = trl_context_diagnostics(sim->ctx, &list);
+    trl_err err = run_and_look(sim, program, check, !sim->late, found);
+    count_traffic(sim, program);
+    if (back && sim->unchecked) err = look_back(sim, err, said);
+    TRL_TRY(agree_on_run(sim, program, step, err, said, found, again));
+    if (*again && sim->problem->nan_check) TRL_TRY(trli_check_last_step(sim, check));
+    if (*again && program != sim->model->lasting) TRL_TRY(trli_run_lasting(sim));
+done:
+    return err;
+}
+
+trl_err trli_run_checked(trl_simulation *sim, trli_program *program, trl_gidx step, double time, bool check)
+{
     int found;
     bool again;
     trl_err err = TRL_OK;
@@ -256,13 +271,7 @@ trl_err trli_run_checked(trl_simulation *sim, trli_program *program, trl_gidx st
     if (!check && !back && sim->problem->nan_check && sim->devices && !sim->late)
         TRL_TRY(trli_check_last_step(sim, false));
     do {
-        const int said = trl_context_diagnostics(sim->ctx, &list);
-        err = run_and_look(sim, program, check, !sim->late, &found);
-        count_traffic(sim, program);
-        if (back && sim->unchecked) err = look_back(sim, err, said);
-        TRL_TRY(agree_on_run(sim, program, step, err, said, &found, &again));
-        if (again && sim->problem->nan_check) TRL_TRY(trli_check_last_step(sim, !back));
-        if (again && program != sim->model->lasting) TRL_TRY(trli_run_lasting(sim));
+        TRL_TRY(run_and_agree(sim, program, step, check, back, &found, &again));
     } while (again);
     if (found == NOT_FINITE) err = trli_report_nonfinite(sim, step, time);
     if (found == LAST_NOT_FINITE) err = trli_report_nonfinite(sim, sim->step_number, sim->time);
@@ -274,6 +283,14 @@ done:
 static int first_bad(int found)
 {
     return found == LAST_NOT_FINITE ? -1 : found == NOT_FINITE ? 0 : 1;
+}
+
+trl_err trli_run_and_agree(trl_simulation *sim, trli_program *program, trl_gidx step, bool check, int *bad, bool *again)
+{
+    int found = 0;
+    const trl_err err = run_and_agree(sim, program, step, check, false, &found, again);
+    *bad = first_bad(found);
+    return err;
 }
 
 /* What a rank computes on between two runs, and how, follows from scalars, which are the same on all ranks even if one

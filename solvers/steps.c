@@ -246,13 +246,15 @@ trl_err trli_step_later(trl_simulation *sim)
 {
     trli_next_step next;
     trl_memory_stats before, after;
+    bool taken = false;
     trl_err err = TRL_OK;
     TRL_TRY(trl_simulation_return(sim));
     trl_memory_get_stats(sim->ctx, &before);
     trl_graph_set_timing(sim->step->run->graph, sim->steps_run > 0 && sim->steps_run <= TIMED_STEPS);
+    if (trli_dt_is_on_devices(sim)) TRL_TRY(trli_step_on_devices(sim, &next, &taken));
     if (trli_dt_comes_late(sim)) {
         TRL_TRY(trli_step_before_dt(sim, &next));
-    } else {
+    } else if (!taken) {
         TRL_TRY(trli_next_step_of(sim, &next));
         trli_set_times(sim, &next);
         TRL_TRY(take_step(sim, &next));

@@ -56,9 +56,10 @@ struct trli_model {
     trli_program *lasting; /* computes what no step changes, before all others; NULL: there is no such thing */
     trli_slot_plan *slots; /* once fields have places: passes/slot_plan_impl.h */
     bool joint;            /* several programs that run in turn touch the same fields: those of a solver */
-    trli_front *front;     /* front/front_impl.h */
-    trli_model_run *run;   /* run/model_run_impl.h */
-    void **owned;          /* small blocks that live as long as the model: names, lists of fields */
+    struct trli_late_scalars *late; /* run/late_scalars_impl.h; NULL: there are none */
+    trli_front *front;              /* front/front_impl.h */
+    trli_model_run *run;            /* run/model_run_impl.h */
+    void **owned;                   /* small blocks that live as long as the model: names, lists of fields */
     int nowned, owned_capacity;
 };
 

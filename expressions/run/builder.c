@@ -6,6 +6,7 @@
 #include "cost_impl.h"
 #include "graph_impl.h"
 #include "halos_impl.h"
+#include "late_scalars_impl.h"
 #include "memory_impl.h"
 #include "model_run_impl.h"
 #include "slot_plan_impl.h"
@@ -67,7 +68,7 @@ trl_err trli_builder_begin(trli_task_builder *b, const trli_model *model, const 
     const size_t np = (size_t)model->layout->nlocal, slots = (size_t)model->slots->n * np * TRLI_POINTS + 1;
     const size_t scalars = (size_t)model->nscalars + 1, opaques = (size_t)model->nopaques + 1;
     trl_err err = TRL_OK;
-    *b = (trli_task_builder){.model = model, .collective = -1};
+    *b = (trli_task_builder){.model = model, .late_share = -1, .collective = -1};
     b->slot_handle = trli_new(model->ctx, slots, sizeof *b->slot_handle);
     b->scalar_handle = trli_new(model->ctx, scalars, sizeof *b->scalar_handle);
     b->opaque_handle = trli_new(model->ctx, opaques, sizeof *b->opaque_handle);
@@ -268,7 +269,12 @@ done:
 trl_err trli_builder_scalars(trli_task_builder *b, trl_task task, const trli_reads *reads)
 {
     trl_err err = TRL_OK;
-    for (int i = 0; i < reads->nscalars; ++i) TRL_TRY(trli_builder_scalar(b, task, reads->scalar[i], TRL_READ));
+    bool late = false;
+    for (int i = 0; i < reads->nscalars; ++i) {
+        TRL_TRY(trli_builder_scalar(b, task, reads->scalar[i], TRL_READ));
+        late |= trli_late_scalars_place(b->late, reads->scalar[i]) >= 0;
+    }
+    if (late) err = trli_builder_share(b, task, b->late->share, 1, 0, &b->late_share, TRL_READ);
 done:
     return err;
 }

@@ -34,10 +34,12 @@ typedef struct trli_step_task trli_step_task; /* tasks_impl.h */
 typedef struct trli_task_builder {
     const trli_model *model;
     trl_graph *graph;
-    trl_handle *slot_handle;   /* [slot][patch][TRLI_POINTS] */
-    trl_handle *scalar_handle; /* [scalar] */
-    trl_handle *opaque_handle; /* [opaque expression] of those that may not run twice at once */
-    trl_handle collective;     /* for trli_builder_value: orders collective operations the same on all ranks */
+    trl_handle *slot_handle;              /* [slot][patch][TRLI_POINTS] */
+    trl_handle *scalar_handle;            /* [scalar] */
+    trl_handle *opaque_handle;            /* [opaque expression] of those that may not run twice at once */
+    const struct trli_late_scalars *late; /* that kernels find in memory; NULL: none */
+    trl_handle late_share;                /* with which devices have them */
+    trl_handle collective; /* for trli_builder_value: orders collective operations the same on all ranks */
 } trli_task_builder;
 
 /* Keys of handles whose data may be copied. */

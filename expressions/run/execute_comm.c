@@ -258,8 +258,8 @@ trl_err trli_task_reduce(void *data, const trl_task_args *args, bool *done)
         s.input[i] = trli_frame_array(frame, group->reads.field[i], t->patch, args->space);
         trli_native_set_array(&s.array[i], &s.input[i]);
     }
-    for (int r = 0; args->space > 0 && r < group->n; ++r)
-        trli_partial_clear(trli_reduction_part(t, args, r), group->merge[r]);
+    for (int r = 0; (args->space > 0 || args->chunk == 0) && r < group->n; ++r)
+        trli_partial_clear(trli_reduction_share(t, frame, args->space, r), group->merge[r]);
     take_windows(t, args, &s);
     for (trl_lidx z = chunk.lo[2]; z < chunk.hi[2]; z = tile.hi[2])
         for (trl_lidx y = chunk.lo[1]; y < chunk.hi[1]; y = tile.hi[1])

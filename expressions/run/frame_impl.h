@@ -70,9 +70,18 @@ typedef struct trli_frame {
     _Atomic bool plugin_failed;
     /* By memory space of a GPU: set by its kernels that find what is not finite, of this run or the one before, which
      * may still be under way; the host's memory, else NULL. */
-    int *alarm[TRL_SPACES_MAX];    /* [2] */
-    int alternate;                 /* which of them is this run's */
-    int64_t step_number;           /* as plugins are told it */
+    int *alarm[TRL_SPACES_MAX]; /* [2] */
+    int alternate;              /* which of them is this run's */
+    int64_t step_number;        /* as plugins are told it */
+    /* Late scalars (late_scalars_impl.h). */
+    struct {
+        bool read;    /* kernels read them in this run */
+        bool goes_on; /* the finder begins where the one before ended, else at the step's time, after this dt: */
+        double before;
+        int space;                    /* of the GPU that was the finder last */
+        double *told[TRL_SPACES_MAX]; /* by memory space of a GPU: the host's memory, where its finder says */
+        double dt, time;              /* that it has said last */
+    } late;
     trli_exchange_run *exchange;   /* [model->run->nexchanges] */
     struct trli_rooms *rooms;      /* of their messages on the GPU; NULL: there are none */
     trli_reduction_run *reduction; /* [model->run->nreductions] */

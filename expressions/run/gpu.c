@@ -9,6 +9,7 @@
 #include "gpu_impl.h"
 #include "gpu_kernel_impl.h"
 #include "halos_impl.h"
+#include "late_scalars_impl.h"
 #include "memory_impl.h"
 #include "pipeline_impl.h"
 
@@ -154,11 +155,12 @@ static trli_gpu_call begin_call_in(const trl_task_args *args, const trli_step_ta
     const trli_frame *frame = args->frame;
     const trl_layout *layout = frame->model->layout;
     const trli_kernel_run on = {.grid = &layout->grid, .patch = &layout->patch[t->patch]};
-    trli_gpu_call call = {
-        .label = t->step->label ? t->step->label : "ghosts",
-        .launch = {.grid = trli_kernel_grid_of(&on), .nonfinite = frame->alarm[args->space] + frame->alternate},
-        .array = array,
-        .scalar = scalar};
+    trli_gpu_call call = {.label = t->step->label ? t->step->label : "ghosts",
+                          .launch = {.grid = trli_kernel_grid_of(&on),
+                                     .nonfinite = frame->alarm[args->space] + frame->alternate,
+                                     .late = trli_frame_late(frame, args->space)},
+                          .array = array,
+                          .scalar = scalar};
     for (int a = 0; a < 3; ++a) {
         call.launch.lo[a] = box->lo[a];
         call.launch.hi[a] = box->hi[a];
@@ -181,7 +183,7 @@ static void take_scalars(const trl_task_args *args, const trli_code_use *use, co
                          trli_gpu_call *call)
 {
     const trli_frame *frame = args->frame;
-    for (int i = 0; i < reads->nscalars; ++i) call->scalar[i] = frame->scalar[reads->scalar[i]];
+    for (int i = 0; i < reads->nscalars; ++i) call->scalar[i] = trli_frame_given(frame, reads->scalar[i]);
     for (int i = 0; i < use->code->ngiven; ++i) call->scalar[reads->nscalars + i] = use->number[i];
 }
 

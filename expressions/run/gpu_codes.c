@@ -8,6 +8,7 @@
 #include "executor_impl.h"
 #include "gpu_impl.h"
 #include "gpu_kernel_impl.h"
+#include "late_scalars_impl.h"
 #include "memory_impl.h"
 #include "pipeline_impl.h"
 #include "slot_plan_impl.h"
@@ -201,6 +202,15 @@ done:
     return err;
 }
 
+/* Kernels of a step whose dt comes late find it in memory. */
+static void let_come_late(const trli_program *program, trli_emit_request *wanted)
+{
+    const trli_late_scalars *late = trli_late_scalars_read_by(program);
+    if (!late) return;
+    wanted->nlate = late->n;
+    wanted->late = late->scalar;
+}
+
 static trl_err add_parts(const trli_program *program, const trli_step *s)
 {
     const trli_parts *parts = trli_gpu_parts_of(program, s);
@@ -218,6 +228,7 @@ static trl_err add_parts(const trli_program *program, const trli_step *s)
         TRL_TRY(err);
         trli_emit_request wanted = request_of(program, s, &parts->part[i], layer);
         wanted.shape = shape;
+        let_come_late(program, &wanted);
         note_scalars(program->model, wanted.reads);
         TRL_TRY(trli_codes_add(program->model->run->gpu_codes, &wanted, &run->gpu[i]));
     }
@@ -270,7 +281,8 @@ static trl_err add_step(const trli_program *program, const trli_step *s)
     if (s->kind == TRLI_STEP_KERNEL) TRL_TRY(add_parts(program, s));
     for (int k = 0; k < p->nslabs && !run->gpu_folds; ++k) {
         if (p->slab[k].kind != TRLI_SLAB_KERNEL) continue;
-        const trli_emit_request wanted = slab_of(program, s, &p->slab[k]);
+        trli_emit_request wanted = slab_of(program, s, &p->slab[k]);
+        let_come_late(program, &wanted);
         note_scalars(program->model, wanted.reads);
         if (is_independent(&p->slab[k]))
             TRL_TRY(trli_codes_add(program->model->run->gpu_codes, &wanted, &run->slab[k].gpu));
@@ -306,6 +318,7 @@ trl_err trli_gpu_write_texts(trli_model *model)
     model->run->gpu_reads = trli_new(model->ctx, (size_t)model->nscalars + 1, sizeof *model->run->gpu_reads);
     if (!model->run->gpu_reads) return trli_no_memory(model->ctx, NULL, "for kernels of GPUs");
     model->run->gpu_wide = has_wide_arrays(model);
+    trli_late_scalars_check(model);
     TRL_TRY(trli_codes_create(&trli_dialect_cuda, &model->ir, &model->walk, &model->run->gpu_codes));
     for (int i = 0; i < model->nprograms; ++i)
         if (!model->program[i]->once) TRL_TRY(add_program(model->program[i]));
@@ -363,6 +376,7 @@ static trl_err ask(trli_model *model, const trl_devices *devices)
     TRL_TRY(trli_gpu_write_texts(model));
     TRL_TRY(trli_gpu_kernels_create(model->ctx, devices, &model->run->gpu_kernels));
     TRL_TRY(trli_codes_compile_for_gpus(model->run->gpu_codes, model->run->gpu_kernels));
+    TRL_TRY(trli_late_scalars_request(model));
     TRL_TRY(trli_gpu_request_plugins(model));
     TRL_TRY(trli_gpu_request_extremes(model));
     TRL_TRY(trli_gpu_request_statistics(model));

@@ -9,6 +9,7 @@
 #include "gpu_kernel_impl.h"
 #include "halos_impl.h"
 #include "kernels_impl.h"
+#include "late_scalars_impl.h"
 #include "lifecycle_impl.h"
 #include "memory_impl.h"
 #include "model_run_impl.h"
@@ -200,7 +201,9 @@ static void plan_scratch(trli_model *model)
         const trli_program *program = model->program[i];
         const size_t reducing = trli_reductions_scratch(&program->run->reductions);
         const size_t merging = trli_gpu_reductions_scratch(&program->run->reductions);
+        const size_t late = trli_late_scalars_scratch(program);
         if (reducing > most) most = reducing;
+        if (late > most) most = late;
         if (merging > most) most = merging;
         for (int s = 0; s < program->nsteps; ++s) {
             if (!program->plan->step[s].live) continue;
@@ -235,6 +238,7 @@ trl_err trli_model_freeze(trli_model *model, const trli_program *step, const str
     trl_err err = TRL_OK;
     TRL_TRY(trli_slots_plan(model));
     for (int i = 0; i < model->nprograms; ++i) TRL_TRY(trli_execution_create(model->program[i]));
+    if (model->late) model->late->share = model->run->nreductions++;
     find_exchanged_axes(model);
     model->run->points = trli_points_of(model);
     TRL_TRY(trli_points_measure(model));

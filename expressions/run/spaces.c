@@ -10,6 +10,7 @@
 #include "executor_impl.h"
 #include "frame_impl.h"
 #include "halos_impl.h"
+#include "late_scalars_impl.h"
 #include "memory_impl.h"
 #include "model_run_impl.h"
 #include "slot_plan_impl.h"
@@ -65,8 +66,11 @@ trl_err trli_frame_add_devices(trli_frame *frame)
     for (int i = 0; devices && i < devices->n; ++i) {
         int space;
         TRL_TRY(trl_field_manager_add_space(frame->memory, &device_space, devices->device[i], &space));
-        if (devices->device[i]->kind == TRL_KIND_GPU)
-            TRL_TRY(trli_gpu_host_allocate(devices->device[i], 2 * sizeof(int), (void **)&frame->alarm[space]));
+        if (devices->device[i]->kind != TRL_KIND_GPU) continue;
+        TRL_TRY(trli_gpu_host_allocate(devices->device[i], 2 * sizeof(int), (void **)&frame->alarm[space]));
+        if (frame->model->late)
+            TRL_TRY(trli_gpu_host_allocate(devices->device[i], trli_late_scalars_told(frame->model),
+                                           (void **)&frame->late.told[space]));
     }
 done:
     return err;
@@ -128,6 +132,7 @@ void trli_frame_release_spaces(trli_frame *frame)
     for (int s = 1; devices && s <= devices->n; ++s) {
         if (frame->share[s]) space_free(trli_device_of(devices, s), frame->share[s]);
         if (frame->alarm[s]) trli_gpu_host_release(trli_device_of(devices, s), frame->alarm[s]);
+        if (frame->late.told[s]) trli_gpu_host_release(trli_device_of(devices, s), frame->late.told[s]);
     }
 }
 
@@ -304,7 +309,7 @@ trl_graph_memory trli_frame_memory(trli_model *model)
     return (trl_graph_memory){model, provide, locate, valid};
 }
 
-/* Scalars that kernels read; addresses: of alarms, shares and slots. */
+/* Scalars that kernels read, and what late ones follow from; addresses: of alarms, shares and slots. */
 size_t trli_frame_state(void *of, void *in, int space, void *to)
 {
     const trli_model *model = of;
@@ -312,11 +317,13 @@ size_t trli_frame_state(void *of, void *in, int space, void *to)
     const int n = model->slots->n, np = model->layout->nlocal;
     size_t scalars = 0;
     for (int i = 0; i < model->nscalars; ++i) scalars += model->run->gpu_reads[i];
-    const size_t bytes = scalars * sizeof(double) + (3 + (size_t)n * (size_t)np) * sizeof(void *);
+    const size_t bytes = (scalars + TRLI_LATE_STATE) * sizeof(double) + (3 + (size_t)n * (size_t)np) * sizeof(void *);
     if (!to) return bytes;
     double *scalar = to;
     for (int i = 0; i < model->nscalars; ++i)
-        if (model->run->gpu_reads[i]) *scalar++ = frame->scalar[i];
+        if (model->run->gpu_reads[i]) *scalar++ = trli_frame_given(frame, i);
+    trli_frame_late_state(frame, scalar);
+    scalar += TRLI_LATE_STATE;
     const void **at = (const void **)scalar;
     *at++ = frame;
     *at++ = frame->alarm[space] ? frame->alarm[space] + frame->alternate : NULL;

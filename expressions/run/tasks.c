@@ -10,8 +10,10 @@
 #include "builder_impl.h"
 #include "context_impl.h"
 #include "cost_impl.h"
+#include "executor_impl.h"
 #include "gpu_impl.h"
 #include "halos_impl.h"
+#include "late_scalars_impl.h"
 #include "lifecycle_impl.h"
 #include "messages_impl.h"
 #include "pipeline_impl.h"
@@ -479,6 +481,7 @@ static trl_err add_batch(builder *b, const trli_reduction_batch *batch)
     const int np = b->model->layout->nlocal;
     trli_step_task *last;
     trl_task finish;
+    bool late = trli_late_scalars_found_by(b->program); /* on one rank */
     trl_err err = TRL_OK;
     trl_handle *share = trli_new(b->model->ctx, (size_t)batch->ngroups * (size_t)np, sizeof *share);
     if (!share) return trli_no_memory(b->model->ctx, NULL, "for reductions");
@@ -488,8 +491,16 @@ static trl_err add_batch(builder *b, const trli_reduction_batch *batch)
     }
     TRL_TRY(next_task(b, batch->step, -1, &last));
     last->batch = batch;
-    TRL_TRY(trli_builder_add(&b->tasks, batch->step->label, trli_task_reduce_finish, last, 1,
-                             TRL_TASK_ALWAYS | TRL_TASK_POLL, TRLI_MESSAGE_SECONDS, &finish));
+    for (int i = 0; i < batch->ngroups * np; ++i) late &= share[i] >= 0;
+    TRL_TRY(late ? trli_builder_add_for_gpus(&b->tasks, batch->step->label, trli_task_reduce_finish,
+                                             trli_task_late_scalars_gpu, last, 1, 0, TRLI_MESSAGE_SECONDS, &finish)
+                 : trli_builder_add(&b->tasks, batch->step->label, trli_task_reduce_finish, last, 1,
+                                    TRL_TASK_ALWAYS | TRL_TASK_POLL, TRLI_MESSAGE_SECONDS, &finish));
+    if (late) {
+        TRL_TRY(
+            trli_builder_share(&b->tasks, finish, b->model->late->share, 1, 0, &b->tasks.late_share, TRL_READ_WRITE));
+        trli_graph_set_leading(b->tasks.graph);
+    }
     for (int i = 0; i < batch->ngroups * np; ++i) {
         const trli_reduction_group *group = &all->group[batch->first_group + i / np];
         if (share[i] >= 0)
@@ -569,6 +580,7 @@ trl_err trli_tasks_build(trli_program *program, const trli_rotation *rotation)
     if (!b.data || !b.awaits) TRL_TRY(trli_no_memory(b.model->ctx, NULL, "for tasks"));
     program->run->first_exchange = b.model->run->nexchanges;
     TRL_TRY(trli_builder_begin(&b.tasks, b.model, program->name, &program->run->graph));
+    b.tasks.late = b.model->run->gpu_kernels ? trli_late_scalars_read_by(program) : NULL;
     TRL_TRY(add_source(&b));
     for (int i = 0; i < program->nsteps; ++i)
         if (program->plan->step[i].live) TRL_TRY(add_step(&b, &program->step[i]));

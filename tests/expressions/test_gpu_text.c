@@ -11,6 +11,7 @@
 #include "gpu_impl.h"
 #include "gpu_kernel_impl.h"
 #include "gpu_passes_impl.h"
+#include "late_scalars_impl.h"
 #include "memory_impl.h"
 #include "model_impl.h"
 #include "model_run_impl.h"
@@ -209,6 +210,7 @@ START_TEST(all_of_every_deck_is_compiled)
     add_text(trli_gpu_clear_text, "clear");
     add_text(trli_gpu_pieces_text, "pieces");
     add_text(trli_gpu_statistics_text, "statistics");
+    add_text(trli_gpu_late_text, "late scalars");
     add_text(trli_transfer_restrict_text, "restriction");
     add_text(trli_transfer_prolong_text, "interpolation");
     add_deck(write_plugins());

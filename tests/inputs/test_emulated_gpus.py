@@ -94,17 +94,19 @@ def check_points():
 
 
 def check_waits():
-    """With fixed dt the host seldom waits for a device; with cfl once a step, for what bounds dt. Fields and the time
-    reached are those of the CPU."""
+    """The host seldom waits for a device, if dt is fixed or a GPU finds it, from transport alone; if the host does,
+    once a step, for what bounds dt. Fields and the time reached are those of the CPU."""
     deck = pathlib.Path("waits.yaml").absolute()
     deck.write_text("trellis: 1\ngrid: {cells: [24, 20], periodic: [true, true]}\nequations:\n"
                     "  T: {initial: \"2 + sin(2*pi*x)*cos(2*pi*y)\", ddt: \"div(T*grad(T))\"}\n"
                     "time: {dt: 1e-5, steps: 40, method: ssprk2}\noutput: {fields: []}\n", encoding="utf-8")
     os.environ["TRL_EMULATED_GPUS"] = "1"
-    for dt, least, most in (("1e-5", 0, 8), ("{cfl: 0.4}", 40, 40)):
+    plain, coupled = "div(T*grad(T))", "div(T*grad(T)) - T*T"
+    for dt, ddt, least, most in (("1e-5", plain, 0, 8), ("{cfl: 0.4}", plain, 0, 8), ("{cfl: 0.4}", coupled, 40, 40)):
         waits = []
         for steps in (40, 80):
-            cpu, gpu = (run(deck, f"run.devices={devices}", f"time.dt={dt}", f"time.steps={steps}")
+            cpu, gpu = (run(deck, f"run.devices={devices}", f"time.dt={dt}", f"time.steps={steps}",
+                            f"equations.T.ddt={ddt}")
                         for devices in ("cpu", "gpu"))
             if cpu["fields"]["T"]["hash"] != gpu["fields"]["T"]["hash"] or cpu["time"] != gpu["time"]:
                 sys.exit(f"dt {dt}, {steps} steps: {gpu['fields']} at {gpu['time']}, not {cpu['fields']}")
@@ -112,27 +114,32 @@ def check_waits():
             if cpu["device_waits"] != 0:
                 sys.exit(f"without devices the host waits for them {cpu['device_waits']} times")
         if not least <= waits[1] - waits[0] <= most:
-            sys.exit(f"dt {dt}: the host waits for the device {waits} times in 40 and 80 steps")
+            sys.exit(f"dt {dt}, {ddt}: the host waits for the device {waits} times in 40 and 80 steps")
     os.environ["TRL_EMULATED_GPUS"] = "2"
 
 
-def check_nonfinite():
+def check_failures():
     """What a step leaves that is not finite is found with what bounds the next dt, and reported instead of it, with the
-    step and cell of the CPU."""
-    deck = pathlib.Path("nonfinite.yaml").absolute()
+    step and cell of the CPU; a dt that is too small is reported with its step."""
+    deck = pathlib.Path("failures.yaml").absolute()
     deck.write_text("trellis: 1\ngrid: {cells: [24, 20], periodic: [true, true]}\nequations:\n"
-                    "  T: {initial: \"1 + x\", ddt: \"0.01*div(T*grad(T)) + log(0.05 - t)\"}\n"
-                    "time: {dt: {cfl: 0.4, speed: \"1 + T*T\", max: 0.01}, steps: 40, method: euler}\n"
+                    "  T: {initial: \"1 + x\", ddt: \"0\"}\n"
+                    "time: {dt: {cfl: 0.4, speed: \"1 + T*T\", max: 0.01}, steps: 60, method: euler}\n"
                     "output: {fields: [], series: {every: {steps: 1}, values: {most: \"domain_max(T)\"}}}\n",
                     encoding="utf-8")
-    said = []
-    for devices, patches in (("cpu", "[1, 1]"), ("gpu", "[1, 1]"), ("gpu", "[2, 1]")):
-        line = [os.environ["TRELLIS"], "run", str(deck), "--quiet", "--set", f"run.devices={devices}", "--set",
-                f"grid.patches={patches}", "--set", "run.placement=devices"]
-        done = subprocess.run(line, check=False, capture_output=True, text=True)
-        said.append((done.returncode, done.stderr))
-    if said[0][0] == 0 or "is nan" not in said[0][1].lower() or len(set(said)) > 1:
-        sys.exit(f"what is not finite under cfl: {said}")
+    for ddt, least, word in (("0.01*div(T*grad(T)) + log(0.05 - t)", 1e-9, "is NaN at cell"),
+                             ("0.01*div(T*grad(T)) + log(0.05 - t) - 0.01*T", 1e-9, "is NaN at cell"),
+                             ("0.01*div(T*grad(T)) + 20", 1e-3, "fell below min 0.001")):
+        said = []
+        for devices, patches in (("cpu", "[1, 1]"), ("gpu", "[1, 1]"), ("gpu", "[2, 1]")):
+            line = [os.environ["TRELLIS"], "run", str(deck), "--quiet"]
+            for setting in (f"run.devices={devices}", f"grid.patches={patches}", "run.placement=devices",
+                            f"equations.T.ddt={ddt}", f"time.dt.min={least}"):
+                line += ["--set", setting]
+            done = subprocess.run(line, check=False, capture_output=True, text=True)
+            said.append((done.returncode, done.stderr))
+        if said[0][0] == 0 or word not in said[0][1] or len(set(said)) > 1:
+            sys.exit(f"what ends a run under cfl: {said}")
 
 
 def check_coarse_grids():
@@ -168,7 +175,7 @@ def check_coarse_grids():
 check_patches()
 check_ranks()
 check_waits()
-check_nonfinite()
+check_failures()
 check_coarse_grids()
 check_points()
 check_solver()

@@ -78,7 +78,36 @@ def plugins(rng, _):
             "output: {fields: []}\n")
 
 
-KINDS = {"formulas": formulas, "flow": lambda rng, _: random_flows.write(rng),
+def limits(rng, _):
+    """Steps whose dt follows from the largest values of transport, which GPUs find by themselves where they do all; the
+    last one ends at the end, and dt may fall below its least."""
+    dim = rng.choice([1, 2, 3])
+    cells = [rng.choice([6, 8, 9, 12] if dim == 3 else [9, 16, 24, 40]) for _ in range(dim)]
+    periodic = [rng.random() < 0.6 for _ in range(dim)]
+    axes = "xyz"[:dim]
+    sides = ", ".join(f"{a}{s}: {rng.choice(['{neumann: 0}', '{dirichlet: 1}', '{dirichlet: 1 + t}'])}"
+                      for a, p in zip(axes, periodic) if not p for s in "-+")
+    method = rng.choice(["euler", "ssprk2", "ssprk3", "rk4", "rk4", "leapfrog"])
+    ddt = "ddt2" if method == "leapfrog" else "ddt"
+    terms = ["div(E*grad(E))", "div((1 + E^2)*grad(E))", "0.5*div((1 + 0.5*sin(t))*grad(E))"]
+    terms += ["-div(advective_flux(E, [" + ", ".join(f"1 + {a}" for a in axes) + "])) + 0.1*laplacian(E)"]
+    terms = ["laplacian(E)"] if ddt == "ddt2" else terms
+    names = ["T", "S", "U"][:rng.choice([1, 1, 2, 3])]
+    equations = "".join(f"  {e}:\n    initial: \"{rng.choice(['2 + sin(2*pi*x)', '1 + 0.1*random(1)', '1 + x'])}\"\n"
+                        f"    {ddt}: \"{rng.choice(terms).replace('E', e)}{rng.choice(['', ' + sin(99*t)'])}\"\n" +
+                        (f"    boundary: {{{sides}}}\n" if sides else "") for e in names)
+    given = rng.choice(["", "", ", max: 2e-3", ", speed: \"1 + abs(T)\", max: 2e-3", ", min: 3e-5"])
+    if ddt == "ddt2":
+        given = rng.choice([", speed: \"1 + abs(T)\"", ", speed: \"2 + t\", max: 0.01"])
+    until = rng.choice(["steps: 12", "steps: 40", "steps: 30, end: 0.003", "end: 0.002"])
+    series = rng.choice(["", "\n  series: {every: {steps: 1}, values: {most: \"domain_max(T)\", last: dt}}",
+                         "\n  series: {every: {time: 5e-4}, values: {sum: \"integral(T)\"}}"])
+    return (f"trellis: 1\ngrid: {{cells: {cells}, periodic: {json.dumps(periodic)}}}\nequations:\n{equations}"
+            f"time: {{method: {method}, dt: {{cfl: {rng.choice([0.3, 0.5])}{given}}}, {until}}}\n"
+            f"output:\n  fields: []{series}\n")
+
+
+KINDS = {"limits": limits, "formulas": formulas, "flow": lambda rng, _: random_flows.write(rng),
          "solve": lambda rng, _: random_solves.write(rng),
          "direct": lambda rng, _: test_direct.random_deck(rng, equations=2), "spectra": spectra, "plugins": plugins,
          "steps": lambda rng, _: random_steps.write(rng, *random_steps.draw(rng))}

@@ -185,6 +185,13 @@ static int place_of_field(const trli_reads *reads, int field)
     return i;
 }
 
+int trli_emit_late(int n, const int *late, int scalar)
+{
+    int place = n - 1;
+    while (place >= 0 && late[place] != scalar) --place;
+    return place;
+}
+
 trl_err trli_emit_signature(const trli_ir *ir, trli_walk *walk, const trli_emit_request *request,
                             trli_signature *signature)
 {
@@ -203,6 +210,9 @@ trl_err trli_emit_signature(const trli_ir *ir, trli_walk *walk, const trli_emit_
     TRL_TRY(trli_signature_add(ir, signature, request->wide));
     for (int i = 0; request->shape && i < request->reads->nfields + request->nroots; ++i)
         TRL_TRY(trli_signature_add(ir, signature, request->shape[i]));
+    for (int i = 0; request->nlate > 0 && i < request->reads->nscalars; ++i)
+        TRL_TRY(trli_signature_add(ir, signature,
+                                   trli_emit_late(request->nlate, request->late, request->reads->scalar[i])));
     for (int i = 0; i < request->nlayers; ++i) {
         const trli_emit_layer *l = &request->layer[i];
         const int words[] = {
@@ -230,6 +240,8 @@ static trli_emitter emitter_of(const trli_dialect *dialect, const trli_ir *ir, t
                           .layer = request->layer,
                           .shape = request->shape,
                           .wide = request->wide,
+                          .nlate = request->nlate,
+                          .late = request->late,
                           .steps = request->steps,
                           .level = request->level,
                           .nnumbers = request->nnumbers,

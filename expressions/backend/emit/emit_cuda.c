@@ -275,8 +275,12 @@ static void put_head(trli_emitter *e)
             "    const trl_kernel_grid *const grid = &call.grid;\n"
             "    (void)grid;\n",
             narrays > 0 ? narrays : 1, nscalars + e->nnumbers > 0 ? nscalars + e->nnumbers : 1);
-    for (int i = 0; i < nscalars; ++i)
-        fprintf(e->out, "    const double s%d = scalars.value[%d];\n", e->reads->scalar[i], i);
+    for (int i = 0; i < nscalars; ++i) {
+        const int late = trli_emit_late(e->nlate, e->late, e->reads->scalar[i]);
+        fprintf(e->out, "    const double s%d = ", e->reads->scalar[i]);
+        if (late >= 0) fprintf(e->out, "call.late ? call.late[%d] : ", late);
+        fprintf(e->out, "scalars.value[%d];\n", i);
+    }
 }
 
 /* What stores its results. */

@@ -66,6 +66,9 @@ typedef struct trli_emit_request {
     const trli_emit_layer *layer;
     /* CUDA: by input, then by root: the first that has the same strides. NULL: each has its own. */
     const int *shape;
+    /* CUDA: scalars that a launch may find in memory, by their place there, trl_kernel_launch.late. */
+    int nlate;
+    const int *late;
     bool wide; /* CUDA: an array may have 4 GiB or more, between the lowest point of a launch and its own last one */
     /* CUDA, with all layers that it reads: NULL: a step at a time. Scalars are there for each step. */
     const trli_emit_steps *steps;
@@ -86,6 +89,8 @@ typedef struct trli_emitted {
  * precede it. Fails with MEMORY, without a text. */
 TRL_NODISCARD trl_err trli_emit_kernel(const trli_dialect *dialect, const trli_ir *ir, trli_walk *walk,
                                        const trli_emit_request *request, trli_emitted *emitted);
+/* The place of a scalar among n late ones, or -1. */
+int trli_emit_late(int n, const int *late, int scalar);
 /* Whether the kernel has a text. *why: NULL, or why it has none. Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_emit_check(const trli_dialect *dialect, const trli_ir *ir, trli_walk *walk,
                                       const trli_emit_request *request, const char **why);

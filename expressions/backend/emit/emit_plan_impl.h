@@ -95,6 +95,8 @@ struct trli_emitter {
     const trli_emit_layer *layer;
     const int *shape; /* as the request says */
     bool wide;        /* the same */
+    int nlate;        /* the same, with */
+    const int *late;
     const trli_emit_steps *steps;
     const trli_emit_level *level; /* the same */
     const char *why;              /* there is no text, once it is written */

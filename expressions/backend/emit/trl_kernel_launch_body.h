@@ -29,6 +29,7 @@ typedef struct trl_kernel_launch {
     long long from[3], to[3];
     int *nonfinite;            /* set to 1 if an output is infinite or NaN, by kernels that check for that */
     trl_kernel_partial *share; /* by result, of kernels that merge values: they add to it */
+    const double *late;        /* where late scalars are (trli_emit_request.late); NULL: all are given */
 } trl_kernel_launch;
 
 #ifdef __cplusplus /* the text of kernels for GPUs */
