@@ -14,12 +14,12 @@
 
 /* ---- before programs are frozen ---- */
 
-/* Equations bound dt each by itself, by transport alone. */
+/* Equations bound dt each by itself, by transport and by what they make of their own unknown at a point. */
 static bool is_simple(const trli_bound *bound)
 {
     const trli_jacobian *j = bound->jacobian;
     bool simple = !bound->constant && bound->nplugins == 0 && !j->by_sums && j->ncomponents == j->n;
-    for (int i = 0; i < j->nblocks; ++i) simple &= j->block[i].row != j->block[i].column;
+    for (int i = 0; i < j->nblocks; ++i) simple &= j->block[i].row != j->block[i].column || !j->block[i].wide;
     return simple;
 }
 
@@ -30,21 +30,35 @@ static bool may_be_on_devices(const trl_simulation *sim)
     return !sim->implicit && !sim->solving && !sim->multistep && !sim->first_rates && is_simple(sim->bound);
 }
 
-static trli_late_rate rate_of(const trli_quantity *quantity, bool bounded)
+static void set_part(const trli_quantity *quantity, int part, trli_late_rate *rate)
 {
-    const bool scalar = quantity->kind == TRLI_QUANTITY_SCALAR;
-    return (trli_late_rate){.scalar = scalar ? quantity->scalar : -1,
-                            .constant = quantity->kind == TRLI_QUANTITY_CONSTANT ? quantity->constant : 0,
-                            .bounded = bounded};
+    rate->scalar[part] = quantity && quantity->kind == TRLI_QUANTITY_SCALAR ? quantity->scalar : -1;
+    rate->constant[part] = quantity && quantity->kind == TRLI_QUANTITY_CONSTANT ? quantity->constant : 0;
 }
 
-/* In the order of trli_bound_rate. */
+/* The size of what an equation makes of its own unknown; NULL: nothing. */
+static const trli_quantity *own_size(const trli_jacobian *j, int equation)
+{
+    for (int k = j->first[equation]; k < j->first[equation + 1]; ++k)
+        if (j->block[k].column == equation) return &j->block[k].part[TRLI_COUPLING_SIZE];
+    return NULL;
+}
+
+/* As trli_bound_rate finds them, in its order. */
 static void list_rates(const trl_simulation *sim, trli_late_scalars *late)
 {
     const trli_bound *bound = sim->bound;
-    for (int c = 0; c < bound->jacobian->ncomponents; ++c)
-        late->rate[late->nrates++] = rate_of(&bound->known[bound->jacobian->member[bound->jacobian->begin[c]]], true);
-    if (bound->given.kind != TRLI_QUANTITY_NONE) late->rate[late->nrates++] = rate_of(&bound->given, false);
+    const trli_jacobian *j = bound->jacobian;
+    for (int c = 0; c < j->ncomponents; ++c) {
+        trli_late_rate *rate = &late->rate[late->nrates++];
+        const int equation = j->member[j->begin[c]];
+        set_part(&bound->known[equation], 0, rate);
+        set_part(own_size(j, equation), 1, rate);
+        rate->bounded = true;
+    }
+    if (bound->given.kind == TRLI_QUANTITY_NONE) return;
+    set_part(&bound->given, 0, &late->rate[late->nrates]);
+    set_part(NULL, 1, &late->rate[late->nrates++]);
 }
 
 /* In the order of the kernel that finds them. */

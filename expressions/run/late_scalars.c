@@ -11,7 +11,7 @@
 #include "pipeline_impl.h"
 
 /* Numbers that the kernel is given: these; by stage its time, in steps; by result its place among a patch's shares; by
- * rate, which result it is, or -1, a constant, and whether it is bounded. */
+ * rate, which result it is, or -1, and a constant, twice, and whether it is bounded. */
 enum { PATCHES, SHARES, RESULTS, GOES_ON, FROM, BEFORE, CFL, MOST, HAS_END, END, STAGES, KICKS, RATES, NUMBERS };
 
 /* By one thread, with the operations of the host: solvers/bound.c, limit.c, steps.c and trli_set_dt. What the host is
@@ -42,9 +42,10 @@ const char trli_gpu_late_text[] =
     "        told[2 + r] = found[r];\n"
     "    }\n"
     "    for (int i = 0; i < rates; ++i) {\n"
-    "        const int of = (int)given[3 * i];\n"
-    "        double one = of < 0 ? given[3 * i + 1] : found[of];\n"
-    "        if (given[3 * i + 2] != 0 && one - one != 0 && one == one) one = TRL_FN_INF;\n"
+    "        const double *const of = given + 5 * i;\n"
+    "        const double half = of[2] < 0 ? of[3] : found[(int)of[2]];\n"
+    "        double one = (of[0] < 0 ? of[1] : found[(int)of[0]]) + half / 2;\n"
+    "        if (of[4] != 0 && one - one != 0 && one == one) one = TRL_FN_INF;\n"
     "        if (!(one <= rate)) rate = one;\n"
     "    }\n"
     "    double dt = number[6] / rate;\n"
@@ -83,11 +84,13 @@ static bool is_found(const trli_late_scalars *late)
     const trli_reductions *all = results_of(late);
     const int words = (int)(sizeof((trl_kernel_partial *)0)->word / sizeof(double));
     bool found = all->nbatches == 1 && late->n + all->n <= words &&
-                 NUMBERS + late->stages + all->n + 3 * late->nrates <= TRLI_LATE_NUMBERS;
+                 NUMBERS + late->stages + all->n + 5 * late->nrates <= TRLI_LATE_NUMBERS;
     for (int g = 0; g < all->ngroups; ++g) found &= all->group[g].kernel && all->group[g].n <= TRLI_GPU_SHARES;
     for (int r = 0; r < all->n; ++r) found &= all->reduction[r].merge == TRLI_MERGE_MAX;
-    for (int i = 0; i < late->nrates; ++i)
-        found &= late->rate[i].scalar < 0 || result_of(late, late->rate[i].scalar) >= 0;
+    for (int i = 0; i < 2 * late->nrates; ++i) {
+        const int scalar = late->rate[i / 2].scalar[i % 2];
+        found &= scalar < 0 || result_of(late, scalar) >= 0;
+    }
     for (int i = 0; i < late->finder->nsteps; ++i)
         found &= !late->finder->plan->step[i].live || late->finder->step[i].kind != TRLI_STEP_SCALAR;
     return found;
@@ -206,8 +209,10 @@ static void set_numbers(const trli_frame *frame, double *number)
     for (int s = 0; s < late->stages; ++s) *at++ = late->c[s];
     for (int r = 0; r < all->n; ++r) *at++ = all->first + r;
     for (int i = 0; i < late->nrates; ++i) {
-        *at++ = late->rate[i].scalar < 0 ? -1 : result_of(late, late->rate[i].scalar);
-        *at++ = late->rate[i].constant;
+        for (int k = 0; k < 2; ++k) {
+            *at++ = late->rate[i].scalar[k] < 0 ? -1 : result_of(late, late->rate[i].scalar[k]);
+            *at++ = late->rate[i].constant[k];
+        }
         *at++ = late->rate[i].bounded;
     }
 }

@@ -10,10 +10,10 @@
 #include "gpu_kernel_impl.h"
 #include "tasks_impl.h"
 
-/* One of the rates, of which the largest counts. */
+/* One of the rates, of which the largest counts: a value, and half of another one. */
 typedef struct trli_late_rate {
-    int scalar; /* that a reduction gives; -1: it is */
-    double constant;
+    int scalar[2]; /* that a reduction gives; -1: it is */
+    double constant[2];
     bool bounded; /* below, by 0: an infinite one is infinite, whatever its sign */
 } trli_late_rate;
 

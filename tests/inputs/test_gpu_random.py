@@ -93,8 +93,9 @@ def limits(rng, _):
     terms += ["-div(advective_flux(E, [" + ", ".join(f"1 + {a}" for a in axes) + "])) + 0.1*laplacian(E)"]
     terms = ["laplacian(E)"] if ddt == "ddt2" else terms
     names = ["T", "S", "U"][:rng.choice([1, 1, 2, 3])]
+    others = ["", " + sin(99*t)", " - 400*E^3"]
     equations = "".join(f"  {e}:\n    initial: \"{rng.choice(['2 + sin(2*pi*x)', '1 + 0.1*random(1)', '1 + x'])}\"\n"
-                        f"    {ddt}: \"{rng.choice(terms).replace('E', e)}{rng.choice(['', ' + sin(99*t)'])}\"\n" +
+                        f"    {ddt}: \"{(rng.choice(terms) + rng.choice(others)).replace('E', e)}\"\n" +
                         (f"    boundary: {{{sides}}}\n" if sides else "") for e in names)
     given = rng.choice(["", "", ", max: 2e-3", ", speed: \"1 + abs(T)\", max: 2e-3", ", min: 3e-5"])
     if ddt == "ddt2":
