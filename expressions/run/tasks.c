@@ -436,6 +436,12 @@ done:
     return err;
 }
 
+/* Late scalars are found where the first patch is reduced: the tasks write parts of one value. */
+static trl_err write_late(builder *b, trl_task task)
+{
+    return trli_builder_share(&b->tasks, task, b->model->late->share, 1, 0, &b->tasks.late_share, TRL_WRITE_PART);
+}
+
 /* A patch's share of a group, which each worker adds up separately. */
 static trl_err add_group(builder *b, const trli_reduction_group *group, int patch, trl_handle *share)
 {
@@ -470,6 +476,7 @@ static trl_err add_group(builder *b, const trli_reduction_group *group, int patc
     if (plugin) TRL_TRY(access_plugin(b, task, plugin));
     TRL_TRY(trli_builder_share(&b->tasks, task, b->program->run->reductions.first + group->first, group->n, patch,
                                share, TRL_WRITE));
+    if (patch == 0 && trli_late_scalars_found_by(b->program)) TRL_TRY(write_late(b, task));
     if (by_form) err = add_look(b, group, patch, share);
 done:
     return err;
@@ -496,11 +503,8 @@ static trl_err add_batch(builder *b, const trli_reduction_batch *batch)
                                              trli_task_late_scalars_gpu, last, 1, 0, TRLI_MESSAGE_SECONDS, &finish)
                  : trli_builder_add(&b->tasks, batch->step->label, trli_task_reduce_finish, last, 1,
                                     TRL_TASK_ALWAYS | TRL_TASK_POLL, TRLI_MESSAGE_SECONDS, &finish));
-    if (late) {
-        TRL_TRY(
-            trli_builder_share(&b->tasks, finish, b->model->late->share, 1, 0, &b->tasks.late_share, TRL_READ_WRITE));
-        trli_graph_set_leading(b->tasks.graph);
-    }
+    if (late) TRL_TRY(write_late(b, finish));
+    if (late) trli_graph_set_leading(b->tasks.graph);
     for (int i = 0; i < batch->ngroups * np; ++i) {
         const trli_reduction_group *group = &all->group[batch->first_group + i / np];
         if (share[i] >= 0)
