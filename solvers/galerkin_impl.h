@@ -100,6 +100,7 @@ TRL_NODISCARD trl_err trli_entries_product(trli_entries *a, trli_sparse *product
 
 /* [coarse points] from a field with ghosts where its layout is cut. Collective: yes. */
 TRL_NODISCARD trl_err trli_sparse_restrict(const trli_entries *a, int field, double *to, trl_loop *loop);
+/* Add to it what is interpolated. Collective: no. */
 TRL_NODISCARD trl_err trli_sparse_prolong(const trli_entries *a, const double *from, int field, trl_loop *loop);
 
 /* ---- galerkin.c ---- */
@@ -118,8 +119,8 @@ TRL_NODISCARD trl_err trli_galerkin_prepare(trli_galerkin *st);
  * its own one, over that; else 0. Where auto would have to stand too much of it coarser grids are not made. */
 double trli_galerkin_mixed(const trli_galerkin *st);
 bool trli_galerkin_is_mixed(const trli_galerkin *st);
-/* One cycle of the coarser grids for a residual of the first, with ghosts where its layout is cut; its solution,
- * interpolated. Collective: yes. */
+/* One cycle of the coarser grids for a residual of the first, with ghosts where its layout is cut; what is
+ * interpolated of its solution is added to that of the first. Collective: yes. */
 TRL_NODISCARD trl_err trli_galerkin_cycle(trli_galerkin *st, trl_solve_cycle kind, int residual, int solution);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Programs of a grid of multigrid: the start of a cycle, steps of smoothing, corrections, exchanges. */
+/* Programs of a grid of multigrid: steps of smoothing, residuals, corrections, exchanges. A step makes a
+ * solution of the last two, so that it reads three vectors and writes one. */
 #include "compile_impl.h"
 #include "grid_level_impl.h"
 #include "lower_impl.h"
@@ -25,18 +26,21 @@ trl_err trli_grid_level_add_vectors(trli_grid_level *l)
     trli_solver *s = l->solver;
     trli_model *model = s->sim->model;
     trl_err err = TRL_OK;
+    trli_vector b = {s->r.now, NULL};
     TRL_TRY(trli_vector_add(s, "mg z", true, &l->z));
-    TRL_TRY(trli_vector_add(s, "mg r", true, &l->r));
-    TRL_TRY(trli_vector_add(s, "mg d", true, &l->d));
+    TRL_TRY(trli_vector_add(s, "mg before", false, &l->before));
+    TRL_TRY(trli_vector_add(s, "mg r", false, &l->r));
+    if (l->own) TRL_TRY(trli_vector_add(s, "mg b", false, &b));
+    l->b = b.now;
     l->old = trli_model_add_scalar(model, 0);
     l->new = trli_model_add_scalar(model, 0);
     l->transfer = trli_model_keep(model, ((size_t)s->ask.n + 1) * sizeof(trli_grid_transfer *));
     TRL_TRY(model->ir.err);
     for (int i = 0; i < s->ask.n; ++i) {
         const trli_variable *v = &model->variable[s->ask.variable[i]];
-        trli_model_field *d = &model->field[l->d.now[i]];
-        d->exchanged = true;
-        d->boundary = (trli_boundary_source){v->boundary, v->names, v->name, v->place};
+        trli_model_field *z = &model->field[l->z.now[i]];
+        z->exchanged = true;
+        z->boundary = (trli_boundary_source){v->boundary, v->names, v->name, v->place};
     }
     err = model->ir.err;
 done:
@@ -74,8 +78,8 @@ static void close_making(making *m)
     trli_free(m->b);
 }
 
-/* r' = the residual to begin with, z' = 0, d' = new * inverse * r */
-static trl_err compile_begin(trli_grid_level *l, const int *residual)
+/* z' = new * inverse * b, the first step from zero */
+static trl_err compile_begin(trli_grid_level *l)
 {
     trli_solver *s = l->solver;
     trli_ir *ir = &s->sim->model->ir;
@@ -84,13 +88,9 @@ static trl_err compile_begin(trli_grid_level *l, const int *residual)
     TRL_TRY(trli_solver_begin(s, "start of a cycle", &l->begin));
     TRL_TRY(open_making(l, l->begin, &m));
     for (int i = 0; i < s->ask.n; ++i) {
-        m.a[i] = trli_ir_field(ir, residual[i]);
+        m.a[i] = times(ir, times(ir, trli_ir_scalar(ir, l->new), s->inverse_value[i]), trli_ir_field(ir, l->b[i]));
         TRL_TRY(trli_solver_masked(s, m.in, i, &m.a[i]));
-        m.b[i] = times(ir, times(ir, trli_ir_scalar(ir, l->new), s->inverse_value[i]), m.a[i]);
     }
-    TRL_TRY(trli_solver_store(s, l->begin, l->r.next, m.a));
-    TRL_TRY(trli_solver_store(s, l->begin, l->d.next, m.b));
-    for (int i = 0; i < s->ask.n; ++i) m.a[i] = trli_ir_constant(ir, 0);
     TRL_TRY(trli_solver_store(s, l->begin, l->z.next, m.a));
 done:
     close_making(&m);
@@ -106,9 +106,9 @@ static trl_err compile_clip(trli_grid_level *l)
     if (!trli_solver_has_gaps(s)) return TRL_OK;
     TRL_TRY(trli_solver_begin(s, "correction", &l->clip));
     TRL_TRY(open_making(l, l->clip, &m));
-    trli_solver_read(s, l->d.now, m.a);
+    trli_solver_read(s, l->z.now, m.a);
     for (int i = 0; i < s->ask.n; ++i) TRL_TRY(trli_solver_masked(s, m.in, i, &m.a[i]));
-    TRL_TRY(trli_solver_store(s, l->clip, l->d.next, m.a));
+    TRL_TRY(trli_solver_store(s, l->clip, l->z.next, m.a));
 done:
     close_making(&m);
     return err;
@@ -121,48 +121,69 @@ static int nth_unknown(const trli_solver *s, int variable)
     return 0;
 }
 
-/* The products of the Jacobian with d, where it counts. */
-static trl_err products(trli_grid_level *l, trli_instance *in, trli_ir_value *value)
+/* b - J z */
+static trl_err residuals(trli_grid_level *l, trli_instance *in, trli_ir_value *value)
 {
     trli_solver *s = l->solver;
     trli_model *model = s->sim->model;
     trl_err err = TRL_OK;
     for (int v = 0; v < model->nvariables; ++v)
         if (model->variable[v].direction == s->direction)
-            in->variable[v] = l->d.now[nth_unknown(s, model->variable[v].of)];
+            in->variable[v] = l->z.now[nth_unknown(s, model->variable[v].of)];
     TRL_TRY(trli_instance_fill(in));
     TRL_TRY(trli_instance_prepare(in));
     for (int i = 0; i < s->ask.n; ++i) {
         TRL_TRY(s->ask.residual(s->ask.data, in, i, &value[i]));
         TRL_TRY(trli_tangent(in, s->direction, value[i], &value[i]));
         if (value[i] < 0) value[i] = trli_ir_constant(&model->ir, 0);
-        TRL_TRY(trli_solver_masked(s, in, i, &value[i]));
+        value[i] = trli_ir_binary(&model->ir, TRLI_OP_SUB, trli_ir_field(&model->ir, l->b[i]), value[i]);
     }
 done:
     return err;
 }
 
-/* r' = r - J d, z' = z + d, d' = old * d + new * inverse * r' */
-static trl_err compile_smooth(trli_grid_level *l)
+/* What a step adds the residual's share to: old * z, or with the solution before z + old * (z - before). */
+static trli_ir_value carried(const trli_grid_level *l, bool before, int i)
+{
+    trli_ir *ir = &l->solver->sim->model->ir;
+    const trli_ir_value z = trli_ir_field(ir, l->z.now[i]), old = trli_ir_scalar(ir, l->old);
+    if (!before) return times(ir, old, z);
+    const trli_ir_value change = trli_ir_binary(ir, TRLI_OP_SUB, z, trli_ir_field(ir, l->before.now[i]));
+    return trli_ir_binary(ir, TRLI_OP_ADD, z, times(ir, old, change));
+}
+
+/* z' = what is carried + new * inverse * (b - J z) */
+static trl_err compile_step(trli_grid_level *l, const char *name, bool before, trli_program **program)
 {
     trli_solver *s = l->solver;
     trli_ir *ir = &s->sim->model->ir;
     making m = {0};
     trl_err err = TRL_OK;
-    TRL_TRY(trli_solver_begin(s, "smoothing", &l->smooth));
-    TRL_TRY(open_making(l, l->smooth, &m));
-    TRL_TRY(products(l, m.in, m.a));
+    TRL_TRY(trli_solver_begin(s, name, program));
+    TRL_TRY(open_making(l, *program, &m));
+    TRL_TRY(residuals(l, m.in, m.a));
     for (int i = 0; i < s->ask.n; ++i) {
-        const trli_ir_value d = trli_ir_field(ir, l->d.now[i]);
-        const trli_ir_value r = trli_ir_binary(ir, TRLI_OP_SUB, trli_ir_field(ir, l->r.now[i]), m.a[i]);
-        const trli_ir_value z = trli_ir_binary(ir, TRLI_OP_ADD, trli_ir_field(ir, l->z.now[i]), d);
-        const trli_ir_value again = times(ir, trli_ir_scalar(ir, l->old), d);
-        const trli_ir_value more = times(ir, times(ir, trli_ir_scalar(ir, l->new), s->inverse_value[i]), r);
-        const int field[] = {l->r.next[i], l->z.next[i], l->d.next[i]};
-        const trli_ir_value value[] = {r, z, trli_ir_binary(ir, TRLI_OP_ADD, again, more)};
-        TRL_TRY(trli_program_add_kernel(l->smooth, "smooth", 3, field, value, NULL));
-        for (int k = 0; k < 3; ++k) TRL_TRY(trli_program_add_root(l->smooth, field[k]));
+        const trli_ir_value more = times(ir, times(ir, trli_ir_scalar(ir, l->new), s->inverse_value[i]), m.a[i]);
+        m.a[i] = trli_ir_binary(ir, TRLI_OP_ADD, carried(l, before, i), more);
+        TRL_TRY(trli_solver_masked(s, m.in, i, &m.a[i]));
     }
+    err = trli_solver_store(s, *program, l->z.next, m.a);
+done:
+    close_making(&m);
+    return err;
+}
+
+/* r = b - J z */
+static trl_err compile_residual(trli_grid_level *l)
+{
+    trli_solver *s = l->solver;
+    making m = {0};
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_solver_begin(s, "residual of a cycle", &l->residual));
+    TRL_TRY(open_making(l, l->residual, &m));
+    TRL_TRY(residuals(l, m.in, m.a));
+    for (int i = 0; i < s->ask.n; ++i) TRL_TRY(trli_solver_masked(s, m.in, i, &m.a[i]));
+    err = trli_solver_store(s, l->residual, l->r.now, m.a);
 done:
     close_making(&m);
     return err;
@@ -187,12 +208,22 @@ done:
     return err;
 }
 
-trl_err trli_grid_level_compile(trli_grid_level *l, const int *residual)
+trl_err trli_grid_level_compile(trli_grid_level *l)
 {
     trl_err err = TRL_OK;
-    TRL_TRY(compile_begin(l, residual));
+    TRL_TRY(compile_begin(l));
     TRL_TRY(compile_clip(l));
-    err = compile_smooth(l);
+    TRL_TRY(compile_step(l, "first step of smoothing", false, &l->first));
+    TRL_TRY(compile_step(l, "smoothing", true, &l->smooth));
+    err = compile_residual(l);
 done:
     return err;
+}
+
+void trli_grid_level_equalise(const trli_grid_level *l)
+{
+    const trli_vector other = {l->z.next, l->before.now};
+    trli_vector_equalise(l->solver, &l->z);
+    trli_vector_equalise(l->solver, &other);
+    trli_vector_equalise(l->solver, &l->z);
 }

@@ -156,7 +156,7 @@ static trl_err compile_level(trli_solver *finest, trl_layout **layout, trli_grid
     request.residual = level_residual;
     TRL_TRY(trli_solver_add_level(l->sim, finest, &request, l->old_field, &l->solver));
     TRL_TRY(trli_grid_level_add_vectors(l));
-    TRL_TRY(trli_grid_level_compile(l, l->r.now));
+    TRL_TRY(trli_grid_level_compile(l));
     TRL_TRY(read_neighbours(finest, l, true));
     if (cut) TRL_TRY(trli_grid_level_read(l, "solutions of neighbours", &l->solutions, 1, request.n, l->z.now));
     trli_solver_end_fields(l->solver);
@@ -192,8 +192,7 @@ static trl_err make_level(trli_solver *finest, const trl_layout *fine, const trl
         err = compile_level(finest, &layout, l);
     }
     TRL_TRY(err);
-    const trli_vector *const pairs[] = {&l->z, &l->r, &l->d};
-    for (int i = 0; i < 3; ++i) trli_vector_equalise(l->solver, pairs[i]);
+    trli_grid_level_equalise(l);
     err = trli_level_freeze(l->own, l->solver);
 done:
     return err;
@@ -233,7 +232,7 @@ trl_err trli_multigrid_compile(trli_solver *s)
     m->level[0] = (trli_grid_level){.sim = s->sim, .solver = s};
     m->n = 1;
     TRL_TRY(trli_grid_level_add_vectors(&m->level[0]));
-    TRL_TRY(trli_grid_level_compile(&m->level[0], s->r.now));
+    TRL_TRY(trli_grid_level_compile(&m->level[0]));
     TRL_TRY(trl_loop_create(s->sim->ctx, s->sim->workers, &m->loop));
     m->by_entries = has_entries(s);
     m->chooses = m->by_entries && trli_solver_reads_fields(s) && !s->sim->problem->time.none;
@@ -274,9 +273,7 @@ void trli_multigrid_destroy(struct trli_multigrid **multigrid)
 
 void trli_multigrid_equalise(struct trli_multigrid *m)
 {
-    const trli_grid_level *l = &m->level[0];
-    trli_vector_equalise(m->solver, &l->d);
-    trli_vector_equalise(m->solver, &l->r);
+    trli_grid_level_equalise(&m->level[0]);
 }
 
 bool trli_multigrid_by_entries(const struct trli_multigrid *m)
@@ -328,40 +325,12 @@ static void run(chain *c, const trli_grid_level *l, const trli_program *program)
     note(c, trli_solver_run_alone(l->solver, program));
 }
 
+/* A new solution takes its place, the present one that before, and this one the room for the next. */
 static void swap(const trli_grid_level *l)
 {
+    const trli_vector room = {l->z.next, l->before.now};
     trli_vector_swap(l->solver, &l->z);
-    trli_vector_swap(l->solver, &l->r);
-    trli_vector_swap(l->solver, &l->d);
-}
-
-static void set(const trli_grid_level *l, double old, double new)
-{
-    trli_solver_set(l->solver, l->old, old);
-    trli_solver_set(l->solver, l->new, new);
-}
-
-/* The first direction damps eigenvalues from `least` on best by itself. */
-static void first_direction(const trli_grid_level *l, double least)
-{
-    set(l, 0, 2 / (l->largest + least));
-}
-
-/* Steps along directions, the first of which is there, that damp eigenvalues from `least` on. The last one leaves a
- * first direction for steps that go on. */
-static void smooth(chain *c, const trli_grid_level *l, int steps, double least)
-{
-    const double middle = (l->largest + least) / 2, half = (l->largest - least) / 2;
-    const double sigma = middle / half;
-    double rho = 1 / sigma;
-    for (int k = 0; k < steps; ++k) {
-        const double next = 1 / (2 * sigma - rho);
-        set(l, next * rho, 2 * next / half);
-        if (k + 1 == steps) first_direction(l, least);
-        run(c, l, l->smooth);
-        swap(l);
-        rho = next;
-    }
+    trli_vector_swap(l->solver, &room);
 }
 
 static double least_of(const trli_grid_level *l, bool coarsest)
@@ -369,33 +338,45 @@ static double least_of(const trli_grid_level *l, bool coarsest)
     return l->largest * (coarsest ? 0.02 : 0.5 / l->sim->layout->grid.dim);
 }
 
-/* From z = 0. */
-static void begin_grid(chain *c, int k)
+/* Steps that damp eigenvalues from a least one on: z + old * (z - before) + new * inverse * residual. There is nothing
+ * before the first one, and from zero nothing before the second. */
+static void smooth(chain *c, const trli_grid_level *l, bool coarsest, bool from_zero)
 {
-    const trli_grid_level *l = &c->m->level[k];
-    first_direction(l, least_of(l, k + 1 == c->m->n && !c->m->by_entries));
-    run(c, l, l->begin);
-    swap(l);
+    const int steps = coarsest ? COARSEST_STEPS : SMOOTHING;
+    const double least = least_of(l, coarsest), middle = (l->largest + least) / 2, half = (l->largest - least) / 2;
+    double old = 0, new = 1 / middle, rho = half / middle;
+    for (int k = 0; k < steps; ++k) {
+        const bool alone = k <= from_zero;
+        trli_solver_set(l->solver, l->old, alone ? 1 + old : old);
+        trli_solver_set(l->solver, l->new, new);
+        run(c, l, k == 0 && from_zero ? l->begin : alone ? l->first : l->smooth);
+        swap(l);
+        const double next = 1 / (2 * middle / half - rho);
+        old = next * rho;
+        new = 2 * next / half;
+        rho = next;
+    }
+}
+
+static void find_residual(chain *c, const trli_grid_level *l)
+{
+    run(c, l, l->residual);
+    if (l->ghosts) run(c, l, l->ghosts);
 }
 
 static void restrict_residual(chain *c, int k)
 {
     trli_grid_level *l = &c->m->level[k], *coarse = l + 1;
-    if (l->ghosts) run(c, l, l->ghosts);
+    find_residual(c, l);
     for (int i = 0; i < l->solver->ask.n; ++i)
-        note(c, trli_restrict(l->transfer[i], l->sim, l->r.now[i], coarse->sim, coarse->r.now[i], c->m->loop));
+        note(c, trli_restrict(l->transfer[i], l->sim, l->r.now[i], coarse->sim, coarse->b[i], c->m->loop));
 }
 
-/* z' = z + d, the coarser grid's solution */
-static void add_correction(chain *c, const trli_grid_level *l)
+static void clip(chain *c, const trli_grid_level *l)
 {
-    if (l->clip) {
-        run(c, l, l->clip);
-        trli_vector_swap(l->solver, &l->d);
-    }
-    first_direction(l, least_of(l, false));
-    run(c, l, l->smooth);
-    swap(l);
+    if (!l->clip) return;
+    run(c, l, l->clip);
+    trli_vector_swap(l->solver, &l->z);
 }
 
 static void correct(chain *c, int k)
@@ -403,34 +384,33 @@ static void correct(chain *c, int k)
     trli_grid_level *l = &c->m->level[k], *coarse = l + 1;
     if (coarse->solutions) run(c, coarse, coarse->solutions);
     for (int i = 0; i < l->solver->ask.n; ++i)
-        note(c, trli_prolong(l->transfer[i], coarse->sim, coarse->z.now[i], l->sim, l->d.now[i], c->m->loop));
-    add_correction(c, l);
+        note(c, trli_prolong(l->transfer[i], coarse->sim, coarse->z.now[i], l->sim, l->z.now[i], c->m->loop));
+    clip(c, l);
 }
 
-/* The same equation on a grid and all coarser ones, once it has a first direction. The coarsest is solved at once. */
-static void cycle(chain *c, int k, trl_solve_cycle kind)
+/* The same equation on a grid and all coarser ones. The coarsest is solved at once. */
+static void cycle(chain *c, int k, trl_solve_cycle kind, bool from_zero)
 {
     const trli_grid_level *l = &c->m->level[k];
     const bool coarsest = k + 1 == c->m->n, twice = kind != TRL_CYCLE_V && k + 2 < c->m->n;
-    smooth(c, l, coarsest ? COARSEST_STEPS : SMOOTHING, least_of(l, coarsest));
+    smooth(c, l, coarsest, from_zero);
     if (coarsest) return;
     restrict_residual(c, k);
-    begin_grid(c, k + 1);
-    cycle(c, k + 1, kind);
-    if (twice) cycle(c, k + 1, kind == TRL_CYCLE_F ? TRL_CYCLE_V : kind);
+    cycle(c, k + 1, kind, true);
+    if (twice) cycle(c, k + 1, kind == TRL_CYCLE_F ? TRL_CYCLE_V : kind, false);
     correct(c, k);
-    smooth(c, l, SMOOTHING, least_of(l, false));
+    smooth(c, l, false, false);
 }
 
 /* Where coarser grids have entries. */
 static void cycle_by_entries(chain *c, trl_solve_cycle kind)
 {
     const trli_grid_level *l = &c->m->level[0];
-    smooth(c, l, SMOOTHING, least_of(l, false));
-    if (l->ghosts) run(c, l, l->ghosts);
-    note(c, trli_galerkin_cycle(c->m->galerkin, kind, l->r.now[0], l->d.now[0]));
-    add_correction(c, l);
-    smooth(c, l, SMOOTHING, least_of(l, false));
+    smooth(c, l, false, true);
+    find_residual(c, l);
+    note(c, trli_galerkin_cycle(c->m->galerkin, kind, l->r.now[0], l->z.now[0]));
+    clip(c, l);
+    smooth(c, l, false, false);
 }
 
 /* By itself a cycle gains from solving coarser grids better; conjugate gradients make up for what it leaves there.
@@ -453,12 +433,11 @@ trl_err trli_multigrid_cycle(struct trli_multigrid *m, const int *residual)
     for (int k = 0; k < m->n; ++k) trli_kernels_poll(m->level[k].sim->model);
     note(&c, trli_chain_begin(s->sim->devices, &m->chain));
     if (other) trli_vector_swap(s, &pair); /* in whose place programs look for the residual */
-    begin_grid(&c, 0);
-    if (other) trli_vector_swap(s, &pair);
     if (m->by_entries)
         cycle_by_entries(&c, kind_of(m));
     else
-        cycle(&c, 0, kind_of(m));
+        cycle(&c, 0, kind_of(m), true);
+    if (other) trli_vector_swap(s, &pair);
     note(&c, trli_chain_end(s->sim->devices));
     return trli_agree_within(s->sim, c.err);
 }
@@ -480,16 +459,24 @@ static double bytes_of_vector(const trli_grid_level *l)
     return points * l->solver->ask.n * (double)sizeof(double);
 }
 
+static double bytes_of(const trli_program *program)
+{
+    return program ? (double)program->run->bytes_moved : 0;
+}
+
+/* Residuals and corrections are read on one grid, and on the other written, or added to what is there. */
 double trli_multigrid_cycle_bytes(const struct trli_multigrid *m)
 {
     double bytes = 0;
     for (int k = 0; k < m->n; ++k) {
         const trli_grid_level *l = &m->level[k];
         const bool coarsest = k + 1 == m->n;
-        const int steps = coarsest ? COARSEST_STEPS : 2 * SMOOTHING + 1;
-        bytes += (double)l->begin->run->bytes_moved + steps * (double)l->smooth->run->bytes_moved;
-        if (l->clip) bytes += (double)l->clip->run->bytes_moved;
-        if (!coarsest) bytes += 2 * (bytes_of_vector(l) + bytes_of_vector(l + 1)); /* there and back */
+        bytes += bytes_of(l->begin) + bytes_of(l->first);
+        bytes += ((coarsest ? COARSEST_STEPS : SMOOTHING) - 2) * bytes_of(l->smooth);
+        if (coarsest) break;
+        bytes += bytes_of(l->residual) + bytes_of(l->clip) + bytes_of(l->first);
+        bytes += (SMOOTHING - 1) * bytes_of(l->smooth);
+        bytes += 3 * bytes_of_vector(l) + 2 * bytes_of_vector(l + 1);
     }
     return bytes;
 }

@@ -93,7 +93,7 @@ void trli_transfer_destroy(trli_grid_transfer **transfer);
  * Collective: yes. */
 TRL_NODISCARD trl_err trli_restrict(const trli_grid_transfer *t, trl_simulation *fine, int from, trl_simulation *coarse,
                                     int to, trl_loop *loop);
-/* Interpolate the other way, with one layer of ghosts where the coarse layout is cut. Collective: no. */
+/* Add what is interpolated the other way, with one layer of ghosts where the coarse layout is cut. Collective: no. */
 TRL_NODISCARD trl_err trli_prolong(const trli_grid_transfer *t, trl_simulation *coarse, int from, trl_simulation *fine,
                                    int to, trl_loop *loop);
 

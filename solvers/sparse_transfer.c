@@ -44,7 +44,7 @@ static trl_err prolong_chunk(void *data, int chunk, int chunks, int worker)
             double sum = 0;
             for (int e = p->begin[first + i]; e < p->begin[first + i + 1]; ++e)
                 sum += p->value[e] * w->from[p->column[e]];
-            to[i] = sum;
+            to[i] += sum;
         }
     }
     return TRL_OK;
@@ -75,7 +75,7 @@ done:
 trl_err trli_sparse_prolong(const trli_entries *a, const double *from, int field, trl_loop *loop)
 {
     trl_simulation *sim = a->s->sim;
-    trl_err err = TRL_OK;
+    trl_err err = trli_frame_fetch(sim->frame, field);
     for (int p = 0; p < sim->layout->nlocal && err == TRL_OK; ++p) {
         job w = {a, &a->part[p], from, NULL, trli_frame_array(sim->frame, field, p, 0)};
         w.to = w.fine.at;

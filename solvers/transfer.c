@@ -193,7 +193,7 @@ static void prolong_row(const job *w, double *line, int j, int k)
     double *fine = fine_row(w, j, k);
     fill_line(w, line, from, weight);
     for (int i = w->lo[0]; i < w->hi[0]; ++i)
-        fine[i] = x->weight[i][0] * line[x->from[i][0]] + x->weight[i][1] * line[x->from[i][1]];
+        fine[i] += x->weight[i][0] * line[x->from[i][0]] + x->weight[i][1] * line[x->from[i][1]];
 }
 
 static trl_err prolong_chunk(void *data, int chunk, int chunks, int worker)
@@ -378,6 +378,7 @@ trl_err trli_prolong(const trli_grid_transfer *t, trl_simulation *coarse, int fr
     if (t->gpu) TRL_TRY(trli_prolong_on_gpu(t, coarse, from, fine, to, &done));
     if (done) return TRL_OK;
     TRL_TRY(trli_frame_fetch(coarse->frame, from));
+    TRL_TRY(trli_frame_fetch(fine->frame, to));
     err = prolong_field(t, coarse, from, fine, to, loop);
 done:
     return err;

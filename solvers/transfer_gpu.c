@@ -72,7 +72,7 @@ const char trli_transfer_prolong_text[] =
          "            line[a] = z[2] * y[2] * from[y0 + z0] + z[2] * y[3] * from[y1 + z0] +\n"
          "                      z[3] * y[2] * from[y0 + z1] + z[3] * y[3] * from[y1 + z1];\n"
          "        }\n"
-         "        out.at[i + j * out.stride[1] + k * out.stride[2]] = x[2] * line[0] + x[3] * line[1];\n"
+         "        out.at[i + j * out.stride[1] + k * out.stride[2]] += x[2] * line[0] + x[3] * line[1];\n"
          "    }\n"
          "}\n";
 
@@ -192,6 +192,16 @@ static trl_err launch(void *data, const trl_task_args *args, bool *done)
     return trli_gpu_launch(m->kernels, m->up ? g->prolongs : g->restricts, &call, args->space, args->stream);
 }
 
+/* The values of a field that are valid somewhere. */
+static trl_err bring(const trl_simulation *sim, int field, int space)
+{
+    trl_err err = TRL_OK;
+    if (!(trli_frame_spaces(sim->frame, field, 0) >> space & 1)) TRL_TRY(trli_frame_fetch(sim->frame, field));
+    if (!(trli_frame_spaces(sim->frame, field, 0) >> space & 1)) TRL_TRY(trli_frame_send(sim->frame, field, space));
+done:
+    return err;
+}
+
 static trl_err move(const trli_grid_transfer *t, const trl_simulation *source, int from, const trl_simulation *target,
                     int to, trl_device *device, bool up, bool *done)
 {
@@ -202,9 +212,8 @@ static trl_err move(const trli_grid_transfer *t, const trl_simulation *source, i
     TRL_TRY(provide_kernels(t->gpu, (up ? target : source)->model->run->gpu_kernels));
     if (!t->gpu->restricts->function || !t->gpu->prolongs->function) return TRL_OK;
     TRL_TRY(provide_table(t, device));
-    if (!(trli_frame_spaces(source->frame, from, 0) >> space & 1)) TRL_TRY(trli_frame_fetch(source->frame, from));
-    if (!(trli_frame_spaces(source->frame, from, 0) >> space & 1)) TRL_TRY(trli_frame_send(source->frame, from, space));
-    TRL_TRY(trli_frame_provide(target->frame, to, space));
+    TRL_TRY(bring(source, from, space));
+    TRL_TRY(up ? bring(target, to, space) : trli_frame_provide(target->frame, to, space));
     m.from = trli_frame_array(source->frame, from, 0, space);
     m.to = trli_frame_array(target->frame, to, 0, space);
     TRL_TRY(trli_device_call(device, launch, &m, &args));
