@@ -8,7 +8,7 @@
 
 #include "krylov_impl.h"
 
-enum { TRLI_TRANSFER_MOST = 6, TRLI_TRANSFER_DEPTH = 2 };
+enum { TRLI_TRANSFER_MOST = 6, TRLI_TRANSFER_DEPTH = 2, TRLI_TRANSFER_LINES = TRLI_TRANSFER_MOST + 1 };
 
 /* ---- level.c ---- */
 
@@ -50,8 +50,9 @@ typedef struct trli_axis_transfer {
     int fine_cells, coarse_cells;
     bool on_faces, periodic;
     int fine, coarse; /* points */
-    int (*from)[2];   /* [fine] coarse points, and */
-    double (*weight)[2];
+    int *from[2];     /* [fine] coarse points, and */
+    double *weight[2];
+    int steady[2];                      /* from the first to before the second each of `from` grows by 0 or 1 */
     int *first, *count;                 /* [coarse] fine points that a coarse one takes from */
     int *centre;                        /* [coarse] the fine cell in which it lies, or before which its face does */
     double (*back)[TRLI_TRANSFER_MOST]; /* [coarse] their weights */
@@ -70,7 +71,8 @@ typedef struct trli_grid_transfer {
     trli_axis_transfer axis[3];
     bool gathers;  /* patches of the fine grid are thinner than it reaches */
     bool shared;   /* the coarse grid is cut like the fine one; else all ranks have all of it */
-    double **line; /* [workers] a row of values */
+    int room;      /* of a row of values */
+    double **line; /* [workers] TRLI_TRANSFER_LINES of them */
     double *lines;
     double *buffer;         /* of values of all ranks; NULL: none are brought together */
     trli_transfer_gpu *gpu; /* what a GPU has of it; NULL: none does it */

@@ -23,24 +23,41 @@ static void make_rows(trli_axis_transfer *t, const double factor[2])
         int j;
         double w[2];
         coarse_points(t, i, &j, w);
-        t->from[i][0] = j;
-        t->from[i][1] = j + 1;
+        t->from[0][i] = j;
+        t->from[1][i] = j + 1;
         if (t->periodic) {
-            t->from[i][0] = (j + t->coarse) % t->coarse;
-            t->from[i][1] = (j + 1) % t->coarse;
+            t->from[0][i] = (j + t->coarse) % t->coarse;
+            t->from[1][i] = (j + 1) % t->coarse;
         } else if (j < 0) {
             w[1] += factor[0] * w[0];
             w[0] = 0;
-            t->from[i][0] = 0;
+            t->from[0][i] = 0;
         } else if (j + 1 == t->coarse) {
             w[0] += t->on_faces ? 0 : factor[1] * w[1];
             w[1] = 0;
-            t->from[i][1] = j;
+            t->from[1][i] = j;
         }
-        if (w[1] == 0) t->from[i][1] = t->from[i][0]; /* none beyond it is read */
-        t->weight[i][0] = w[0];
-        t->weight[i][1] = w[1];
+        if (w[1] == 0) t->from[1][i] = t->from[0][i]; /* none beyond it is read */
+        t->weight[0][i] = w[0];
+        t->weight[1][i] = w[1];
     }
+}
+
+/* Where nothing goes round the ends. */
+static void find_steady(trli_axis_transfer *t)
+{
+    int lo = 0, hi = 1;
+    for (int i = 1, begin = 0; i < t->fine; ++i) {
+        for (int side = 0; side < 2; ++side) {
+            const int more = t->from[side][i] - t->from[side][i - 1];
+            if (more < 0 || more > 1) begin = i;
+        }
+        if (i + 1 - begin <= hi - lo) continue;
+        lo = begin;
+        hi = i + 1;
+    }
+    t->steady[0] = lo;
+    t->steady[1] = hi;
 }
 
 /* Points on a side stand for half a cell. */
@@ -97,13 +114,16 @@ static void make_columns(trli_axis_transfer *t, bool mean, const double factor[2
 
 static trl_err make_room(trl_context *ctx, trli_axis_transfer *t)
 {
-    t->from = trli_new(ctx, (size_t)t->fine, sizeof *t->from);
-    t->weight = trli_new(ctx, (size_t)t->fine, sizeof *t->weight);
+    for (int side = 0; side < 2; ++side) {
+        t->from[side] = trli_new(ctx, (size_t)t->fine, sizeof *t->from[side]);
+        t->weight[side] = trli_new(ctx, (size_t)t->fine, sizeof *t->weight[side]);
+        if (!t->from[side] || !t->weight[side]) return trli_no_memory(ctx, NULL, "for a transfer between grids");
+    }
     t->first = trli_new(ctx, (size_t)t->coarse, sizeof *t->first);
     t->count = trli_new(ctx, (size_t)t->coarse, sizeof *t->count);
     t->centre = trli_new(ctx, (size_t)t->coarse, sizeof *t->centre);
     t->back = trli_new(ctx, (size_t)t->coarse, sizeof *t->back);
-    if (!t->from || !t->weight || !t->first || !t->count || !t->centre || !t->back)
+    if (!t->first || !t->count || !t->centre || !t->back)
         return trli_no_memory(ctx, NULL, "for a transfer between grids");
     return TRL_OK;
 }
@@ -116,14 +136,17 @@ trl_err trli_axis_transfer_make(trl_context *ctx, trli_axis_transfer *t, bool me
     const trl_err err = make_room(ctx, t);
     if (err != TRL_OK) return err;
     make_rows(t, factor);
+    find_steady(t);
     make_columns(t, mean, factor);
     return TRL_OK;
 }
 
 void trli_axis_transfer_free(trli_axis_transfer *t)
 {
-    trli_free(t->from);
-    trli_free(t->weight);
+    for (int side = 0; side < 2; ++side) {
+        trli_free(t->from[side]);
+        trli_free(t->weight[side]);
+    }
     trli_free(t->first);
     trli_free(t->count);
     trli_free(t->centre);

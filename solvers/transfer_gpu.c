@@ -48,11 +48,13 @@ const char trli_transfer_restrict_text[] =
          "        for (int a = 0; a < (int)x[1]; ++a) {\n"
          "            const double *from = in.at + ((int)x[0] + a + nx) % nx;\n"
          "            double line = 0;\n"
-         "            for (int c = 0; c < (int)z[1]; ++c)\n"
-         "                for (int b = 0; b < (int)y[1]; ++b)\n"
-         "                    line += z[2 + c] * y[2 + b] *\n"
-         "                            from[((int)y[0] + b + ny) % ny * in.stride[1] +\n"
-         "                                 ((int)z[0] + c + nz) % nz * in.stride[2]];\n"
+         "            for (int b = 0; b < (int)y[1]; ++b) {\n"
+         "                const double *row = from + ((int)y[0] + b + ny) % ny * in.stride[1];\n"
+         "                double column = 0;\n"
+         "                for (int c = 0; c < (int)z[1]; ++c)\n"
+         "                    column += z[2 + c] * row[((int)z[0] + c + nz) % nz * in.stride[2]];\n"
+         "                line += y[2 + b] * column;\n"
+         "            }\n"
          "            sum += x[2 + a] * line;\n"
          "        }\n"
          "        out.at[i + j * out.stride[1] + k * out.stride[2]] = sum + 0.0;\n"
@@ -124,8 +126,8 @@ static void write_axis(const trli_axis_transfer *x, double *coarse, double *fine
     }
     for (int i = 0; i < x->fine; ++i, fine += TO_FINE)
         for (int side = 0; side < 2; ++side) {
-            fine[side] = x->from[i][side];
-            fine[2 + side] = x->weight[i][side];
+            fine[side] = x->from[side][i];
+            fine[2 + side] = x->weight[side][i];
         }
 }
 
