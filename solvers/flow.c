@@ -551,12 +551,22 @@ static trl_err leave_out(const struct trli_solving *so, int stage, trl_gidx step
     return err;
 }
 
+/* A stage's pressure is one of its slope's time: the first guess is on the line through the pressures at the start of
+ * the step and of the stage before. */
+static trl_err guess(const struct trli_solving *so, int stage, trl_gidx step, double time)
+{
+    const trl_integrator *m = so->sim->integrator;
+    if (stage < 1 || m->implicit || !(m->c[stage - 1] > 0) || m->c[stage] == m->c[stage - 1]) return TRL_OK;
+    return trli_solver_extrapolate(so->solver[so->flow_solver], m->c[stage] / m->c[stage - 1], step, time);
+}
+
 trl_err trli_flow_project(const struct trli_solving *so, int stage, trl_gidx step, double time)
 {
     trl_err err = leave_out(so, stage, step, time);
     if (err != TRL_OK) return err;
     exchange_coefficients(so, stage, false);
-    err = trli_solver_run(so->solver[so->flow_solver], step, time);
+    err = guess(so, stage, step, time);
+    if (err == TRL_OK) err = trli_solver_run(so->solver[so->flow_solver], step, time);
     if (err == TRL_OK) err = move(so, stage, step, time);
     exchange_coefficients(so, stage, true);
     return err;

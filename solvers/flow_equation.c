@@ -84,6 +84,7 @@ trl_err trli_flow_request(const struct trli_solving *so, int n, trli_solve_reque
     request->place = deck->place;
     request->size = find_size;
     if (known_at_zero(sim)) request->at_zero = find_at_zero;
+    if (so->in_steps) request->from = &sim->equation[sim->flow->pressure].state;
     request->varying = true;
     request->keeps_points = true;
     request->unbalanced = "more flows in through sides and solids than out of them, or less, where all sides give "

@@ -52,7 +52,7 @@ struct trli_solver {
     double *bound_number;             /* [n] the largest, or */
     int *bound_scalar;                /* [n] -1, or the scalar that has it once the diagonal is found */
     int extreme[2];                   /* likewise: the largest magnitude of the diagonal, and of its inverse; or -1 */
-    trli_program *apply, *diagonal, *zero, *probe, *compare, *move, *means, *shift, *centre;
+    trli_program *apply, *diagonal, *zero, *probe, *compare, *move, *means, *shift, *centre, *extrapolate;
     trli_residual residual;               /* of x, with the size */
     trli_residual residual_alone;         /* without; program NULL: there is no size */
     trli_residual of_zero, of_zero_alone; /* likewise where x is zero; program NULL: not known without x */
@@ -71,7 +71,7 @@ struct trli_solver {
     int *x_sum;                  /* [n] scalars: sums of x */
     double *r_sum;               /* [n] sums of r, as last computed */
     int *r_offset, *x_offset;    /* [n] scalars: what is added to them */
-    int length;                  /* scalar: of the step along c */
+    int length;                  /* scalar: of the step along c, or from an earlier solution on */
     trl_solve_method method;     /* that is used, once the system was looked at, and */
     trl_solve_method krylov;     /* where auto solves, and not directly */
     bool cycles, cycles_failed;  /* cycles of multigrid are the preconditioner; they were, and were no good */

@@ -335,6 +335,28 @@ done:
     return err;
 }
 
+/* x' = a + length * (b - a), or a + length * b */
+static trl_err compile_step(trli_solver *s, const char *what, const int *a, const int *b, bool between,
+                            trli_program **program)
+{
+    trli_ir *ir = &s->sim->model->ir;
+    trli_ir_value *value = NULL;
+    trl_err err = TRL_OK;
+    TRL_TRY(list_of_values(s, &value));
+    TRL_TRY(trli_solver_begin(s, what, program));
+    for (int i = 0; i < s->ask.n; ++i) {
+        const trli_ir_value from = trli_ir_field(ir, a[i]);
+        trli_ir_value along = trli_ir_field(ir, b[i]);
+        if (between) along = trli_ir_binary(ir, TRLI_OP_SUB, along, from);
+        along = trli_ir_binary(ir, TRLI_OP_MUL, trli_ir_scalar(ir, s->length), along);
+        value[i] = trli_ir_binary(ir, TRLI_OP_ADD, from, along);
+    }
+    err = trli_solver_store(s, *program, s->x.next, value);
+done:
+    trli_free(value);
+    return err;
+}
+
 /* Programs of x alone: zero, a step along c, sums and offsets. */
 static trl_err compile_moves(trli_solver *s)
 {
@@ -354,14 +376,8 @@ static trl_err compile_moves(trli_solver *s)
     }
     TRL_TRY(compile_offset(s, "shift", &s->x, s->x_offset, &s->shift));
     TRL_TRY(compile_offset(s, "balance", &s->r, s->r_offset, &s->centre));
-    if (s->linear) goto done;
-    TRL_TRY(trli_solver_begin(s, "step", &s->move));
-    for (int i = 0; i < s->ask.n; ++i) {
-        const trli_ir_value along =
-            trli_ir_binary(ir, TRLI_OP_MUL, trli_ir_scalar(ir, s->length), trli_ir_field(ir, s->c.now[i]));
-        value[i] = trli_ir_binary(ir, TRLI_OP_ADD, trli_ir_field(ir, s->x.now[i]), along);
-    }
-    TRL_TRY(trli_solver_store(s, s->move, s->x.next, value));
+    if (s->ask.from) TRL_TRY(compile_step(s, "guess", s->ask.from, s->x.now, true, &s->extrapolate));
+    if (!s->linear) err = compile_step(s, "step", s->x.now, s->c.now, false, &s->move);
 done:
     trli_free(value);
     return err;

@@ -30,6 +30,7 @@ typedef struct trli_solve_request {
     trl_err (*size)(void *data, trli_instance *in, bool at_zero, trli_ir_value *value);
     /* OPTIONAL, of one unknown: -F where that is zero, if conditions on sides leave nothing of it then. */
     trl_err (*at_zero)(void *data, trli_instance *in, trli_ir_value *value);
+    const int *from;        /* OPTIONAL [n] fields of an earlier solution, that guesses are made with */
     bool varying;           /* auto may take multigrid although coefficients are fields */
     bool keeps_points;      /* points on sides are what the caller set them to, not what conditions say now */
     bool brings;            /* trli_solver_bring was called: */
@@ -55,6 +56,9 @@ bool trli_solver_reads(const trli_solver *solver, int equation);
 /* Solve from what the fields hold; the host has set the instance's time. step and time: for messages. Fails with
  * NUMERICS: no convergence, an inconsistent or singular system, values that are not finite. Collective: yes. */
 TRL_NODISCARD trl_err trli_solver_run(trli_solver *solver, trl_gidx step, double time);
+/* Before a solve, of a system with `from`: the guess is from + factor * (x - from), unless the last solution was a
+ * direct one, which needs none. Collective: yes. */
+TRL_NODISCARD trl_err trli_solver_extrapolate(trli_solver *solver, double factor, trl_gidx step, double time);
 /* Before the first solve, of one unknown: each patch's field is to have what other ranks own around it, too. Whether
  * the last solution brought that along: a direct one does. */
 void trli_solver_bring(trli_solver *solver, const trl_offsets *around);

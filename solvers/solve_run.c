@@ -467,6 +467,19 @@ trl_err trli_solver_run(trli_solver *solver, trl_gidx step, double time)
     return solve(solver, solver->mean, solver->mean + solver->ask.n);
 }
 
+trl_err trli_solver_extrapolate(trli_solver *solver, double factor, trl_gidx step, double time)
+{
+    trl_err err = TRL_OK;
+    if (solver->method == TRL_SOLVE_DIRECT) return TRL_OK;
+    solver->step = step;
+    solver->time = time;
+    trli_solver_set(solver, solver->length, factor);
+    TRL_TRY(trli_solver_program(solver, solver->extrapolate));
+    trli_vector_swap(solver, &solver->x);
+done:
+    return err;
+}
+
 void trli_solver_bring(trli_solver *solver, const trl_offsets *around)
 {
     solver->ask.brings = true;
