@@ -102,6 +102,17 @@ done:
     return err;
 }
 
+/* Those that cycles are for, and what these change places with. */
+static trl_err take_vectors(const trli_solver *s, const gmres *m)
+{
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_multigrid_take(s->multigrid, &m->b));
+    TRL_TRY(trli_multigrid_take(s->multigrid, &m->w));
+    for (int i = 0; i <= s->settings.restart; ++i) TRL_TRY(trli_multigrid_take(s->multigrid, &m->basis[i]));
+done:
+    return err;
+}
+
 static trl_err gmres_compile(trli_solver *s, trli_krylov **method)
 {
     trli_model *model = s->sim->model;
@@ -123,6 +134,7 @@ static trl_err gmres_compile(trli_solver *s, trli_krylov **method)
     TRL_TRY(trli_vector_add(s, "w", true, &m->w));
     for (size_t i = 0; i < k; ++i)
         TRL_TRY(trli_vector_add(s, trli_model_name(model, "basis%d", (int)i), false, &m->basis[i]));
+    if (s->multigrid) TRL_TRY(take_vectors(s, m));
     m->scale = trli_model_add_scalar(model, 0);
     m->factor = trli_model_add_scalar(model, 0);
     TRL_TRY(model->ir.err);

@@ -21,6 +21,14 @@ void trli_grid_level_factors(const trli_solver *s, int unknown, double factor[6]
     }
 }
 
+/* Whether the first two steps from zero are one sweep over the right-hand side: with a diagonal that is a number the
+ * first is a multiple of that, beyond sides, too. */
+static bool starts_at_once(const trli_solver *s)
+{
+    const bool number = trli_ir_node(&s->sim->model->ir, s->inverse_value[0])->op == TRLI_OP_CONSTANT;
+    return s->ask.n == 1 && number && !trli_solver_has_gaps(s);
+}
+
 trl_err trli_grid_level_add_vectors(trli_grid_level *l)
 {
     trli_solver *s = l->solver;
@@ -38,9 +46,11 @@ trl_err trli_grid_level_add_vectors(trli_grid_level *l)
     TRL_TRY(model->ir.err);
     for (int i = 0; i < s->ask.n; ++i) {
         const trli_variable *v = &model->variable[s->ask.variable[i]];
-        trli_model_field *z = &model->field[l->z.now[i]];
-        z->exchanged = true;
-        z->boundary = (trli_boundary_source){v->boundary, v->names, v->name, v->place};
+        const int field[] = {l->z.now[i], l->b[i]};
+        for (int k = 0; k < (starts_at_once(s) ? 2 : 1); ++k) {
+            model->field[field[k]].exchanged = true;
+            model->field[field[k]].boundary = (trli_boundary_source){v->boundary, v->names, v->name, v->place};
+        }
     }
     err = model->ir.err;
 done:
@@ -121,24 +131,55 @@ static int nth_unknown(const trli_solver *s, int variable)
     return 0;
 }
 
-/* b - J z */
-static trl_err residuals(trli_grid_level *l, trli_instance *in, trli_ir_value *value)
+/* The products of the Jacobian with a vector. */
+static trl_err products(const trli_grid_level *l, trli_instance *in, const int *with, trli_ir_value *value)
 {
     trli_solver *s = l->solver;
     trli_model *model = s->sim->model;
     trl_err err = TRL_OK;
     for (int v = 0; v < model->nvariables; ++v)
-        if (model->variable[v].direction == s->direction)
-            in->variable[v] = l->z.now[nth_unknown(s, model->variable[v].of)];
+        if (model->variable[v].direction == s->direction) in->variable[v] = with[nth_unknown(s, model->variable[v].of)];
     TRL_TRY(trli_instance_fill(in));
     TRL_TRY(trli_instance_prepare(in));
     for (int i = 0; i < s->ask.n; ++i) {
         TRL_TRY(s->ask.residual(s->ask.data, in, i, &value[i]));
         TRL_TRY(trli_tangent(in, s->direction, value[i], &value[i]));
         if (value[i] < 0) value[i] = trli_ir_constant(&model->ir, 0);
-        value[i] = trli_ir_binary(&model->ir, TRLI_OP_SUB, trli_ir_field(&model->ir, l->b[i]), value[i]);
     }
 done:
+    return err;
+}
+
+/* b - J z */
+static trl_err residuals(const trli_grid_level *l, trli_instance *in, trli_ir_value *value)
+{
+    trli_ir *ir = &l->solver->sim->model->ir;
+    trl_err err = TRL_OK;
+    TRL_TRY(products(l, in, l->z.now, value));
+    for (int i = 0; i < l->solver->ask.n; ++i)
+        value[i] = trli_ir_binary(ir, TRLI_OP_SUB, trli_ir_field(ir, l->b[i]), value[i]);
+done:
+    return err;
+}
+
+/* z' = inverse * (old * b - new * inverse * J b) */
+static trl_err compile_start(trli_grid_level *l)
+{
+    trli_solver *s = l->solver;
+    trli_ir *ir = &s->sim->model->ir;
+    const trli_ir_value inverse = s->inverse_value[0], old = trli_ir_scalar(ir, l->old);
+    making m = {0};
+    trl_err err = TRL_OK;
+    if (!starts_at_once(s)) return TRL_OK;
+    TRL_TRY(trli_solver_begin(s, "first two steps of a cycle", &l->start));
+    TRL_TRY(open_making(l, l->start, &m));
+    TRL_TRY(products(l, m.in, l->b, m.a));
+    const trli_ir_value less = times(ir, times(ir, trli_ir_scalar(ir, l->new), inverse), m.a[0]);
+    m.a[0] = trli_ir_binary(ir, TRLI_OP_SUB, times(ir, old, trli_ir_field(ir, l->b[0])), less);
+    m.a[0] = times(ir, inverse, m.a[0]);
+    err = trli_solver_store(s, l->start, l->z.next, m.a);
+done:
+    close_making(&m);
     return err;
 }
 
@@ -212,6 +253,7 @@ trl_err trli_grid_level_compile(trli_grid_level *l)
 {
     trl_err err = TRL_OK;
     TRL_TRY(compile_begin(l));
+    TRL_TRY(compile_start(l));
     TRL_TRY(compile_clip(l));
     TRL_TRY(compile_step(l, "first step of smoothing", false, &l->first));
     TRL_TRY(compile_step(l, "smoothing", true, &l->smooth));

@@ -18,6 +18,7 @@ typedef struct trli_grid_level {
     trli_vector r;       /* the residual that is restricted */
     int *old_field;      /* [equations] of a coarser grid: the state at the start of the step, where it is read */
     trli_program *begin, *first, *smooth, *residual, *clip;
+    trli_program *start;                 /* begin and first at once; NULL: they are not one sweep */
     trli_program *ghosts, *coefficients; /* residuals and coefficients for restriction; NULL: ghosts are not read */
     trli_program *solutions;             /* for interpolation, likewise */
     int old, new;                        /* scalars: factors of what there is and of the residual */

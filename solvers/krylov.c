@@ -310,6 +310,7 @@ static trl_err bicgstab_compile(trli_solver *s, trli_krylov **method)
     *method = (trli_krylov *)m;
     TRL_TRY(trli_vector_add(s, "shadow", false, &m->shadow));
     TRL_TRY(trli_vector_add(s, "p", true, &m->p));
+    if (s->multigrid) TRL_TRY(trli_multigrid_take(s->multigrid, &m->p));
     TRL_TRY(trli_vector_add(s, "v", false, &m->v));
     m->rho = trli_model_add_scalar(s->sim->model, 0);
     TRL_TRY(open_work(s, &w));

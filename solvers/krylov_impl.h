@@ -46,8 +46,7 @@ struct trli_solver {
     int *coupling;                    /* [n][n] fields of derivatives at one point; NULL: they are not known */
     double *coupling_number;          /* [n][n] where the field is -1 */
     trli_program *couple;             /* finds them */
-    bool plain;                       /* rows have numbers alone, for the nearest points along axes */
-    bool star;                        /* rows are of the nearest points along axes */
+    bool star, plain;                 /* rows are of the nearest points along axes; and of numbers alone */
     bool bounded;                     /* of each row the sum of magnitudes over the diagonal is known: */
     double *bound_number;             /* [n] the largest, or */
     int *bound_scalar;                /* [n] -1, or the scalar that has it once the diagonal is found */
@@ -160,7 +159,6 @@ bool trli_solver_reads_fields(const trli_solver *s);
 TRL_NODISCARD trl_err trli_solver_compile_diagonal(trli_solver *s);
 /* After its run, if rows are bounded: the largest sum of a row's magnitudes over its diagonal. */
 double trli_solver_largest_row(const trli_solver *s);
-
 /* After its run: how many times larger the diagonal is at one point than at another, where it varies in steps. */
 double trli_solver_contrast(const trli_solver *s);
 
@@ -186,6 +184,8 @@ void trli_multigrid_destroy(struct trli_multigrid **multigrid);
 void trli_multigrid_equalise(struct trli_multigrid *m);
 /* Once the diagonal is there: the coarser grids get the coefficients of the present state. Collective: yes. */
 TRL_NODISCARD trl_err trli_multigrid_prepare(struct trli_multigrid *m, double time);
+/* While a method is compiled: cycles will be for a vector of its own, too. */
+TRL_NODISCARD trl_err trli_multigrid_take(struct trli_multigrid *m, const trli_vector *residual);
 /* One cycle for a residual, from zero. Collective: yes. */
 TRL_NODISCARD trl_err trli_multigrid_cycle(struct trli_multigrid *m, const int *residual);
 /* [n] fields of its solution. */

@@ -30,6 +30,8 @@ struct trli_multigrid {
     trli_galerkin *galerkin; /* coarser grids by their entries; NULL: by their equations */
     bool chooses;            /* there are both, for coefficients that are others in each step; and */
     bool by_entries;         /* cycles take these */
+    int *taken;              /* [ntaken] fields that take the residual's place */
+    int32_t ntaken, taken_capacity;
     trl_loop *loop;
     struct trli_relaunch *chain; /* of the launches of a cycle; NULL: not made */
 };
@@ -268,12 +270,33 @@ void trli_multigrid_destroy(struct trli_multigrid **multigrid)
     for (int k = m->n - 1; k >= 0; --k) destroy_level(m, &m->level[k]);
     trl_loop_destroy(&m->loop);
     trli_chain_destroy(&m->chain);
+    trli_free(m->taken);
     trli_free(m);
 }
 
 void trli_multigrid_equalise(struct trli_multigrid *m)
 {
+    const trli_solver *s = m->solver;
     trli_grid_level_equalise(&m->level[0]);
+    for (int round = 0; round < 2; ++round) {
+        trli_vector_equalise(s, &s->r);
+        for (int k = 0; k < m->ntaken; k += s->ask.n) {
+            const trli_vector pair = {s->r.now, m->taken + k};
+            trli_vector_equalise(s, &pair);
+        }
+    }
+}
+
+trl_err trli_multigrid_take(struct trli_multigrid *m, const trli_vector *residual)
+{
+    const int n = m->solver->ask.n, *const fields[] = {residual->now, residual->next};
+    for (int k = 0; k < 2 && fields[k]; ++k) {
+        if (!trli_make_room(m->solver->sim->ctx, &m->taken, m->ntaken, n, &m->taken_capacity, sizeof *m->taken))
+            return trli_no_memory(m->solver->sim->ctx, NULL, "for multigrid");
+        memcpy(m->taken + m->ntaken, fields[k], (size_t)n * sizeof *m->taken);
+        m->ntaken += n;
+    }
+    return TRL_OK;
 }
 
 bool trli_multigrid_by_entries(const struct trli_multigrid *m)
@@ -338,23 +361,46 @@ static double least_of(const trli_grid_level *l, bool coarsest)
     return l->largest * (coarsest ? 0.02 : 0.5 / l->sim->layout->grid.dim);
 }
 
-/* Steps that damp eigenvalues from a least one on: z + old * (z - before) + new * inverse * residual. There is nothing
- * before the first one, and from zero nothing before the second. */
+/* Factors of Chebyshev's steps: z + old * (z - before) + new * inverse * residual. There is nothing before the first
+ * one, and from zero nothing before the second. */
+typedef struct factors {
+    double old, new, rho, sigma, half;
+} factors;
+
+static factors first_factors(double least, double largest)
+{
+    const double middle = (largest + least) / 2, half = (largest - least) / 2;
+    return (factors){.new = 1 / middle, .rho = half / middle, .sigma = middle / half, .half = half};
+}
+
+static factors next_factors(const factors *f)
+{
+    const double rho = 1 / (2 * f->sigma - f->rho);
+    return (factors){.old = rho * f->rho, .new = 2 * rho / f->half, .rho = rho, .sigma = f->sigma, .half = f->half};
+}
+
+/* One step, or from zero the first two at once. */
+static void step(chain *c, const trli_grid_level *l, const trli_program *program, double old, double new)
+{
+    trli_solver_set(l->solver, l->old, old);
+    trli_solver_set(l->solver, l->new, new);
+    run(c, l, program);
+    swap(l);
+}
+
+/* Steps that damp eigenvalues from a least one on. */
 static void smooth(chain *c, const trli_grid_level *l, bool coarsest, bool from_zero)
 {
     const int steps = coarsest ? COARSEST_STEPS : SMOOTHING;
-    const double least = least_of(l, coarsest), middle = (l->largest + least) / 2, half = (l->largest - least) / 2;
-    double old = 0, new = 1 / middle, rho = half / middle;
-    for (int k = 0; k < steps; ++k) {
+    factors f = first_factors(least_of(l, coarsest), l->largest);
+    if (from_zero && l->start && steps == 2) {
+        const factors next = next_factors(&f);
+        step(c, l, l->start, (1 + next.old) * f.new + next.new, f.new *next.new);
+        return;
+    }
+    for (int k = 0; k < steps; ++k, f = next_factors(&f)) {
         const bool alone = k <= from_zero;
-        trli_solver_set(l->solver, l->old, alone ? 1 + old : old);
-        trli_solver_set(l->solver, l->new, new);
-        run(c, l, k == 0 && from_zero ? l->begin : alone ? l->first : l->smooth);
-        swap(l);
-        const double next = 1 / (2 * middle / half - rho);
-        old = next * rho;
-        new = 2 * next / half;
-        rho = next;
+        step(c, l, k == 0 && from_zero ? l->begin : alone ? l->first : l->smooth, alone ? 1 + f.old : f.old, f.new);
     }
 }
 
@@ -471,7 +517,7 @@ double trli_multigrid_cycle_bytes(const struct trli_multigrid *m)
     for (int k = 0; k < m->n; ++k) {
         const trli_grid_level *l = &m->level[k];
         const bool coarsest = k + 1 == m->n;
-        bytes += bytes_of(l->begin) + bytes_of(l->first);
+        bytes += l->start && !coarsest ? bytes_of(l->start) : bytes_of(l->begin) + bytes_of(l->first);
         bytes += ((coarsest ? COARSEST_STEPS : SMOOTHING) - 2) * bytes_of(l->smooth);
         if (coarsest) break;
         bytes += bytes_of(l->residual) + bytes_of(l->clip) + bytes_of(l->first);

@@ -262,6 +262,7 @@ static trl_err pipelined_compile(trli_solver *s, trli_krylov **method)
     TRL_TRY(trli_vector_add(s, "z", true, &m->z));
     TRL_TRY(trli_vector_add(s, "w", true, &m->w));
     m->cycles = s->multigrid != NULL;
+    if (m->cycles) TRL_TRY(trli_multigrid_take(s->multigrid, &m->w));
     if (m->cycles) TRL_TRY(trli_vector_add(s, "u", true, &m->u));
     if (m->cycles) TRL_TRY(trli_vector_add(s, "v", true, &m->v));
     m->gamma_before = trli_model_add_scalar(s->sim->model, 1);
