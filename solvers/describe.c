@@ -198,6 +198,8 @@ static void describe_work(const trli_listing *l, const trli_program *p, int i, c
     if (images > 0)
         trli_listing_say(l, "            takes %d layer%s beyond periodic sides from inside", images,
                          images == 1 ? "" : "s");
+    const trli_step *maker = s->kind == TRLI_STEP_REDUCE ? trli_fused_sums_maker(p, s) : NULL;
+    if (maker) trli_listing_say(l, "            in the sweep of kernel %s", l->sim->model->field[maker->field[0]].name);
     const char *reason = s->kind == TRLI_STEP_KERNEL ? trli_reason_not_fused(p, i, buffer, sizeof buffer) : NULL;
     if (reason) trli_listing_say(l, "            %s", reason);
 }

@@ -113,6 +113,7 @@ trl_err trli_solver_begin(trli_solver *s, const char *what, trli_program **progr
     const char *name = trli_model_name(s->sim->model, "%s of %s", what, s->ask.names);
     const trl_err err = trli_program_create(s->sim->model, name, program);
     if (err == TRL_OK) (*program)->place = s->ask.place;
+    if (err == TRL_OK) (*program)->fuses_sums = true;
     return err;
 }
 

@@ -43,6 +43,7 @@ struct trli_program {
     bool once;       /* it is run one time */
     bool each_step;  /* or in each step */
     bool arranging;  /* what is appended will be put in another order */
+    bool fuses_sums; /* kernels make sums of what they read and compute on their way */
     trl_place place; /* of the steps that are appended */
     trli_step *step;
     int nsteps, capacity;

@@ -73,7 +73,10 @@ size_t trli_step_scratch(const trli_program *program, const trli_step *s)
         if (slab->kind == TRLI_SLAB_MODIFIER && slab->modifier->scratch_bytes > plugin)
             plugin = slab->modifier->scratch_bytes;
     }
-    return trli_bound_kernel_bytes(program, s, NULL) + slabs_scratch(program, s, p) + aligned(registers + plugin);
+    const trli_fused_sums *fused = trli_fused_sums_of(program, s);
+    const size_t sums = fused ? trli_fused_sums_scratch(program, fused) : 0;
+    const size_t rest = registers + plugin > sums ? registers + plugin : sums;
+    return trli_bound_kernel_bytes(program, s, NULL) + slabs_scratch(program, s, p) + aligned(rest);
 }
 
 /* Arrays of fields on a task's patch. */
@@ -162,6 +165,7 @@ trl_err trli_task_kernel(void *data, const trl_task_args *args, bool *done)
     trli_bound_kernel kernel = bind(&sc, args, t, NULL);
     const edge *edges = take_edges(&sc, args, t, &registers);
     const trl_box box = share_of(t, &t->box, args);
+    if (t->fused && trli_fused_sums_compute(t, args, &box, registers)) return TRL_OK;
     kernel.tuning = t->rim ? NULL : t->run->tuning; /* rims say nothing about the way through large boxes */
     if (!kernel.native) set_edges_of_rows(edges, box.lo[1], box.hi[1], box.lo[2], box.hi[2]);
     if (kernel.native && edges) { /* the first part sets the edges for all parts */
@@ -169,6 +173,7 @@ trl_err trli_task_kernel(void *data, const trl_task_args *args, bool *done)
         kernel.part[0].call.edges = edges;
     }
     trli_kernel_compute(&kernel, frame, args->worker, registers, &box);
+    if (t->fused) trli_fused_sums_add(t, args, &box);
     return TRL_OK;
 }
 

@@ -50,10 +50,7 @@ typedef struct group_scratch {
     void *registers;
 } group_scratch;
 
-enum {
-    PIECES = 6,
-    AHEAD = 512 /* points by which inputs are asked for early */
-};
+enum { PIECES = 6 };
 
 /* Sizes of all pieces but the registers. */
 static void find_sizes(const trli_reduction_group *group, size_t bytes[PIECES])
@@ -83,24 +80,26 @@ static group_scratch scratch_of(const trli_reduction_group *group, char *at)
     return s;
 }
 
+size_t trli_group_scratch(const trli_reduction_group *group)
+{
+    size_t bytes[PIECES], all = group->kernel ? trli_kernel_scratch(group->kernel) : 0;
+    find_sizes(group, bytes);
+    for (int k = 0; k < PIECES && group->kernel; ++k) all += bytes[k];
+    return all;
+}
+
 size_t trli_reductions_scratch(const trli_reductions *r)
 {
-    size_t most = 0, bytes[PIECES];
-    for (int i = 0; i < r->ngroups; ++i) {
-        if (!r->group[i].kernel) continue;
-        find_sizes(&r->group[i], bytes);
-        size_t all = trli_kernel_scratch(r->group[i].kernel);
-        for (int k = 0; k < PIECES; ++k) all += bytes[k];
-        if (all > most) most = all;
-    }
+    size_t most = 0;
+    for (int i = 0; i < r->ngroups; ++i)
+        if (trli_group_scratch(&r->group[i]) > most) most = trli_group_scratch(&r->group[i]);
     return most;
 }
 
-/* A tile from the point lo on: whole rows, whole planes, as many as fit. */
-static trl_box tile_at(const trli_reduction_group *group, const trl_box *chunk, const trl_lidx lo[3])
+trl_box trli_tile_at(int64_t points, const trl_box *chunk, const trl_lidx lo[3])
 {
     trl_box tile = {{lo[0], lo[1], lo[2]}, {0, 0, 0}};
-    int64_t room = group->points;
+    int64_t room = points;
     for (int a = 0; a < 3; ++a) {
         const int64_t all = chunk->hi[a] - chunk->lo[a], left = chunk->hi[a] - lo[a];
         const int64_t size = all < room ? all : room;
@@ -213,30 +212,27 @@ static const trli_reduction_run *runs_of(const trli_step_task *t, const trli_fra
     return &frame->reduction[t->program->run->reductions.first + t->group->first];
 }
 
-/* The windows of a lane: a copy while it has the task, since those of other lanes are in the same line of the cache. */
-static void take_windows(const trli_step_task *t, const trl_task_args *args, const group_scratch *s)
+void trli_windows_take(const trli_step_task *t, const trl_task_args *args, trli_sum_window *window)
 {
     const trli_reduction_run *run = runs_of(t, args->frame);
-    for (int r = 0; r < t->group->n; ++r) s->window[r] = run[r].window[args->worker];
+    for (int r = 0; r < t->group->n; ++r) window[r] = run[r].window[args->worker];
 }
 
-static void return_windows(const trli_step_task *t, const trl_task_args *args, const group_scratch *s)
+void trli_windows_return(const trli_step_task *t, const trl_task_args *args, trli_sum_window *window)
 {
     const trli_reduction_run *run = runs_of(t, args->frame);
     for (int r = 0; r < t->group->n; ++r) {
-        trli_sum_window_empty(&s->window[r], &trli_reduction_part(t, args, r)->sum);
-        run[r].window[args->worker] = s->window[r];
+        trli_sum_window_empty(&window[r], &trli_reduction_part(t, args, r)->sum);
+        run[r].window[args->worker] = window[r];
     }
 }
 
-trl_err trli_task_reduce(void *data, const trl_task_args *args, bool *done)
+void trli_group_compute(const trli_step_task *t, const trl_task_args *args, const trl_box *box, void *scratch)
 {
-    const trli_step_task *t = data;
     const trli_reduction_group *group = t->group;
     const trli_frame *frame = args->frame;
     const trl_layout *layout = frame->model->layout;
-    const group_scratch s = scratch_of(group, frame->scratch[args->worker]);
-    const trl_box chunk = args->chunks == 1 ? t->box : trli_box_part(&t->box, t->parts, args->chunk);
+    const group_scratch s = scratch_of(group, scratch);
     const trli_kernel_run run = {.grid = &layout->grid,
                                  .patch = &layout->patch[t->patch],
                                  .input = s.input,
@@ -250,24 +246,31 @@ trl_err trli_task_reduce(void *data, const trl_task_args *args, bool *done)
                             .number = group->use.number,
                             .grid = &grid,
                             .block = group->points,
-                            .ahead = AHEAD,
+                            .ahead = TRLI_POINTS_AHEAD,
                             .interleave = 1};
     trl_box tile;
-    (void)done;
     for (int i = 0; i < group->reads.nfields; ++i) {
         s.input[i] = trli_frame_array(frame, group->reads.field[i], t->patch, args->space);
         trli_native_set_array(&s.array[i], &s.input[i]);
     }
-    for (int r = 0; (args->space > 0 || args->chunk == 0) && r < group->n; ++r)
-        trli_partial_clear(trli_reduction_share(t, frame, args->space, r), group->merge[r]);
-    take_windows(t, args, &s);
-    for (trl_lidx z = chunk.lo[2]; z < chunk.hi[2]; z = tile.hi[2])
-        for (trl_lidx y = chunk.lo[1]; y < chunk.hi[1]; y = tile.hi[1])
-            for (trl_lidx x = chunk.lo[0]; x < chunk.hi[0]; x = tile.hi[0]) {
-                tile = tile_at(group, &chunk, (trl_lidx[]){x, y, z});
+    trli_windows_take(t, args, s.window);
+    for (trl_lidx z = box->lo[2]; z < box->hi[2]; z = tile.hi[2])
+        for (trl_lidx y = box->lo[1]; y < box->hi[1]; y = tile.hi[1])
+            for (trl_lidx x = box->lo[0]; x < box->hi[0]; x = tile.hi[0]) {
+                tile = trli_tile_at(group->points, box, (trl_lidx[]){x, y, z});
                 compute_tile(t, args, &s, &run, &call, &tile);
             }
-    return_windows(t, args, &s);
+    trli_windows_return(t, args, s.window);
+}
+
+trl_err trli_task_reduce(void *data, const trl_task_args *args, bool *done)
+{
+    const trli_step_task *t = data;
+    const trl_box box = args->chunks == 1 ? t->box : trli_box_part(&t->box, t->parts, args->chunk);
+    (void)done;
+    for (int r = 0; (args->space > 0 || args->chunk == 0) && r < t->group->n; ++r)
+        trli_partial_clear(trli_reduction_share(t, args->frame, args->space, r), t->group->merge[r]);
+    trli_group_compute(t, args, &box, ((const trli_frame *)args->frame)->scratch[args->worker]);
     return TRL_OK;
 }
 

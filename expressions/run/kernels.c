@@ -214,6 +214,29 @@ done:
     return err;
 }
 
+/* The kernels that make sums, too: each is one part, and sets the layers at the ends of its rows itself. */
+static trl_err request_fused(const trli_program *program)
+{
+    trli_reductions *all = &program->run->reductions;
+    trl_err err = TRL_OK;
+    for (int i = 0; i < all->nfused; ++i) {
+        trli_fused_sums *fused = &all->fused[i];
+        const trli_step_part *part = trli_parts_of(program, fused->step)->part;
+        trli_emit_layer *layer = trli_new(program->model->ctx, (size_t)part->nslabs + 1, sizeof *layer);
+        if (!layer) return trli_no_memory(program->model->ctx, NULL, "for kernel '%s'", fused->step->label);
+        trli_emit_request wanted = part_of(program, fused->step, part, false, layer);
+        wanted.disabled_passes |= TRL_PASS_PAIRS | TRL_PASS_GROUPS;
+        wanted.reads = &fused->reads;
+        wanted.nroots = fused->nroots;
+        wanted.roots = fused->value;
+        wanted.merge = fused->merge;
+        wanted.nstored = fused->nstored;
+        TRL_TRY(trli_codes_add(program->model->run->codes, &wanted, &fused->use));
+    }
+done:
+    return err;
+}
+
 /* Write the texts of all kernels, then of the slabs that are not within them. */
 static trl_err write_texts(trli_model *model)
 {
@@ -221,7 +244,10 @@ static trl_err write_texts(trli_model *model)
     TRL_TRY(trli_codes_create(&trli_dialect_cpu, &model->ir, &model->walk, &model->run->codes));
     TRL_TRY(for_steps(model, true, request_parts));
     for (int i = 0; i < model->nprograms; ++i)
-        if (is_compiled(model->program[i])) TRL_TRY(request_reductions(model->program[i]));
+        if (is_compiled(model->program[i])) {
+            TRL_TRY(request_reductions(model->program[i]));
+            TRL_TRY(request_fused(model->program[i]));
+        }
     TRL_TRY(trli_codes_emit(model->run->codes));
     TRL_TRY(for_steps(model, false, request_slabs));
     TRL_TRY(trli_codes_emit(model->run->codes));
@@ -403,6 +429,19 @@ done:
     return err;
 }
 
+static void write_fused(const trli_program *program, FILE *out)
+{
+    const trli_reductions *all = &program->run->reductions;
+    for (int i = 0; i < all->nfused; ++i) {
+        const trli_fused_sums *f = &all->fused[i];
+        if (!f->use.code) continue;
+        fprintf(out, "/* %s, with sums\n", f->step->label);
+        write_fields(program->model, "output", f->step->nout, f->step->field, out);
+        write_fields(program->model, "input ", f->reads.nfields, f->reads.field, out);
+        write_text(f->use.code->text, f->use.code->why, out);
+    }
+}
+
 static void write_reductions(const trli_program *program, trl_kind kind, FILE *out)
 {
     const trli_model *model = program->model;
@@ -439,6 +478,7 @@ trl_err trli_kernels_write(trli_program *program, trl_kind kind, FILE *out)
         }
     }
     write_reductions(program, kind, out);
+    if (!gpu) write_fused(program, out);
     if (ferror(out)) err = trl_fail(model->ctx, TRL_ERR_IO, NULL, "the kernels cannot be written: %s", strerror(errno));
 done:
     return err;

@@ -165,6 +165,7 @@ trl_err trli_execution_create(trli_program *program)
         if (program->plan->step[i].live)
             TRL_TRY(make_kernels(program->model, &program->step[i], &program->plan->step[i], &run->step[i]));
     if (all) TRL_TRY(trli_reductions_create(program, &run->reductions));
+    if (all) TRL_TRY(trli_fused_sums_find(program));
     if (all) return TRL_OK;
     err = trli_no_memory(program->model->ctx, NULL, "to run program '%s'", program->name);
 done:

@@ -123,7 +123,7 @@ static trl_err add_group(const grouping *g, const trli_step *first, const trli_s
     trli_reduction_group *group = &to->group[to->ngroups++];
     trl_err err = TRL_OK;
     bool joined;
-    *group = (trli_reduction_group){.first = to->n};
+    *group = (trli_reduction_group){.first = to->n, .fused = -1};
     group->value = trli_new(program->model->ctx, GROUP_MOST, sizeof *group->value);
     group->merge = trli_new(program->model->ctx, GROUP_MOST, sizeof *group->merge);
     if (!group->value || !group->merge) return trli_no_memory(program->model->ctx, NULL, "for reductions");
@@ -211,6 +211,15 @@ done:
     return err;
 }
 
+static void free_fused(trli_fused_sums *fused)
+{
+    trli_free(fused->group);
+    trli_free(fused->value);
+    trli_free(fused->merge);
+    trli_free(fused->share);
+    trli_reads_free(&fused->reads);
+}
+
 void trli_reductions_free(trli_reductions *r)
 {
     for (int i = 0; i < r->ngroups; ++i) {
@@ -219,10 +228,33 @@ void trli_reductions_free(trli_reductions *r)
         trli_free(r->group[i].value);
         trli_free(r->group[i].merge);
     }
+    for (int i = 0; i < r->nfused; ++i) free_fused(&r->fused[i]);
+    trli_free(r->fused);
     trli_free(r->reduction);
     trli_free(r->group);
     trli_free(r->batch);
     *r = (trli_reductions){0};
+}
+
+bool trli_reduction_box(const trli_program *program, const trli_step *s, int patch, trl_box *box)
+{
+    const trl_layout *layout = program->model->layout;
+    const trl_patch *p = &layout->patch[patch];
+    const int8_t *fixed_planes = trli_plan_of(program, s)->fixed_planes;
+    *box = trl_patch_owned(layout, p, s->kind == TRLI_STEP_STABLE_DT ? s->plugin.called->location : s->reduce.location);
+    for (int a = 0; a < layout->grid.dim; ++a) {
+        if (trl_patch_at_side(layout, p, a, 0)) box->lo[a] += fixed_planes[(ptrdiff_t)2 * a];
+        if (trl_patch_at_side(layout, p, a, 1)) box->hi[a] -= fixed_planes[2 * a + 1];
+        if (box->hi[a] <= box->lo[a]) return false;
+    }
+    if (s->kind == TRLI_STEP_STABLE_DT || s->reduce.kind != TRLI_REDUCE_POINT) return true;
+    for (int a = 0; a < layout->grid.dim; ++a) {
+        trl_gidx local = s->reduce.point[a] - p->first[a];
+        if (local < box->lo[a] || local >= box->hi[a]) return false;
+        box->lo[a] = (trl_lidx)local;
+        box->hi[a] = (trl_lidx)local + 1;
+    }
+    return true;
 }
 
 /* ---- reductions that nothing waits for ---- */

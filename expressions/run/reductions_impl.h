@@ -6,6 +6,7 @@
 #define TRLI_REDUCTIONS_IMPL_H
 
 #include <reduction_impl.h>
+#include <trl_graph.h>
 
 #include "codes_impl.h"
 #include "interpreter_impl.h"
@@ -27,7 +28,20 @@ typedef struct trli_reduction_group {
     bool merges;       /* the compiled kernel merges values itself */
     trli_code_use gpu; /* for GPUs */
     int64_t points;    /* of a tile: its values stay in the first-level cache, or a sum has room for them */
+    int fused;         /* of the program's: the kernel that makes it on its way; -1: none */
 } trli_reduction_group;
+
+/* Sums that the kernel of a step makes of what it reads and computes, in the sweep that stores its results. */
+typedef struct trli_fused_sums {
+    const trli_step *step;
+    int ngroups, *group;  /* [ngroups] of the program's, in their order */
+    int nstored, nroots;  /* the step's results, and behind them the groups' values */
+    trli_ir_value *value; /* [nroots] */
+    trli_merge *merge;    /* [nroots] of the latter */
+    trli_reads reads;     /* of all */
+    trli_code_use use;    /* compiled */
+    trl_handle *share;    /* [ngroups][local patches] of the graph */
+} trli_fused_sums;
 
 /* Reductions that are ready at once: none needs the result of another. */
 typedef struct trli_reduction_batch {
@@ -41,13 +55,17 @@ typedef struct trli_reductions {
     trli_reduced_step *reduction; /* [n] by batch, and by group */
     trli_reduction_group *group;  /* [ngroups] by batch */
     trli_reduction_batch *batch;  /* [nbatches] */
-    int first, first_batch;       /* of those of the model: a frame has what is in flight */
+    int nfused;
+    trli_fused_sums *fused; /* [nfused] */
+    int first, first_batch; /* of those of the model: a frame has what is in flight */
 } trli_reductions;
 
 /* Decide the groups and batches of an analysed program, and make the kernels. Fails with MEMORY; the caller
  * frees what was made also after a failure. */
 TRL_NODISCARD trl_err trli_reductions_create(trli_program *program, trli_reductions *reductions);
 void trli_reductions_free(trli_reductions *reductions);
+/* The points of a reduction on a patch; false: it has no share. */
+bool trli_reduction_box(const trli_program *program, const trli_step *s, int patch, trl_box *box);
 /* The batch that is computed in a step's place, or NULL. */
 const trli_reduction_batch *trli_reductions_at(const trli_reductions *reductions, const trli_step *step);
 
@@ -56,6 +74,17 @@ TRL_NODISCARD trl_err trli_reductions_come_last(const trli_program *program, boo
 
 /* Whether values on sides count less. */
 bool trli_is_weighted(const trli_reduced_step *reduction);
+
+/* ---- fused_sums.c ---- */
+
+/* Find the kernels that make groups of a program's reductions, if it fuses these. Fails with MEMORY. */
+TRL_NODISCARD trl_err trli_fused_sums_find(trli_program *program);
+/* Those of a step's kernel, or NULL. */
+trli_fused_sums *trli_fused_sums_of(const trli_program *program, const trli_step *step);
+/* The step whose kernel makes a reduction's sum, or NULL. */
+const trli_step *trli_fused_sums_maker(const trli_program *program, const trli_step *reduce);
+/* What they need of a thread's scratch in place of the interpreter's registers. */
+size_t trli_fused_sums_scratch(const trli_program *program, const trli_fused_sums *fused);
 
 /* Scratch of a thread that computes some group. */
 size_t trli_reductions_scratch(const trli_reductions *reductions);

@@ -184,6 +184,23 @@ done:
     return err;
 }
 
+/* What the task of a kernel touches besides for the sums that it makes. */
+static trl_err access_sums(builder *b, trl_task task, const trli_step_task *t)
+{
+    const trli_reductions *all = &b->program->run->reductions;
+    const trli_fused_sums *fused = t->fused;
+    trl_err err = TRL_OK;
+    if (!fused) return TRL_OK;
+    TRL_TRY(trli_builder_reads(&b->tasks, task, &fused->reads, &t->box, t->patch));
+    for (int g = 0; g < fused->ngroups; ++g) {
+        const trli_reduction_group *group = &all->group[fused->group[g]];
+        TRL_TRY(trli_builder_share(&b->tasks, task, all->first + group->first, group->n, t->patch,
+                                   &fused->share[g * b->model->layout->nlocal + t->patch], TRL_ADD));
+    }
+done:
+    return err;
+}
+
 /* What a task touches that computes all points of a step on a patch. */
 static trl_err access_whole(builder *b, const trli_step *s, const trli_step_task *t, trl_task task)
 {
@@ -215,7 +232,8 @@ static trl_err add_box(builder *b, const trli_step *s, trli_step_task *t, const 
         one_location &= b->model->field[s->field[o]].location == b->model->field[s->field[0]].location;
     if (!plugin || (plugin->flags & TRL_EXPR_TILED && one_location))
         chunks = choose_parts(b, &t->box, estimate(b, s, &t->box), p->nslabs > 0, t->parts);
-    b->program->run->bytes_moved += trl_box_points(&t->box) * (s->nout + p->ninputs) * (int64_t)sizeof(double);
+    const int inputs = t->fused ? t->fused->reads.nfields : p->ninputs;
+    b->program->run->bytes_moved += trl_box_points(&t->box) * (s->nout + inputs) * (int64_t)sizeof(double);
     TRL_TRY(plugin ? trli_builder_add_for_gpus(&b->tasks, s->label, trli_task_plugin,
                                                trli_gpu_does_plugin(t) ? trli_task_plugin_gpu : NULL, t, chunks,
                                                TRL_TASK_WHOLE, estimate(b, s, &t->box), task)
@@ -241,7 +259,9 @@ static trl_err add_compute(builder *b, const trli_step *s, int patch)
         trl_task task;
         TRL_TRY(next_task(b, s, patch, &t));
         t->rim = i > 0;
+        t->fused = trli_fused_sums_of(b->program, s);
         TRL_TRY(add_box(b, s, t, &box[i], &task));
+        TRL_TRY(access_sums(b, task, t));
         TRL_TRY(n == 1 ? access_whole(b, s, t, task)
                        : trli_rims_access(&b->tasks, task, b->program, s, patch, &box[i], i == 0));
     }
@@ -386,28 +406,6 @@ done:
     return err;
 }
 
-/* The box of a reduction on a patch; false if the patch has no share. */
-static bool reduction_box(const builder *b, const trli_step *s, int patch, trl_box *box)
-{
-    const trl_layout *layout = b->model->layout;
-    const trl_patch *p = &layout->patch[patch];
-    const int8_t *fixed_planes = trli_plan_of(b->program, s)->fixed_planes;
-    *box = trl_patch_owned(layout, p, s->kind == TRLI_STEP_STABLE_DT ? s->plugin.called->location : s->reduce.location);
-    for (int a = 0; a < layout->grid.dim; ++a) {
-        if (trl_patch_at_side(layout, p, a, 0)) box->lo[a] += fixed_planes[(ptrdiff_t)2 * a];
-        if (trl_patch_at_side(layout, p, a, 1)) box->hi[a] -= fixed_planes[2 * a + 1];
-        if (box->hi[a] <= box->lo[a]) return false;
-    }
-    if (s->kind == TRLI_STEP_STABLE_DT || s->reduce.kind != TRLI_REDUCE_POINT) return true;
-    for (int a = 0; a < layout->grid.dim; ++a) {
-        trl_gidx local = s->reduce.point[a] - p->first[a];
-        if (local < box->lo[a] || local >= box->hi[a]) return false;
-        box->lo[a] = (trl_lidx)local;
-        box->hi[a] = (trl_lidx)local + 1;
-    }
-    return true;
-}
-
 /* What reductions do together, which read what they share once. */
 static trli_work group_work(const builder *b, const trli_reduction_group *group)
 {
@@ -452,7 +450,7 @@ static trl_err add_group(builder *b, const trli_reduction_group *group, int patc
     trl_box box;
     trl_task task;
     trl_err err = TRL_OK;
-    if (!reduction_box(b, s, patch, &box)) return TRL_OK;
+    if (group->fused >= 0 || !trli_reduction_box(b->program, s, patch, &box)) return TRL_OK;
     TRL_TRY(next_task(b, s, patch, &t));
     t->box = box;
     t->group = group;
@@ -482,6 +480,16 @@ done:
     return err;
 }
 
+/* What the tasks of a kernel add to. */
+static void take_fused_share(const builder *b, const trli_reduction_group *group, int patch, trl_handle *share)
+{
+    const trli_reductions *all = &b->program->run->reductions;
+    if (group->fused < 0) return;
+    const trli_fused_sums *fused = &all->fused[group->fused];
+    for (int g = 0; g < fused->ngroups; ++g)
+        if (&all->group[fused->group[g]] == group) *share = fused->share[g * b->model->layout->nlocal + patch];
+}
+
 static trl_err add_batch(builder *b, const trli_reduction_batch *batch)
 {
     const trli_reductions *all = &b->program->run->reductions;
@@ -495,6 +503,7 @@ static trl_err add_batch(builder *b, const trli_reduction_batch *batch)
     for (int i = 0; i < batch->ngroups * np; ++i) {
         share[i] = -1;
         TRL_TRY(add_group(b, &all->group[batch->first_group + i / np], i % np, &share[i]));
+        take_fused_share(b, &all->group[batch->first_group + i / np], i % np, &share[i]);
     }
     TRL_TRY(next_task(b, batch->step, -1, &last));
     last->batch = batch;

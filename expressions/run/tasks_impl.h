@@ -25,6 +25,7 @@ struct trli_step_task {
     int slab, nslabs;                        /* FILL, PLANES: those of the step that it computes */
     const trli_reduction_group *group;       /* that it computes */
     const trli_reduction_batch *batch;       /* that it brings together */
+    trli_fused_sums *fused;                  /* KERNEL: sums that it makes; NULL: none */
     bool rim;                                /* KERNEL: what another task leaves at the sides of the patch */
     const trli_exchanged *exchanged;         /* of an exchange, */
     int exchange;                            /* what runs it, of the frame, */
@@ -64,6 +65,21 @@ trl_err trli_task_slabs(void *data, const trl_task_args *args, bool *done);
 trl_err trli_task_poison(void *data, const trl_task_args *args, bool *done);
 #endif
 
+enum { TRLI_POINTS_AHEAD = 512 /* by which kernels that merge values ask for inputs early */ };
+/* A tile of so many points from the point lo on: whole rows, whole planes, as many as fit. */
+trl_box trli_tile_at(int64_t points, const trl_box *chunk, const trl_lidx lo[3]);
+/* The windows [n] of a lane for the task's group: a copy while it has the task, since those of other lanes are in the
+ * same line of the cache. */
+void trli_windows_take(const trli_step_task *task, const trl_task_args *args, trli_sum_window *window);
+void trli_windows_return(const trli_step_task *task, const trl_task_args *args, trli_sum_window *window);
+/* Compute the points of a box with the kernel that makes sums, too; false: it is not compiled, and nothing is done.
+ * scratch: trli_fused_sums_scratch bytes of the worker's. */
+bool trli_fused_sums_compute(const trli_step_task *task, const trl_task_args *args, const trl_box *box, void *scratch);
+/* Make these sums of a box that the kernel has computed by itself. */
+void trli_fused_sums_add(const trli_step_task *task, const trl_task_args *args, const trl_box *box);
+/* Compute the share of a task's group in a box; scratch: trli_group_scratch bytes of the worker's. */
+void trli_group_compute(const trli_step_task *task, const trl_task_args *args, const trl_box *box, void *scratch);
+size_t trli_group_scratch(const trli_reduction_group *group);
 /* Where a task adds to a reduction of its group: a worker to its own part, a device to the patch's share. */
 trli_partial *trli_reduction_part(const trli_step_task *task, const trl_task_args *args, int reduction);
 /* The patch's share in a memory space. */

@@ -119,7 +119,7 @@ static void put_ends(trli_emitter *e)
 {
     if (!e->merge) return;
     fputs("    if (call->merged) {\n", e->out);
-    for (int r = 0; r < e->nroots; ++r)
+    for (int r = e->nstored; r < e->nroots; ++r)
         if (e->merge[r] == TRLI_MERGE_SUM)
             fprintf(e->out, "        trl_kernel_end_sum(&call->merged[%d], &total[%d]);\n", r, r);
         else
@@ -147,7 +147,7 @@ static trl_err put_kernel(trli_emitter *e)
     put_blocks(e);
     fputs("    }\n", e->out);
     put_ends(e);
-    if (e->along == 0) fputs("    if (call->streaming) trl_kernel_fence();\n", e->out);
+    if (e->along == 0 && e->nstored == 0) fputs("    if (call->streaming) trl_kernel_fence();\n", e->out);
     if (e->check_finite)
         fputs("    call->nonfinite = found.excess < 0 || trl_lanes_any_negative(trl_lanes_excess(found.sums));\n",
               e->out);
@@ -197,9 +197,9 @@ trl_err trli_emit_signature(const trli_ir *ir, trli_walk *walk, const trli_emit_
 {
     /* How ranks exchange is no matter of kernels. */
     const unsigned disabled = request->disabled_passes & ~(unsigned)(TRL_PASS_OVERLAP | TRL_PASS_SHARED);
-    const int flags[] = {(int)disabled,           request->nroots,        request->nlayers,
-                         request->reads->nfields, request->check_finite,  request->edges,
-                         request->thin,           request->merge != NULL, (int)request->weighted};
+    const int flags[] = {(int)disabled,          request->nroots, request->nlayers, request->reads->nfields,
+                         request->check_finite,  request->edges,  request->thin,    request->merge != NULL,
+                         (int)request->weighted, request->nstored};
     trli_ir_value *root = list_roots(ir, request);
     trl_err err = TRL_OK;
     if (!root) return trli_no_memory(ir->ctx, NULL, "for the signature of a kernel");
@@ -235,6 +235,7 @@ static trli_emitter emitter_of(const trli_dialect *dialect, const trli_ir *ir, t
                           .nroots = request->nroots,
                           .roots = request->roots,
                           .merge = request->merge,
+                          .nstored = request->nstored,
                           .weighted = request->weighted,
                           .nlayers = request->nlayers,
                           .layer = request->layer,

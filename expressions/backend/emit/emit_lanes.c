@@ -399,20 +399,24 @@ static void put_merge(trli_emitter *e, trli_group g, int32_t result, bool aligne
 
 static void put_merges(trli_emitter *e, trli_group g, bool aligned, int depth)
 {
+    const bool either = e->nstored == 0;
     trli_put_indent(e, depth);
-    fputs("if (merges) {\n", e->out);
-    for (int32_t r = g.first; r < g.end; ++r) put_merge(e, g, r, aligned, depth + 1);
+    fputs(either ? "if (merges) {\n" : "{\n", e->out);
+    for (int32_t r = g.first; r < g.end; ++r)
+        if (trli_is_merged(e, r)) put_merge(e, g, r, aligned, depth + 1);
     trli_put_indent(e, depth);
-    fputs("} else {\n", e->out);
+    fputs(either ? "} else {\n" : "}\n", e->out);
 }
 
 /* aligned: i is a multiple of the lanes. A sum of results is finite if all of them are, unless they come near the
  * largest number: then a search for the value that is not finite follows, and finds none. */
 static void put_lanes_results(trli_emitter *e, trli_group g, bool aligned, int depth)
 {
+    const bool either = e->merge && e->nstored == 0;
     if (e->merge) put_merges(e, g, aligned, depth);
     for (int32_t r = g.first; r < g.end; ++r) {
-        trli_put_indent(e, depth + (e->merge != NULL));
+        if (!trli_is_stored(e, r)) continue;
+        trli_put_indent(e, depth + either);
         if (e->along == 0)
             fprintf(e->out, "trl_kernel_put(q%d + i, streaming%s, ", r - g.first,
                     aligned ? "" : " && i % TRL_KERNEL_LANES == 0");
@@ -421,7 +425,7 @@ static void put_lanes_results(trli_emitter *e, trli_group g, bool aligned, int d
         put_lanes(e, TRLI_IN_RESULT, e->root[r]);
         fputs(");\n", e->out);
     }
-    if (e->merge) {
+    if (either) {
         trli_put_indent(e, depth);
         fputs("}\n", e->out);
     }
@@ -448,7 +452,8 @@ static void put_alignment(trli_emitter *e, trli_group g, int depth)
 {
     trli_put_indent(e, depth);
     fputs("int streaming = call->streaming", e->out);
-    for (int32_t q = 0; q < g.end - g.first; ++q) fprintf(e->out, " && trl_kernel_is_aligned(q%d)", q);
+    for (int32_t q = 0; q < g.end - g.first; ++q)
+        if (trli_is_stored(e, g.first + q)) fprintf(e->out, " && trl_kernel_is_aligned(q%d)", q);
     fputs(";\n", e->out);
 }
 

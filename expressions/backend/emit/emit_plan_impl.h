@@ -90,6 +90,7 @@ struct trli_emitter {
     int nroots;
     const trli_ir_value *roots;
     const trli_merge *merge; /* by root; NULL: no call merges */
+    int nstored;             /* with `merge`, roots that all calls store, while they merge the others */
     unsigned weighted;       /* as the request says */
     int nlayers;
     const trli_emit_layer *layer;
@@ -180,6 +181,18 @@ static inline int trli_end_input(const trli_sample *in)
 static inline const char *trli_end_name(const trli_sample *in)
 {
     return in->end % 2 ? "lo" : "hi";
+}
+
+/* Whether a call stores a root, or some do. */
+static inline bool trli_is_stored(const trli_emitter *e, int32_t root)
+{
+    return e->nstored == 0 || root < e->nstored;
+}
+
+/* Whether a call merges a root, or some do. */
+static inline bool trli_is_merged(const trli_emitter *e, int32_t root)
+{
+    return e->merge && root >= e->nstored;
 }
 
 static inline bool trli_goes_by_pairs(const trli_emitter *e)

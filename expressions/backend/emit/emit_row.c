@@ -59,8 +59,9 @@ static void put_buffer_stores(trli_emitter *e, trli_loop_level loop, int depth)
 static void put_result_merges(trli_emitter *e, int32_t first, int32_t end, int depth)
 {
     trli_put_indent(e, depth);
-    fputs("if (merges) {\n", e->out);
+    fputs(e->nstored == 0 ? "if (merges) {\n" : "{\n", e->out);
     for (int32_t r = first; r < end; ++r) {
+        if (!trli_is_merged(e, r)) continue;
         const bool sum = e->merge[r] == TRLI_MERGE_SUM;
         trli_put_indent(e, depth + 1);
         fprintf(e->out, "const double r%d = ", r - first);
@@ -75,8 +76,10 @@ static void put_result_merges(trli_emitter *e, int32_t first, int32_t end, int d
                     "%*strl_kernel_merge_check(&t%d, trl_kernel_single(r%d));\n",
                     r - first, r - first, e->merge[r] == TRLI_MERGE_MIN, 4 * depth + 4, "", r - first, r - first);
     }
-    trli_put_indent(e, depth);
-    fputs("    continue;\n", e->out);
+    if (e->nstored == 0) {
+        trli_put_indent(e, depth);
+        fputs("    continue;\n", e->out);
+    }
     trli_put_indent(e, depth);
     fputs("}\n", e->out);
 }
@@ -85,6 +88,7 @@ static void put_result_stores(trli_emitter *e, int32_t first, int32_t end, int d
 {
     if (e->merge) put_result_merges(e, first, end, depth);
     for (int32_t r = first; r < end; ++r) {
+        if (!trli_is_stored(e, r)) continue;
         char point[32] = "i";
         if (e->along != 0) snprintf(point, sizeof point, "i * out%d_y", r - first);
         trli_put_indent(e, depth);
