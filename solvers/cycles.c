@@ -6,6 +6,7 @@
 
 #include "krylov_impl.h"
 #include "memory_impl.h"
+#include "multigrid_impl.h"
 
 typedef struct cycles {
     trli_program *begin, *direction, *update;
@@ -86,29 +87,25 @@ done:
 
 /* ---- as that of conjugate gradients ---- */
 
-/* beta = keep*(r.z - r_before.z)/rho, d' = z + beta*d */
+/* beta = keep*(r.z - r_before.z)/rho, d' = z + beta*d; both products come with z. */
 static trl_err compile_direction(trli_solver *s, cycles *m)
 {
     trli_ir *ir = &s->sim->model->ir;
-    const int *solution = trli_multigrid_solution(s->multigrid);
-    trli_ir_value *r = NULL, *z = NULL;
+    trli_ir_value *z = NULL, *unused = NULL;
     int before, scalar;
     trl_err err = TRL_OK;
-    TRL_TRY(values_of(s, &r, &z));
+    TRL_TRY(values_of(s, &z, &unused));
+    TRL_TRY(trli_multigrid_compile_sums(s->multigrid, s->r.next, &m->next_rho, &before));
     TRL_TRY(trli_solver_begin(s, "direction of cg", &m->direction));
-    trli_solver_read(s, solution, z);
-    trli_solver_read(s, s->r.now, r);
-    TRL_TRY(trli_solver_dot(s, m->direction, "r.z", r, z, &m->next_rho));
-    trli_solver_read(s, s->r.next, r);
-    TRL_TRY(trli_solver_dot(s, m->direction, "r.z before", r, z, &before));
     trli_ir_value beta = trli_ir_binary(ir, TRLI_OP_SUB, trli_ir_scalar(ir, m->next_rho), trli_ir_scalar(ir, before));
     beta = trli_ir_binary(ir, TRLI_OP_MUL, trli_ir_scalar(ir, m->keep),
                           trli_ir_binary(ir, TRLI_OP_DIV, beta, trli_ir_scalar(ir, m->rho)));
     TRL_TRY(trli_program_scalar(m->direction, "beta", beta, &scalar));
-    TRL_TRY(combine(s, m->direction, s->d.next, solution, TRLI_OP_ADD, trli_ir_scalar(ir, scalar), s->d.now, z));
+    TRL_TRY(combine(s, m->direction, s->d.next, trli_multigrid_solution(s->multigrid), TRLI_OP_ADD,
+                    trli_ir_scalar(ir, scalar), s->d.now, z));
 done:
-    trli_free(r);
     trli_free(z);
+    trli_free(unused);
     return err;
 }
 
@@ -138,6 +135,7 @@ static trl_err cg_compile(trli_solver *s, trli_krylov **method)
     TRL_TRY(compile_start(s, m));
     TRL_TRY(compile_direction(s, m));
     TRL_TRY(trli_solver_begin(s, "step of cg", &m->update));
+    TRL_TRY(trli_solver_product_with(s, m->update));
     TRL_TRY(add_curvature(s, m));
     TRL_TRY(trli_program_scalar(m->update, "alpha",
                                 trli_ir_binary(ir, TRLI_OP_DIV, trli_ir_scalar(ir, m->rho), trli_ir_scalar(ir, m->dq)),
@@ -163,13 +161,12 @@ static trl_err cg_run(trli_solver *s, trli_krylov *method, double target, int mo
     trli_solver_set(s, m->rho, 1);
     *norm = trli_solver_norm(s, trli_solver_scalar(s, m->first_rr));
     for (*iterations = 0; *iterations < most && !(*norm <= target) && isfinite(*norm); ++*iterations) {
-        TRL_TRY(trli_multigrid_cycle(s->multigrid, s->r.now));
+        TRL_TRY(trli_multigrid_cycle_with_sums(s->multigrid));
         trli_solver_set(s, m->keep, *iterations > 0);
         TRL_TRY(trli_solver_program(s, m->direction));
         trli_vector_swap(s, &s->d);
         const double rho = trli_solver_scalar(s, m->next_rho);
         trli_solver_set(s, m->rho, rho);
-        TRL_TRY(trli_solver_program(s, s->apply));
         TRL_TRY(trli_solver_program(s, m->update));
         *broken = !isfinite(rho / trli_solver_scalar(s, m->dq)) || rho == 0;
         if (*broken) break;

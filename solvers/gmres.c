@@ -6,6 +6,7 @@
 
 #include "krylov_impl.h"
 #include "memory_impl.h"
+#include "multigrid_impl.h"
 
 typedef struct gmres {
     trli_program *begin, *load, *first, *next, *length, *grow, *direction, *sum_first, *sum, *load_sum, *finish;

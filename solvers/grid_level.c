@@ -262,6 +262,25 @@ done:
     return err;
 }
 
+trl_err trli_grid_level_compile_last(trli_grid_level *l, const int *other, int *with_b, int *with_other)
+{
+    trli_solver *s = l->solver;
+    const size_t n = (size_t)s->ask.n + 1;
+    trli_ir_value *z = trli_new(s->sim->ctx, n, sizeof *z), *r = trli_new(s->sim->ctx, n, sizeof *r);
+    trl_err err = TRL_OK;
+    if (!z || !r) TRL_TRY(trli_no_memory(s->sim->ctx, NULL, "for multigrid"));
+    TRL_TRY(compile_step(l, "last step of smoothing", true, &l->last));
+    trli_solver_read(s, l->z.next, z);
+    trli_solver_read(s, l->b, r);
+    TRL_TRY(trli_solver_dot(s, l->last, "r.z", r, z, with_b));
+    trli_solver_read(s, other, r);
+    TRL_TRY(trli_solver_dot(s, l->last, "r.z before", r, z, with_other));
+done:
+    trli_free(z);
+    trli_free(r);
+    return err;
+}
+
 void trli_grid_level_equalise(const trli_grid_level *l)
 {
     const trli_vector other = {l->z.next, l->before.now};

@@ -18,6 +18,7 @@ typedef struct trli_grid_level {
     trli_vector r;       /* the residual that is restricted */
     int *old_field;      /* [equations] of a coarser grid: the state at the start of the step, where it is read */
     trli_program *begin, *first, *smooth, *residual, *clip;
+    trli_program *last;                  /* smooth, with sums; NULL: not asked for */
     trli_program *start;                 /* begin and first at once; NULL: they are not one sweep */
     trli_program *ghosts, *coefficients; /* residuals and coefficients for restriction; NULL: ghosts are not read */
     trli_program *solutions;             /* for interpolation, likewise */
@@ -30,6 +31,9 @@ typedef struct trli_grid_level {
 /* Vectors and programs of a grid that has a solver. */
 TRL_NODISCARD trl_err trli_grid_level_add_vectors(trli_grid_level *level);
 TRL_NODISCARD trl_err trli_grid_level_compile(trli_grid_level *level);
+/* `smooth`, with the products of the new solution with the right-hand side and another vector. */
+TRL_NODISCARD trl_err trli_grid_level_compile_last(trli_grid_level *level, const int *other, int *with_b,
+                                                   int *with_other);
 /* Vectors that change places have one shape. */
 void trli_grid_level_equalise(const trli_grid_level *level);
 /* A program that brings `depth` layers of neighbours' values to where patches meet: restriction and interpolation read

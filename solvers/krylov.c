@@ -6,6 +6,7 @@
 
 #include "krylov_impl.h"
 #include "memory_impl.h"
+#include "multigrid_impl.h"
 
 static const trli_krylov_type *const types[TRL_SOLVE_METHODS] = {[TRL_SOLVE_DIRECT] = &trli_krylov_direct,
                                                                  [TRL_SOLVE_MULTIGRID] = &trli_krylov_cycles,
@@ -156,6 +157,7 @@ static trl_err compile_update(work *w, cg *m)
     m->rho = trli_model_add_scalar(s->sim->model, 0);
     TRL_TRY(trli_solver_begin(s, "step of cg", &m->update));
     w->program = m->update;
+    TRL_TRY(trli_solver_product_with(s, m->update));
     TRL_TRY(dot(w, "d.q", s->d.now, s->q.now, &m->dq));
     TRL_TRY(quotient(w, "alpha", trli_ir_scalar(ir, m->rho), trli_ir_scalar(ir, m->dq), &m->alpha, &alpha));
     TRL_TRY(combine(w, s->c.next, s->c.now, TRLI_OP_ADD, alpha, s->d.now));
@@ -200,7 +202,6 @@ static trl_err cg_run(trli_solver *s, trli_krylov *method, double target, int mo
     trli_solver_set(s, m->rho, trli_solver_scalar(s, m->first_rho));
     *norm = trli_solver_norm(s, trli_solver_scalar(s, m->first_rr));
     for (*iterations = 0; *iterations < most && !(*norm <= target) && isfinite(*norm); ++*iterations) {
-        TRL_TRY(trli_solver_program(s, s->apply));
         TRL_TRY(trli_solver_program(s, m->update));
         /* Along all directions the quadratic form has one sign, or this is no minimum. */
         const double alpha = trli_solver_scalar(s, m->rho) / trli_solver_scalar(s, m->dq);

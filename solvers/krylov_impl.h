@@ -135,6 +135,8 @@ void trli_solver_read(const trli_solver *s, const int *field, trli_ir_value *val
 /* Append: field = value of each unknown, at all points that are unknown. */
 TRL_NODISCARD trl_err trli_solver_store(trli_solver *s, trli_program *program, const int *field,
                                         const trli_ir_value *value);
+/* Append: q = J d. */
+TRL_NODISCARD trl_err trli_solver_product_with(trli_solver *s, trli_program *program);
 /* Points where the mask of an unknown is 0, or which conditions in a part of a side set, are no unknowns: *value is 0
  * there. in: where the mask is evaluated. */
 TRL_NODISCARD trl_err trli_solver_masked(const trli_solver *s, trli_instance *in, int i, trli_ir_value *value);
@@ -184,8 +186,6 @@ void trli_multigrid_destroy(struct trli_multigrid **multigrid);
 void trli_multigrid_equalise(struct trli_multigrid *m);
 /* Once the diagonal is there: the coarser grids get the coefficients of the present state. Collective: yes. */
 TRL_NODISCARD trl_err trli_multigrid_prepare(struct trli_multigrid *m, double time);
-/* While a method is compiled: cycles will be for a vector of its own, too. */
-TRL_NODISCARD trl_err trli_multigrid_take(struct trli_multigrid *m, const trli_vector *residual);
 /* One cycle for a residual, from zero. Collective: yes. */
 TRL_NODISCARD trl_err trli_multigrid_cycle(struct trli_multigrid *m, const int *residual);
 /* [n] fields of its solution. */

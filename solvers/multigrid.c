@@ -336,6 +336,7 @@ const trl_simulation *trli_multigrid_simulation(const struct trli_multigrid *m, 
 typedef struct chain {
     struct trli_multigrid *m;
     trl_err err;
+    bool sums; /* the last step of the cycle makes them */
 } chain;
 
 static void note(chain *c, trl_err err)
@@ -388,8 +389,8 @@ static void step(chain *c, const trli_grid_level *l, const trli_program *program
     swap(l);
 }
 
-/* Steps that damp eigenvalues from a least one on. */
-static void smooth(chain *c, const trli_grid_level *l, bool coarsest, bool from_zero)
+/* Steps that damp eigenvalues from a least one on. last: the cycle ends with them. */
+static void smooth(chain *c, const trli_grid_level *l, bool coarsest, bool from_zero, bool last)
 {
     const int steps = coarsest ? COARSEST_STEPS : SMOOTHING;
     factors f = first_factors(least_of(l, coarsest), l->largest);
@@ -399,8 +400,9 @@ static void smooth(chain *c, const trli_grid_level *l, bool coarsest, bool from_
         return;
     }
     for (int k = 0; k < steps; ++k, f = next_factors(&f)) {
-        const bool alone = k <= from_zero;
-        step(c, l, k == 0 && from_zero ? l->begin : alone ? l->first : l->smooth, alone ? 1 + f.old : f.old, f.new);
+        const bool alone = k <= from_zero, sums = last && c->sums && k + 1 == steps;
+        const trli_program *const program = k == 0 && from_zero ? l->begin : alone ? l->first : l->smooth;
+        step(c, l, sums ? l->last : program, alone ? 1 + f.old : f.old, f.new);
     }
 }
 
@@ -439,24 +441,24 @@ static void cycle(chain *c, int k, trl_solve_cycle kind, bool from_zero)
 {
     const trli_grid_level *l = &c->m->level[k];
     const bool coarsest = k + 1 == c->m->n, twice = kind != TRL_CYCLE_V && k + 2 < c->m->n;
-    smooth(c, l, coarsest, from_zero);
+    smooth(c, l, coarsest, from_zero, coarsest && k == 0);
     if (coarsest) return;
     restrict_residual(c, k);
     cycle(c, k + 1, kind, true);
     if (twice) cycle(c, k + 1, kind == TRL_CYCLE_F ? TRL_CYCLE_V : kind, false);
     correct(c, k);
-    smooth(c, l, false, false);
+    smooth(c, l, false, false, k == 0);
 }
 
 /* Where coarser grids have entries. */
 static void cycle_by_entries(chain *c, trl_solve_cycle kind)
 {
     const trli_grid_level *l = &c->m->level[0];
-    smooth(c, l, false, true);
+    smooth(c, l, false, true, false);
     find_residual(c, l);
     note(c, trli_galerkin_cycle(c->m->galerkin, kind, l->r.now[0], l->z.now[0]));
     clip(c, l);
-    smooth(c, l, false, false);
+    smooth(c, l, false, false, true);
 }
 
 /* By itself a cycle gains from solving coarser grids better; conjugate gradients make up for what it leaves there.
@@ -470,9 +472,9 @@ static trl_solve_cycle kind_of(const struct trli_multigrid *m)
     return s->method == TRL_SOLVE_MULTIGRID || advection ? TRL_CYCLE_F : TRL_CYCLE_V;
 }
 
-trl_err trli_multigrid_cycle(struct trli_multigrid *m, const int *residual)
+static trl_err run_cycle(struct trli_multigrid *m, const int *residual, bool sums)
 {
-    chain c = {m, TRL_OK};
+    chain c = {.m = m, .sums = sums};
     trli_solver *s = m->solver;
     const trli_vector pair = {s->r.now, (int *)residual};
     const bool other = residual != s->r.now;
@@ -486,6 +488,21 @@ trl_err trli_multigrid_cycle(struct trli_multigrid *m, const int *residual)
     if (other) trli_vector_swap(s, &pair);
     note(&c, trli_chain_end(s->sim->devices));
     return trli_agree_within(s->sim, c.err);
+}
+
+trl_err trli_multigrid_cycle(struct trli_multigrid *m, const int *residual)
+{
+    return run_cycle(m, residual, false);
+}
+
+trl_err trli_multigrid_compile_sums(struct trli_multigrid *m, const int *other, int *with_r, int *with_other)
+{
+    return trli_grid_level_compile_last(&m->level[0], other, with_r, with_other);
+}
+
+trl_err trli_multigrid_cycle_with_sums(struct trli_multigrid *m)
+{
+    return run_cycle(m, m->solver->r.now, true);
 }
 
 const int *trli_multigrid_solution(const struct trli_multigrid *m)
@@ -564,7 +581,7 @@ static void stay_together(const struct trli_multigrid *m)
 trl_err trli_multigrid_prepare(struct trli_multigrid *m, double time)
 {
     const double jump = 100; /* of coefficients, that coarser grids' equations do not see through */
-    chain c = {m, TRL_OK};
+    chain c = {.m = m};
     const double *fine = m->solver->sim->frame->scalar;
     if (m->level[0].coefficients) run(&c, &m->level[0], m->level[0].coefficients);
     find_largest(&m->level[0]);

@@ -31,6 +31,13 @@ void trli_level_destroy(trli_level **level);
 
 /* ---- multigrid.c ---- */
 
+/* While a method is compiled: cycles will be for a vector of its own, too. */
+TRL_NODISCARD trl_err trli_multigrid_take(struct trli_multigrid *m, const trli_vector *residual);
+/* While a method is compiled: the last step of a cycle for r makes two products with its solution, of r and of `other`,
+ * scalars; and such a cycle. Collective: yes. */
+TRL_NODISCARD trl_err trli_multigrid_compile_sums(struct trli_multigrid *m, const int *other, int *with_r,
+                                                  int *with_other);
+TRL_NODISCARD trl_err trli_multigrid_cycle_with_sums(struct trli_multigrid *m);
 /* What this rank's kernels and transfers read and write in a V cycle whose coarser grids have equations, in bytes. */
 double trli_multigrid_cycle_bytes(const struct trli_multigrid *m);
 

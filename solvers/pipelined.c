@@ -10,6 +10,7 @@
 #include "krylov_impl.h"
 #include "lower_impl.h"
 #include "memory_impl.h"
+#include "multigrid_impl.h"
 #include "sides_impl.h"
 
 enum { REPLACE_EVERY = 25 };
@@ -154,31 +155,6 @@ done:
     return err;
 }
 
-/* q = J d, which waits for nothing but its neighbours. */
-static trl_err compile_product(work *w, pipelined *m)
-{
-    trli_solver *s = w->s;
-    trli_model *model = s->sim->model;
-    trli_instance *in = NULL, *old = NULL;
-    trl_err err = TRL_OK;
-    TRL_TRY(s->ask.instance(s->ask.data, m->iteration, &in, &old));
-    const int first = s->first_tangent;
-    for (int i = 0; i < s->ask.n; ++i) in->variable[first + i] = s->d.now[i];
-    TRL_TRY(trli_instance_fill(in));
-    TRL_TRY(trli_instance_prepare(in));
-    for (int i = 0; i < s->ask.n; ++i) {
-        TRL_TRY(s->ask.residual(s->ask.data, in, i, &w->a[i]));
-        TRL_TRY(trli_tangent(in, s->direction, w->a[i], &w->a[i]));
-        if (w->a[i] < 0) w->a[i] = trli_ir_constant(&model->ir, 0);
-        TRL_TRY(trli_solver_masked(s, in, i, &w->a[i]));
-    }
-    err = trli_solver_store(s, m->iteration, s->q.now, w->a);
-done:
-    trli_instance_destroy(&in);
-    trli_instance_destroy(&old);
-    return err;
-}
-
 /* gain = gamma, less what is lost, beta = keep*gain/gamma before, alpha = gamma/(delta - beta*gain/alpha before) */
 static trl_err compile_factors(work *w, pipelined *m, trli_ir_value *alpha, trli_ir_value *beta)
 {
@@ -273,7 +249,7 @@ static trl_err pipelined_compile(trli_solver *s, trli_krylov **method)
     TRL_TRY(m->cycles ? compile_anew(&w, m) : compile_replacement(&w, m));
     TRL_TRY(trli_solver_begin(s, "iteration of pipelined cg", &m->iteration));
     TRL_TRY(compile_sums(&w, m));
-    TRL_TRY(compile_product(&w, m));
+    TRL_TRY(trli_solver_product_with(s, m->iteration)); /* waits for nothing but its neighbours */
     TRL_TRY(compile_factors(&w, m, &alpha, &beta));
     TRL_TRY(compile_directions(&w, m, beta));
     TRL_TRY(compile_updates(&w, m, alpha));

@@ -187,6 +187,30 @@ void trli_solver_equalise(trli_solver *solver)
     if (solver->multigrid) trli_multigrid_equalise(solver->multigrid);
 }
 
+trl_err trli_solver_product_with(trli_solver *s, trli_program *program)
+{
+    trli_instance *in = NULL, *old = NULL;
+    trli_ir_value *value = trli_new(s->sim->ctx, (size_t)s->ask.n + 1, sizeof *value);
+    trl_err err = TRL_OK;
+    if (!value) TRL_TRY(trli_no_memory(s->sim->ctx, NULL, "for a solver"));
+    TRL_TRY(s->ask.instance(s->ask.data, program, &in, &old));
+    for (int i = 0; i < s->ask.n; ++i) in->variable[s->first_tangent + i] = s->d.now[i];
+    TRL_TRY(trli_instance_fill(in));
+    TRL_TRY(trli_instance_prepare(in));
+    for (int i = 0; i < s->ask.n; ++i) {
+        TRL_TRY(s->ask.residual(s->ask.data, in, i, &value[i]));
+        TRL_TRY(trli_tangent(in, s->direction, value[i], &value[i]));
+        if (value[i] < 0) value[i] = trli_ir_constant(&s->sim->model->ir, 0);
+        TRL_TRY(trli_solver_masked(s, in, i, &value[i]));
+    }
+    err = trli_solver_store(s, program, s->q.now, value);
+done:
+    trli_instance_destroy(&in);
+    trli_instance_destroy(&old);
+    trli_free(value);
+    return err;
+}
+
 static void clear_array(const trl_array *a)
 {
     const trl_box *h = &a->held;
