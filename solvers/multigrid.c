@@ -513,11 +513,10 @@ const int *trli_multigrid_solution(const struct trli_multigrid *m)
 /* Of all unknowns on this rank. */
 static double bytes_of_vector(const trli_grid_level *l)
 {
-    const trl_layout *layout = l->sim->layout;
     double points = 0;
-    for (int p = 0; p < layout->nlocal; ++p) {
-        const trl_patch *patch = &layout->patch[p];
-        points += (double)patch->cells[0] * patch->cells[1] * patch->cells[2];
+    for (int p = 0; p < l->sim->layout->nlocal; ++p) {
+        const trl_box cells = trl_patch_owned(l->sim->layout, &l->sim->layout->patch[p], TRL_CELL);
+        points += (double)trl_box_points(&cells);
     }
     return points * l->solver->ask.n * (double)sizeof(double);
 }
@@ -567,14 +566,13 @@ static void find_largest(trli_grid_level *l)
 /* What a cycle does on coarser grids takes less than to move its values. */
 static void stay_together(const struct trli_multigrid *m)
 {
-    const trli_grid_level *finest = &m->level[0];
-    trl_graph *leader = finest->smooth->run->graph;
-    trl_graph_follow(finest->begin->run->graph, leader);
-    if (finest->clip) trl_graph_follow(finest->clip->run->graph, leader);
-    for (int k = 1; k < m->n; ++k) {
-        const trli_model *model = m->level[k].sim->model;
-        for (int i = 0; i < model->nprograms; ++i) trl_graph_follow(model->program[i]->run->graph, leader);
-    }
+    const trli_grid_level *l = m->level;
+    const trli_program *const others[] = {l->begin, l->first, l->start, l->residual, l->last, l->clip};
+    for (size_t i = 0; i < sizeof others / sizeof *others; ++i)
+        if (others[i]) trl_graph_follow(others[i]->run->graph, l->smooth->run->graph);
+    for (int k = 1; k < m->n; ++k)
+        for (int i = 0; i < l[k].sim->model->nprograms; ++i)
+            trl_graph_follow(l[k].sim->model->program[i]->run->graph, l->smooth->run->graph);
 }
 
 /* The times of the system are those of all grids; coefficients may have changed with them. */

@@ -177,6 +177,15 @@ trli_fused_sums *trli_fused_sums_of(const trli_program *program, const trli_step
     return NULL;
 }
 
+void trli_fused_sums_share(const trli_program *program, const trli_reduction_group *group, int patch, trl_handle *share)
+{
+    const trli_reductions *all = &program->run->reductions;
+    if (group->fused < 0) return;
+    const trli_fused_sums *fused = &all->fused[group->fused];
+    for (int g = 0; g < fused->ngroups; ++g)
+        if (&all->group[fused->group[g]] == group) *share = fused->share[g * program->model->layout->nlocal + patch];
+}
+
 const trli_step *trli_fused_sums_maker(const trli_program *program, const trli_step *reduce)
 {
     const trli_reductions *r = &program->run->reductions;

@@ -81,6 +81,9 @@ bool trli_is_weighted(const trli_reduced_step *reduction);
 TRL_NODISCARD trl_err trli_fused_sums_find(trli_program *program);
 /* Those of a step's kernel, or NULL. */
 trli_fused_sums *trli_fused_sums_of(const trli_program *program, const trli_step *step);
+/* What the tasks of a group's kernel on a patch add to; unchanged if no kernel makes the group. */
+void trli_fused_sums_share(const trli_program *program, const trli_reduction_group *group, int patch,
+                           trl_handle *share);
 /* The step whose kernel makes a reduction's sum, or NULL. */
 const trli_step *trli_fused_sums_maker(const trli_program *program, const trli_step *reduce);
 /* What they need of a thread's scratch in place of the interpreter's registers. */

@@ -480,16 +480,6 @@ done:
     return err;
 }
 
-/* What the tasks of a kernel add to. */
-static void take_fused_share(const builder *b, const trli_reduction_group *group, int patch, trl_handle *share)
-{
-    const trli_reductions *all = &b->program->run->reductions;
-    if (group->fused < 0) return;
-    const trli_fused_sums *fused = &all->fused[group->fused];
-    for (int g = 0; g < fused->ngroups; ++g)
-        if (&all->group[fused->group[g]] == group) *share = fused->share[g * b->model->layout->nlocal + patch];
-}
-
 static trl_err add_batch(builder *b, const trli_reduction_batch *batch)
 {
     const trli_reductions *all = &b->program->run->reductions;
@@ -503,7 +493,7 @@ static trl_err add_batch(builder *b, const trli_reduction_batch *batch)
     for (int i = 0; i < batch->ngroups * np; ++i) {
         share[i] = -1;
         TRL_TRY(add_group(b, &all->group[batch->first_group + i / np], i % np, &share[i]));
-        take_fused_share(b, &all->group[batch->first_group + i / np], i % np, &share[i]);
+        trli_fused_sums_share(b->program, &all->group[batch->first_group + i / np], i % np, &share[i]);
     }
     TRL_TRY(next_task(b, batch->step, -1, &last));
     last->batch = batch;
