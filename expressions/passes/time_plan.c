@@ -146,13 +146,24 @@ static trl_err add_images(trli_time_plan *plan, const int *rotated, const trli_p
     return TRL_OK;
 }
 
+/* Whether an exchange sets points beyond periodic sides that the patch has both of; kernels may have taken them. */
+static bool brings_images(const trl_layout *layout, const trl_footprint *reach)
+{
+    const trl_offsets hull = trl_footprint_hull(reach);
+    bool some = false;
+    for (int a = 0; a < layout->grid.dim; ++a)
+        some |= trli_goes_round(layout, a) && (hull.lo[a] < 0 || hull.hi[a] > 0);
+    return some;
+}
+
 static trl_err add_step(trli_time_plan *plan, const trli_program *program, const int *rotated, const trli_step *s,
                         int execution)
 {
     const trli_step_plan *p = trli_plan_of(program, s);
     trl_err err = TRL_OK;
     for (int i = 0; i < p->exchanged.n; ++i)
-        TRL_TRY(add_images(plan, rotated, program, s, NULL, &p->exchanged.field[i], execution));
+        if (brings_images(plan->model->layout, &p->exchanged.reach[i]))
+            TRL_TRY(add_images(plan, rotated, program, s, NULL, &p->exchanged.field[i], execution));
     for (int k = 0; k < p->nslabs; ++k) {
         const trli_slab *slab = &p->slab[k];
         if (slab->kind == TRLI_SLAB_IMAGE) {
