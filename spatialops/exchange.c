@@ -4,6 +4,10 @@
 #include <sched.h>
 #include <string.h>
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
 #include <clock_impl.h>
 #include <context_impl.h>
 
@@ -11,11 +15,50 @@
 
 enum { EXCHANGE_TAGS = 64 /* of the context's communicator: those below are for others */ };
 
+#ifdef __SSE2__
+enum { STREAMED = 64 /* bytes: a line of the cache, which is not read before it is written */ };
+
+static bool may_stream(const unsigned char *to, size_t bytes)
+{
+    return (uintptr_t)to % STREAMED == 0 && bytes % STREAMED == 0;
+}
+
+static void stream_row(unsigned char *to, const unsigned char *from, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i += STREAMED) {
+        __m128i part[STREAMED / sizeof(__m128i)];
+        memcpy(part, from + i, sizeof part);
+        for (size_t k = 0; k < sizeof part / sizeof *part; ++k) _mm_stream_si128((__m128i *)(to + i) + k, part[k]);
+    }
+}
+
+/* Other ranks see what was streamed before what is stored from now on. */
+static void end_streams(void)
+{
+    _mm_sfence();
+}
+#else
+static bool may_stream(const unsigned char *to, size_t bytes)
+{
+    (void)to, (void)bytes;
+    return false;
+}
+
+static void stream_row(unsigned char *to, const unsigned char *from, size_t bytes)
+{
+    memcpy(to, from, bytes);
+}
+
+static void end_streams(void)
+{
+}
+#endif
+
 /* Copy the rows of a box from the first-th on; they are contiguous. Strides in bytes. Values move as bytes, so that any
- * bit pattern survives. */
+ * bit pattern survives. late: they are not read before they would have left the caches. */
 static void copy_some_rows(unsigned char *to, const ptrdiff_t to_stride[3], const unsigned char *from,
                            const ptrdiff_t from_stride[3], const trl_lidx extent[3], size_t value_bytes, int64_t first,
-                           int64_t end)
+                           int64_t end, bool late)
 {
     const size_t row = (size_t)extent[0] * value_bytes;
     if (first >= end) return;
@@ -25,6 +68,8 @@ static void copy_some_rows(unsigned char *to, const ptrdiff_t to_stride[3], cons
         const unsigned char *f = from + j * from_stride[1] + k * from_stride[2];
         if (row == 8) {
             memcpy(t, f, 8); /* the common one-point row, without a call */
+        } else if (late && may_stream(t, row)) {
+            stream_row(t, f, row);
         } else {
             memcpy(t, f, row);
         }
@@ -32,6 +77,7 @@ static void copy_some_rows(unsigned char *to, const ptrdiff_t to_stride[3], cons
         j = 0;
         ++k;
     }
+    if (late) end_streams();
 }
 
 static unsigned char *byte_at(const trl_array *array, const trl_lidx at[3], size_t value_bytes)
@@ -73,7 +119,8 @@ void trli_exchange_pack(const trl_exchange *exchange, int message, int transfer,
     packed_strides(t, to);
     strides_of(source, t->value_bytes, from);
     copy_some_rows(packed_at(exchange->send_buffer, m, t, m->round), to, byte_at(source, t->from, t->value_bytes), from,
-                   t->extent, t->value_bytes, rows_before(t, chunk, chunks), rows_before(t, chunk + 1, chunks));
+                   t->extent, t->value_bytes, rows_before(t, chunk, chunks), rows_before(t, chunk + 1, chunks),
+                   exchange->late);
 }
 
 void trli_exchange_unpack(const trl_exchange *exchange, int message, int transfer, int chunk, int chunks,
@@ -85,7 +132,8 @@ void trli_exchange_unpack(const trl_exchange *exchange, int message, int transfe
     strides_of(target, t->value_bytes, to);
     packed_strides(t, from);
     copy_some_rows(byte_at(target, t->to, t->value_bytes), to, packed_at(exchange->receive_buffer, m, t, m->round - 1),
-                   from, t->extent, t->value_bytes, rows_before(t, chunk, chunks), rows_before(t, chunk + 1, chunks));
+                   from, t->extent, t->value_bytes, rows_before(t, chunk, chunks), rows_before(t, chunk + 1, chunks),
+                   exchange->late);
 }
 
 void trli_exchange_copy(const trli_exchange_piece *t, int chunk, int chunks, const trl_array *source,
@@ -95,7 +143,7 @@ void trli_exchange_copy(const trli_exchange_piece *t, int chunk, int chunks, con
     strides_of(target, t->value_bytes, to);
     strides_of(source, t->value_bytes, from);
     copy_some_rows(byte_at(target, t->to, t->value_bytes), to, byte_at(source, t->from, t->value_bytes), from,
-                   t->extent, t->value_bytes, rows_before(t, chunk, chunks), rows_before(t, chunk + 1, chunks));
+                   t->extent, t->value_bytes, rows_before(t, chunk, chunks), rows_before(t, chunk + 1, chunks), false);
 }
 
 static trl_err check_array(trl_context *ctx, const trli_exchange_piece *t, const trl_array *array, int patch,
@@ -158,6 +206,11 @@ done:
     return err;
 }
 
+static int tag_of(const trl_exchange *exchange, const trli_message *m)
+{
+    return exchange->tag + m->label;
+}
+
 static trl_err create_requests(trl_exchange *exchange)
 {
     trl_err err = TRL_OK;
@@ -166,14 +219,14 @@ static trl_err create_requests(trl_exchange *exchange)
     for (int i = 0; i < exchange->receives.nmessages; ++i) {
         const trli_message *m = &exchange->receives.message[i];
         int code = MPI_Recv_init(exchange->receive_buffer + m->offset, (int)m->words, MPI_UINT64_T, m->peer,
-                                 exchange->tag, exchange->ctx->comm, &exchange->request[exchange->nrequests]);
+                                 tag_of(exchange, m), exchange->ctx->comm, &exchange->request[exchange->nrequests]);
         TRL_TRY(trli_mpi_check(ctx, code, "MPI_Recv_init"));
         ++exchange->nrequests;
     }
     for (int i = 0; i < exchange->sends.nmessages; ++i) {
         const trli_message *m = &exchange->sends.message[i];
-        int code = MPI_Send_init(exchange->send_buffer + m->offset, (int)m->words, MPI_UINT64_T, m->peer, exchange->tag,
-                                 exchange->ctx->comm, &exchange->request[exchange->nrequests]);
+        int code = MPI_Send_init(exchange->send_buffer + m->offset, (int)m->words, MPI_UINT64_T, m->peer,
+                                 tag_of(exchange, m), exchange->ctx->comm, &exchange->request[exchange->nrequests]);
         TRL_TRY(trli_mpi_check(ctx, code, "MPI_Send_init"));
         ++exchange->nrequests;
     }
@@ -190,8 +243,22 @@ trl_err trli_exchange_plan_only(trl_context *ctx, const trl_layout *layout, int 
     *result = NULL;
     TRL_TRY(trl_memory_alloc(ctx, sizeof **result, "a ghost exchange", &memory));
     *result = memory;
-    **result = (trl_exchange){.ctx = ctx, .window = MPI_WIN_NULL};
+    **result = (trl_exchange){.ctx = ctx, .labels = 1, .window = MPI_WIN_NULL};
     err = trli_exchange_plan(*result, layout, nfields, fields);
+done:
+    return err;
+}
+
+trl_err trli_exchange_plan_pieces(trl_context *ctx, int labels, int nreceives, const trli_exchange_piece *receive,
+                                  int nsends, const trli_exchange_piece *send, trl_exchange **result)
+{
+    void *memory = NULL;
+    trl_err err;
+    *result = NULL;
+    TRL_TRY(trl_memory_alloc(ctx, sizeof **result, "a ghost exchange", &memory));
+    *result = memory;
+    **result = (trl_exchange){.ctx = ctx, .labels = labels, .window = MPI_WIN_NULL};
+    err = trli_exchange_take_pieces(*result, nreceives, receive, nsends, send);
 done:
     return err;
 }
@@ -203,7 +270,9 @@ static trl_err choose_tag(trl_exchange *exchange)
     int *most = NULL, known = 0;
     trl_err err;
     TRL_TRY(trli_mpi_check(ctx, MPI_Comm_get_attr(ctx->comm, MPI_TAG_UB, (void *)&most, &known), "MPI_Comm_get_attr"));
-    exchange->tag = EXCHANGE_TAGS + (int)(ctx->exchanges++ % (unsigned)((known ? *most : 32767) - EXCHANGE_TAGS));
+    const unsigned tags = (unsigned)((known ? *most : 32767) - EXCHANGE_TAGS - exchange->labels);
+    exchange->tag = EXCHANGE_TAGS + (int)(ctx->exchanges % tags);
+    ctx->exchanges += (unsigned)exchange->labels;
 done:
     return err;
 }
@@ -230,7 +299,8 @@ static trl_err follow(const trl_exchange *plan, trl_exchange **result)
     *result = NULL;
     TRL_TRY(trl_memory_alloc(ctx, sizeof **result, "a ghost exchange", &memory));
     *result = memory;
-    **result = (trl_exchange){.ctx = ctx, .window = MPI_WIN_NULL, .follows_plan = true};
+    **result = (trl_exchange){
+        .ctx = ctx, .labels = plan->labels, .late = plan->late, .window = MPI_WIN_NULL, .follows_plan = true};
     TRL_TRY(take_messages(ctx, &plan->receives, &(*result)->receives));
     TRL_TRY(take_messages(ctx, &plan->sends, &(*result)->sends));
 done:

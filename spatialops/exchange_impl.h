@@ -18,6 +18,7 @@
  * (target). */
 typedef struct trli_exchange_piece {
     int peer;                       /* the rank at the other end; this rank itself: a copy */
+    int label;                      /* of the message: ranks may have several for one another */
     int field, direction;           /* direction: where the ghosts are, seen from the target */
     int source, target;             /* ids of patches */
     int source_local, target_local; /* indices among this rank's patches, or -1 */
@@ -25,9 +26,9 @@ typedef struct trli_exchange_piece {
     size_t value_bytes, offset; /* bytes of one value; bytes from the start of the buffer */
 } trli_exchange_piece;
 
-/* Consecutive transfers to or from one rank. */
+/* Consecutive transfers to or from one rank, of one label. */
 typedef struct trli_message {
-    int peer;
+    int peer, label;
     int first, n;         /* transfers */
     size_t offset, words; /* in the buffer: bytes from its start; 8-byte words */
     bool open, started;   /* in the exchange under way: not complete; a send: begun */
@@ -44,14 +45,16 @@ typedef struct trli_message {
 /* All that moves one way. */
 typedef struct trli_traffic {
     int ntransfers, nmessages;
-    trli_exchange_piece *transfer; /* by (peer, target, field, direction) */
-    trli_message *message;         /* by peer */
+    trli_exchange_piece *transfer; /* by (peer, label, target, field, direction) */
+    trli_message *message;         /* by (peer, label) */
     size_t bytes;                  /* of all messages */
 } trli_traffic;
 
 struct trl_exchange {
     trl_context *ctx;
-    int tag;
+    int labels; /* on all ranks, those of messages are less */
+    bool late;  /* messages are read, and what is unpacked, when they would have left the caches: they are streamed */
+    int tag;    /* of messages of label 0 */
     trli_traffic receives, sends, copies;
     unsigned char *receive_buffer, *send_buffer;
     MPI_Request *request; /* receives, then sends */
@@ -69,10 +72,21 @@ struct trl_exchange {
 trl_err trli_exchange_plan(trl_exchange *exchange, const trl_layout *layout, int nfields,
                            const trl_exchange_field *fields);
 
+/* Fill receives and sends with pieces. Local. Fails as trl_exchange_create. */
+TRL_NODISCARD trl_err trli_exchange_take_pieces(trl_exchange *exchange, int nreceives,
+                                                const trli_exchange_piece *receive, int nsends,
+                                                const trli_exchange_piece *send);
+
 /* What an exchange would move, without what moves it: to be destroyed, not to be begun. Local. Fails as
  * trl_exchange_create. */
 TRL_NODISCARD trl_err trli_exchange_plan_only(trl_context *ctx, const trl_layout *layout, int nfields,
                                               const trl_exchange_field *fields, trl_exchange **exchange);
+/* A plan of pieces that the caller has listed, with peers and labels below a number that is the same on all ranks; both
+ * ends of a message list its pieces with the same targets, fields and directions, no two of which are the same. Local.
+ * Fails as trl_exchange_create. */
+TRL_NODISCARD trl_err trli_exchange_plan_pieces(trl_context *ctx, int labels, int nreceives,
+                                                const trli_exchange_piece *receive, int nsends,
+                                                const trli_exchange_piece *send, trl_exchange **exchange);
 /* An exchange of a plan's messages, which leaves copies between patches of this rank to the caller
  * (trli_exchange_copy). The plan outlives it. Collective: yes. Fails with MPI, MEMORY. */
 TRL_NODISCARD trl_err trli_exchange_create_from(const trl_exchange *plan, trl_exchange **exchange);
@@ -107,7 +121,7 @@ TRL_NODISCARD trl_err trli_exchange_receive(trl_exchange *exchange, int message,
 typedef struct trli_node_slot {
     alignas(64) _Atomic int64_t sent;
     alignas(64) _Atomic int64_t taken;
-    int peer;          /* who receives it */
+    int peer, label;   /* who receives it */
     ptrdiff_t room[2]; /* from the start of the sender's memory */
     /* Of even rounds, of odd ones: the message lies in the memory of the receiver's GPU. Written before `sent`. */
     _Atomic bool far[2];

@@ -83,6 +83,7 @@ static void describe(const trl_exchange *exchange, const trli_node_ranks *n, nod
         trli_node_slot *slot = &memory->slot[memory->nslots++];
         memset(slot, 0, sizeof *slot);
         slot->peer = m->peer;
+        slot->label = m->label;
         for (int k = 0; k < 2; ++k) {
             slot->room[k] = (ptrdiff_t)at;
             m->room[k] = (unsigned char *)memory + at;
@@ -106,7 +107,7 @@ static trl_err find_message(const trl_exchange *exchange, const trli_node_ranks 
     node_memory *memory = first_line(start);
     for (int i = 0; i < memory->nslots; ++i) {
         trli_node_slot *slot = &memory->slot[i];
-        if (slot->peer != exchange->ctx->rank) continue;
+        if (slot->peer != exchange->ctx->rank || slot->label != m->label) continue;
         *found = slot;
         for (int k = 0; k < 2; ++k) m->room[k] = (unsigned char *)memory + slot->room[k];
     }

@@ -178,10 +178,16 @@ static void enumerate(const planner *plan, trl_exchange *exchange)
     }
 }
 
-static int by_peer_and_target(const void *left, const void *right)
+static bool is_of_message(const trli_exchange_piece *a, const trli_exchange_piece *b)
+{
+    return a->peer == b->peer && a->label == b->label;
+}
+
+static int by_message_and_target(const void *left, const void *right)
 {
     const trli_exchange_piece *a = left, *b = right;
     if (a->peer != b->peer) return a->peer < b->peer ? -1 : 1;
+    if (a->label != b->label) return a->label < b->label ? -1 : 1;
     if (a->target != b->target) return a->target < b->target ? -1 : 1;
     if (a->field != b->field) return a->field < b->field ? -1 : 1;
     return (a->direction > b->direction) - (a->direction < b->direction);
@@ -206,9 +212,9 @@ static trl_err make_messages(trl_context *ctx, trli_traffic *traffic)
     void *memory = NULL;
 
     if (traffic->ntransfers == 0) return TRL_OK;
-    qsort(traffic->transfer, (size_t)traffic->ntransfers, sizeof *traffic->transfer, by_peer_and_target);
+    qsort(traffic->transfer, (size_t)traffic->ntransfers, sizeof *traffic->transfer, by_message_and_target);
     for (int i = 0; i < traffic->ntransfers; ++i) {
-        traffic->nmessages += i == 0 || traffic->transfer[i].peer != traffic->transfer[i - 1].peer;
+        traffic->nmessages += i == 0 || !is_of_message(&traffic->transfer[i], &traffic->transfer[i - 1]);
     }
     TRL_TRY(trl_memory_alloc(ctx, (size_t)traffic->nmessages * sizeof *traffic->message, "the plan of a ghost exchange",
                              &memory));
@@ -217,9 +223,10 @@ static trl_err make_messages(trl_context *ctx, trli_traffic *traffic)
     int open = -1;
     for (int i = 0; i < traffic->ntransfers; ++i) {
         trli_exchange_piece *transfer = &traffic->transfer[i];
-        if (i == 0 || transfer->peer != transfer[-1].peer) {
+        if (i == 0 || !is_of_message(transfer, transfer - 1)) {
             if (open >= 0) TRL_TRY(close_message(ctx, &traffic->message[open], offset));
-            traffic->message[++open] = (trli_message){.peer = transfer->peer, .first = i, .offset = offset};
+            traffic->message[++open] =
+                (trli_message){.peer = transfer->peer, .label = transfer->label, .first = i, .offset = offset};
         }
         ++traffic->message[open].n;
         transfer->offset = offset;
@@ -269,5 +276,26 @@ trl_err trli_exchange_plan(trl_exchange *exchange, const trl_layout *layout, int
     TRL_TRY(make_messages(ctx, &exchange->sends));
 done:
     trl_memory_free(ctx, &memory);
+    return err;
+}
+
+static trl_err take_pieces(trl_context *ctx, int n, const trli_exchange_piece *piece, trli_traffic *traffic)
+{
+    trl_err err = TRL_OK;
+    traffic->ntransfers = n;
+    TRL_TRY(allocate_transfers(ctx, traffic));
+    if (n > 0) memcpy(traffic->transfer, piece, (size_t)n * sizeof *piece);
+    TRL_TRY(make_messages(ctx, traffic));
+done:
+    return err;
+}
+
+trl_err trli_exchange_take_pieces(trl_exchange *exchange, int nreceives, const trli_exchange_piece *receive, int nsends,
+                                  const trli_exchange_piece *send)
+{
+    trl_err err = TRL_OK;
+    TRL_TRY(take_pieces(exchange->ctx, nreceives, receive, &exchange->receives));
+    TRL_TRY(take_pieces(exchange->ctx, nsends, send, &exchange->sends));
+done:
     return err;
 }

@@ -145,6 +145,61 @@ START_TEST(any_order_gives_the_same_ghosts)
 }
 END_TEST
 
+static trli_exchange_piece *with_labels(const trli_traffic *traffic, int labels)
+{
+    trli_exchange_piece *piece = calloc((size_t)traffic->ntransfers + 1, sizeof *piece);
+    ck_assert_ptr_nonnull(piece);
+    for (int i = 0; i < traffic->ntransfers; ++i) {
+        piece[i] = traffic->transfer[i];
+        piece[i].label = (piece[i].target + piece[i].field + piece[i].direction) % labels;
+    }
+    return piece;
+}
+
+static void check_labels(bool shared)
+{
+    enum { LABELS = 3 };
+    random_source own = {(uint64_t)trl_context_rank(test_ctx) * 31337 + 7};
+    trl_grid grid = make_grid(2, (trl_gidx[3]){24, 40, 1}, 3);
+    problem p = {.nfields = 2, .field = {{.footprint = star(1, 2)}, {.footprint = cube(2, 2)}}};
+    trl_exchange *plan;
+    int64_t wrong = 0;
+    setup(&p, &grid, (int[3]){2, ranks(), 1});
+    trl_exchange *whole = p.exchange;
+    const trli_traffic *copies = &whole->copies;
+    trli_exchange_piece *receive = with_labels(&whole->receives, LABELS), *send = with_labels(&whole->sends, LABELS);
+    ck_ok(trli_exchange_plan_pieces(test_ctx, LABELS, whole->receives.ntransfers, receive, whole->sends.ntransfers,
+                                    send, &plan));
+    free(receive);
+    free(send);
+    ck_ok(trli_exchange_create_from(plan, &p.exchange));
+    ck_assert(ranks() == 1 || p.exchange->sends.nmessages > whole->sends.nmessages);
+    if (shared) ck_ok(trli_exchange_share(p.exchange));
+    for (int round = 0; round < ROUNDS; ++round) {
+        exchange_round = (uint64_t)round;
+        visit_all(&p, true);
+        wrong += exchange_by_messages(&p, &own) != TRL_OK;
+        for (const trli_exchange_piece *t = copies->transfer; t < copies->transfer + copies->ntransfers; ++t)
+            trli_exchange_copy(t, 0, 1, &p.arrays[t->field][t->source_local], &p.arrays[t->field][t->target_local]);
+        wrong += visit_all(&p, false);
+        free_arrays(&p);
+        make_arrays(&p);
+    }
+    exchange_round = 0;
+    ck_assert(on_all_ranks(wrong == 0));
+    trl_exchange_destroy(&p.exchange);
+    trl_exchange_destroy(&plan);
+    p.exchange = whole;
+    teardown(&p);
+}
+
+START_TEST(ranks_may_have_several_messages_for_one_another)
+{
+    check_labels(false);
+    check_labels(true);
+}
+END_TEST
+
 START_TEST(a_shared_exchange_that_some_ranks_began_can_be_destroyed)
 {
     trl_grid grid = make_grid(2, (trl_gidx[3]){16, 64, 1}, 1);
@@ -163,6 +218,7 @@ END_TEST
 static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, any_order_gives_the_same_ghosts);
+    tcase_add_test(tc, ranks_may_have_several_messages_for_one_another);
     tcase_add_test(tc, a_shared_exchange_that_some_ranks_began_can_be_destroyed);
 }
 
