@@ -32,6 +32,7 @@ enum {
 
 typedef struct trli_time_blocking {
     int longest; /* steps that a pass can have, as far as is known before fields have memory */
+    bool skewed; /* and whether it is */
     trli_trial trial;
     trli_time_blocks *variant[TRLI_WAYS_MOST]; /* by way; NULL: one step at a time */
     int steps[TRLI_WAYS_MOST];
@@ -74,6 +75,7 @@ static trl_err plan_pass(trl_simulation *sim, trli_time_plan *plan)
     b->longest = most_steps(sim);
     TRL_TRY(trli_time_plan_fit(sim->step, &sim->rotation, asked ? INFINITY : most_computed, &b->longest, plan, &values,
                                &sim->not_blocked));
+    b->skewed = plan->skewed;
     if (asked || sim->not_blocked) goto done;
     if (!trli_exceeds_caches(sim->ctx, values)) sim->not_blocked = "the fields fit in the caches";
     if (!EVERY_SIZE && sim->model->settings.compile == TRL_COMPILE_NEVER) sim->not_blocked = "kernels are interpreted";
@@ -149,13 +151,13 @@ static trl_err add_variants(trl_simulation *sim)
     const int longest = sim->blocking->longest;
     trl_err err = TRL_OK;
     if (sim->problem->time_blocking > 1) {
-        const trli_time_shape shape = {longest, 2 * second};
+        const trli_time_shape shape = {longest, sim->blocking->skewed, 2 * second};
         return add_variant(sim, &shape);
     }
     sim->blocking->steps[sim->blocking->trial.nways++] = 1;
     for (int half = 0; half < 2 && longest >> half > 1; ++half)
         for (size_t times = half ? 2 : 1; times <= (half ? 4 : 8) && times * second <= most; times *= 2) {
-            const trli_time_shape shape = {longest >> half, times * second};
+            const trli_time_shape shape = {longest >> half, sim->blocking->skewed, times * second};
             if (!sim->not_blocked) TRL_TRY(add_variant(sim, &shape));
         }
     sim->blocking->compiling = true;
@@ -206,12 +208,15 @@ void trli_time_blocking_describe(const trl_simulation *sim, size_t size, char *t
     }
     const int variant = b->trial.nways > 1 ? 1 : 0;
     trli_time_blocks_sizes(b->variant[variant], &sizes);
-    const int n = snprintf(
-        text, size, "%s%d steps in one pass over memory, e.g. %d block%s of %d along %c, fronts of %d along %c",
-        b->trial.nways > 1 ? "up to " : "", b->steps[variant], sizes.blocks, sizes.blocks > 1 ? "s" : "",
-        (int)sizes.block, "xyz"[sizes.block_axis], (int)sizes.front, "xyz"[sizes.front_axis]);
+    int n = snprintf(text, size,
+                     "%s%d steps in one pass over memory, e.g. %d block%s of %d along %c, fronts of %d along %c",
+                     b->trial.nways > 1 ? "up to " : "", b->steps[variant], sizes.blocks, sizes.blocks > 1 ? "s" : "",
+                     (int)sizes.block, "xyz"[sizes.block_axis], (int)sizes.front, "xyz"[sizes.front_axis]);
     if (sizes.layers > 0 && n > 0 && (size_t)n < size)
-        snprintf(text + n, size - (size_t)n, "; patches compute up to %d layers of one another", sizes.layers);
+        n += snprintf(text + n, size - (size_t)n, "; patches compute up to %d layers of one another%s", sizes.layers,
+                      sizes.skewed ? " along other axes" : "");
+    if (sizes.skewed && n > 0 && (size_t)n < size)
+        snprintf(text + n, size - (size_t)n, "; patches move up along %c from step to step", "xyz"[sizes.front_axis]);
 }
 
 trl_gidx trl_simulation_in_passes(const trl_simulation *sim)

@@ -24,7 +24,8 @@
  * Where a side of the patch is shared with another patch, nothing is awaited during a pass. Both compute what the later
  * executions need of the other's points: each kernel's box is larger by what is read of its results later on, which is
  * found from the last kernel back to the first. What the first execution reads beyond the patch is exchanged before the
- * pass: ghosts as deep as all executions reach together. */
+ * pass: ghosts as deep as all executions reach together. Where ranks lie behind one another nothing is computed twice
+ * (time_skew.c). */
 #include <limits.h>
 #include <string.h>
 
@@ -87,11 +88,6 @@ static trl_err find_rotated(const trli_model *model, const trli_rotation *rotati
     return TRL_OK;
 }
 
-bool trli_goes_round(const trl_layout *layout, int axis)
-{
-    return layout->grid.periodic[axis] && layout->counts[axis] == 1;
-}
-
 static int some_patch(const trli_time_plan *plan)
 {
     return plan->patch == TRLI_ANY_PATCH ? 0 : plan->patch;
@@ -101,13 +97,6 @@ static const trl_patch *patch_of(const trli_time_plan *plan)
 {
     const trl_layout *layout = plan->model->layout;
     return &layout->patch[some_patch(plan)];
-}
-
-/* Of the patch; of any, the thinnest. */
-static trl_lidx cells_of(const trli_time_plan *plan, int axis)
-{
-    const trl_layout *layout = plan->model->layout;
-    return plan->patch == TRLI_ANY_PATCH ? trli_layout_thinnest(layout, axis) : patch_of(plan)->cells[axis];
 }
 
 static trl_err add_op(trli_time_plan *plan, const int *rotated, trli_time_op op)
@@ -151,8 +140,7 @@ static bool brings_images(const trl_layout *layout, const trl_footprint *reach)
 {
     const trl_offsets hull = trl_footprint_hull(reach);
     bool some = false;
-    for (int a = 0; a < layout->grid.dim; ++a)
-        some |= trli_goes_round(layout, a) && (hull.lo[a] < 0 || hull.hi[a] > 0);
+    for (int a = 0; a < layout->grid.dim; ++a) some |= trli_goes_round(layout, a) && (hull.lo[a] < 0 || hull.hi[a] > 0);
     return some;
 }
 
@@ -198,12 +186,6 @@ done:
 
 /* ---- beyond the patch ---- */
 
-static trl_offsets reach_of(const trli_time_op *op, int input)
-{
-    const trli_reads *reads = op->slab ? &op->slab->reads : &op->plan->reads;
-    return trl_footprint_hull(&reads->footprint[input]);
-}
-
 static void include(trl_offsets *all, const trl_offsets *part)
 {
     for (int a = 0; a < 3; ++a) {
@@ -216,19 +198,18 @@ static void include(trl_offsets *all, const trl_offsets *part)
 static void extend(const trli_time_plan *plan, trli_time_op *op, const trl_offsets *by)
 {
     const trl_layout *layout = plan->model->layout;
-    const bool any = plan->patch == TRLI_ANY_PATCH;
     for (int a = 0; a < layout->grid.dim; ++a) {
-        if (layout->counts[a] == 1 || (op->slab && !op->images && op->slab->axis == a)) continue;
+        if (op->slab && !op->images && op->slab->axis == a) continue;
         /* Sides that are shared have no plane of their own: the patch's points are 0 <= i < cells. */
-        if (any || !trl_patch_at_side(layout, patch_of(plan), a, 0)) op->box.lo[a] = by->lo[a];
-        if (any || !trl_patch_at_side(layout, patch_of(plan), a, 1)) op->box.hi[a] = cells_of(plan, a) + by->hi[a];
+        if (trli_time_plan_shares(plan, a, 0)) op->box.lo[a] = by->lo[a];
+        if (trli_time_plan_shares(plan, a, 1)) op->box.hi[a] = trli_time_plan_cells(plan, a) + by->hi[a];
     }
 }
 
 /* What a kernel that computes so much more needs of an input. A condition reads points inside along its own axis. */
 static void note_need(trli_time_plan *plan, const trli_time_op *op, int input, const trl_offsets *by)
 {
-    trl_offsets reach = reach_of(op, input);
+    trl_offsets reach = trli_time_op_reach(op, input);
     for (int a = 0; a < 3; ++a) {
         const bool across = op->slab && op->slab->axis == a;
         reach.lo[a] = across ? 0 : reach.lo[a] + by->lo[a];
@@ -238,14 +219,17 @@ static void note_need(trli_time_plan *plan, const trli_time_op *op, int input, c
 }
 
 /* From the last kernel to the first; plan->deep is then what the first execution reads before it is computed. */
-static void find_boxes(trli_time_plan *plan)
+static trl_err find_boxes(trli_time_plan *plan)
 {
     static const trl_offsets none;
+    trl_err err = TRL_OK;
+    if (plan->skewed) TRL_TRY(trli_time_plan_find_skews(plan));
     for (int i = plan->nops - 1; i >= 0; --i) {
         trli_time_op *op = &plan->op[i];
         const int *output = op->field + op->ninputs;
         trl_offsets by = none;
         for (int o = 0; o < op->noutputs; ++o) include(&by, &plan->deep[output[o]]);
+        if (plan->skewed) TRL_TRY(trli_time_plan_move(plan, i, &by));
         extend(plan, op, &by);
         for (int o = 0; o < op->noutputs && !op->slab && !op->images; ++o) plan->deep[output[o]] = none;
         for (int k = 0; k < op->ninputs; ++k) note_need(plan, op, k, &by);
@@ -253,6 +237,9 @@ static void find_boxes(trli_time_plan *plan)
     for (int f = 0; f < plan->model->nfields; ++f)
         for (int a = 0; a < 3; ++a)
             if (plan->model->layout->counts[a] == 1) plan->deep[f].lo[a] = plan->deep[f].hi[a] = 0;
+    if (plan->skewed) TRL_TRY(trli_time_plan_first_faces(plan));
+done:
+    return err;
 }
 
 /* ---- shifts ---- */
@@ -300,10 +287,10 @@ static void order(const trli_time_plan *plan, const trli_time_op *earlier, int p
     if (writes(earlier, place) && writes(later, later_place)) {
         put_after(plan, earlier, later, here, here);
     } else if (writes(earlier, place)) {
-        const trl_offsets reach = reach_of(later, later_place);
+        const trl_offsets reach = trli_time_op_reach(later, later_place);
         put_after(plan, earlier, later, reach.lo, reach.hi);
     } else if (writes(later, later_place)) {
-        const trl_offsets reach = reach_of(earlier, place);
+        const trl_offsets reach = trli_time_op_reach(earlier, place);
         const trl_lidx lo[3] = {-reach.hi[0], -reach.hi[1], -reach.hi[2]},
                        hi[3] = {-reach.lo[0], -reach.lo[1], -reach.lo[2]};
         put_after(plan, earlier, later, lo, hi);
@@ -396,7 +383,7 @@ static const char *refuse_periodic(const trli_time_plan *plan)
 }
 
 trl_err trli_time_plan_list(const trli_program *program, const trli_rotation *rotation, int patch, int executions,
-                            trli_time_plan *plan, const char **why)
+                            bool skewed, trli_time_plan *plan, const char **why)
 {
     const int dim = program->model->layout->grid.dim;
     int *rotated = NULL;
@@ -411,20 +398,22 @@ trl_err trli_time_plan_list(const trli_program *program, const trli_rotation *ro
             if (program->plan->step[i].live) TRL_TRY(add_step(plan, program, rotated, &program->step[i], e));
             if (plan->nops > OPS_MOST) *why = "there are too many kernels and ghost layers";
         }
-    find_boxes(plan);
+    plan->skewed = skewed;
+    TRL_TRY(find_boxes(plan));
 done:
     trli_free(rotated);
     return err;
 }
 
 trl_err trli_time_plan_make(const trli_program *program, const trli_rotation *rotation, int patch, int executions,
-                            trli_time_plan *plan, const char **why)
+                            bool skewed, trli_time_plan *plan, const char **why)
 {
     trl_err err = TRL_OK;
-    TRL_TRY(trli_time_plan_list(program, rotation, patch, executions, plan, why));
+    TRL_TRY(trli_time_plan_list(program, rotation, patch, executions, skewed, plan, why));
     if (!*why) TRL_TRY(look_at_slots(plan, why));
     if (!*why) TRL_TRY(find_shifts(plan));
     if (!*why) *why = refuse_periodic(plan);
+    if (!*why && skewed) *why = trli_time_plan_refuse_skew(plan);
     if (*why) trli_time_plan_free(plan);
 done:
     return err;
@@ -445,6 +434,7 @@ void trli_time_plan_free(trli_time_plan *plan)
     trli_free(plan->op);
     trli_free(plan->deep);
     trli_free(plan->touched);
+    trli_free(plan->face);
     *plan = (trli_time_plan){0};
 }
 
@@ -457,14 +447,16 @@ static bool fits(const trli_time_plan *plan, double most)
     double own = 0, all = 0;
     for (int a = 0; a < layout->grid.dim; ++a)
         for (int f = 0; f < plan->model->nfields; ++f)
-            if (-plan->deep[f].lo[a] > cells_of(plan, a) || plan->deep[f].hi[a] > cells_of(plan, a)) return false;
+            if (-plan->deep[f].lo[a] > trli_time_plan_cells(plan, a) ||
+                plan->deep[f].hi[a] > trli_time_plan_cells(plan, a))
+                return false;
     for (int i = 0; i < plan->nops; ++i) {
         double points = 1, of_them = 1;
         if (plan->op[i].slab || plan->op[i].images) continue;
         for (int a = 0; a < layout->grid.dim; ++a) {
             const trl_lidx n = plan->op[i].box.hi[a] - plan->op[i].box.lo[a];
             points *= n;
-            of_them *= layout->counts[a] > 1 ? cells_of(plan, a) : n;
+            of_them *= layout->counts[a] > 1 ? trli_time_plan_cells(plan, a) : n;
         }
         all += points;
         own += of_them;
@@ -488,8 +480,14 @@ trl_err trli_time_plan_fit(const trli_program *program, const trli_rotation *rot
     trl_err err = TRL_OK;
     *values = 0;
     for (; *executions > 1; --*executions) {
-        TRL_TRY(trli_time_plan_list(program, rotation, TRLI_ANY_PATCH, *executions, plan, why));
-        if (*why || fits(plan, excess)) break;
+        bool skewed = trli_time_may_skew(model);
+        TRL_TRY(trli_time_plan_list(program, rotation, TRLI_ANY_PATCH, *executions, skewed, plan, why));
+        if (!*why && skewed && !(trli_time_plan_skew_fits(plan) && fits(plan, excess))) {
+            skewed = false;
+            trli_time_plan_free(plan);
+            TRL_TRY(trli_time_plan_list(program, rotation, TRLI_ANY_PATCH, *executions, skewed, plan, why));
+        }
+        if (*why || skewed || fits(plan, excess)) break;
         trli_time_plan_free(plan);
     }
     if (*executions < 2) *why = "patches are too small for ghosts as deep as several steps need";

@@ -306,29 +306,6 @@ done:
     return err;
 }
 
-trl_err trli_builder_exchange(trli_task_builder *b, const trli_exchanged *exchanged, trli_step_task *first,
-                              trli_step_task *last, trl_task *finish)
-{
-    trl_handle messages = -1;
-    trl_task begin;
-    trl_err err = TRL_OK;
-    TRL_TRY(trli_builder_add(b, "exchange", trli_task_exchange_begin, first, 1, TRL_TASK_ALWAYS, TRLI_MESSAGE_SECONDS,
-                             &begin));
-    TRL_TRY(trli_builder_add(b, "receive", trli_task_exchange_finish, last, 1, TRL_TASK_ALWAYS | TRL_TASK_POLL,
-                             TRLI_MESSAGE_SECONDS, finish));
-    TRL_TRY(trli_builder_value(b, begin, &messages, "messages", TRL_WRITE));
-    TRL_TRY(trli_builder_value(b, *finish, &messages, "messages", TRL_READ));
-    for (int i = 0; i < exchanged->n; ++i)
-        for (int p = 0; p < b->model->layout->nlocal; ++p) {
-            const int field = exchanged->field[i];
-            TRL_TRY(trli_builder_field(b, begin, field, p, TRLI_SET_RIM, TRL_READ));
-            TRL_TRY(trli_builder_field(b, begin, field, p, TRLI_SET_HALO, TRL_READ_WRITE));
-            TRL_TRY(trli_builder_field(b, *finish, field, p, TRLI_SET_HALO, TRL_READ_WRITE));
-        }
-done:
-    return err;
-}
-
 trl_err trli_builder_halo(trli_task_builder *b, const trli_exchanged *exchanged, trl_task_fn gpu, trli_step_task *data,
                           int chunks, double seconds, trl_task *task)
 {

@@ -92,10 +92,6 @@ TRL_NODISCARD trl_err trli_builder_value(trli_task_builder *builder, trl_task ta
 /* Add accesses to a patch's shares of a group of n reductions, of which this is the first. */
 TRL_NODISCARD trl_err trli_builder_share(trli_task_builder *builder, trl_task task, int reduction, int n, int patch,
                                          trl_handle *entry, trl_access access);
-/* An exchange in two tasks, copies between the patches of this rank included; *finish is the one after which the ghosts
- * are there. */
-TRL_NODISCARD trl_err trli_builder_exchange(trli_task_builder *builder, const trli_exchanged *exchanged,
-                                            trli_step_task *first, trli_step_task *last, trl_task *finish);
 /* Add a task that copies pieces from patches of this rank to the ghosts of one of them, each in so many chunks; gpu:
  * how GPUs do; NULL: they do not. */
 TRL_NODISCARD trl_err trli_builder_halo(trli_task_builder *builder, const trli_exchanged *exchanged, trl_task_fn gpu,

@@ -20,6 +20,7 @@ static size_t aligned(size_t bytes)
 
 /* Results that have to be finite. */
 typedef struct finite_check {
+    const trl_grid *grid;
     const trl_patch *patch;
     int noutputs;
     const int *variable;
@@ -42,6 +43,8 @@ static void note_nonfinite(const finite_check *c, int variable, const double *ro
     for (trl_lidx i = 0; i < n; ++i) {
         if (fabs(row[i]) <= DBL_MAX) continue;
         trl_gidx point[3] = {patch->first[0] + start[0] + i, patch->first[1] + start[1], patch->first[2] + start[2]};
+        for (int a = 0; a < 3; ++a)
+            if (c->grid->periodic[a] && point[a] >= c->grid->cells[a]) point[a] -= c->grid->cells[a];
         if (!comes_before(variable, point, c->found)) return;
         *c->found = (trli_nonfinite){true, variable, {point[0], point[1], point[2]}, row[i]};
         return;
@@ -77,7 +80,7 @@ void trli_check_field(const trli_frame *frame, int field, int variable, trli_non
     const trl_layout *layout = frame->model->layout;
     for (int p = 0; p < layout->nlocal; ++p) {
         const trl_array array = trli_frame_array(frame, field, p, 0);
-        finite_check check = {&layout->patch[p], 1, &variable, &array, found, NULL};
+        finite_check check = {&layout->grid, &layout->patch[p], 1, &variable, &array, found, NULL};
         check_finite(&check, &array.owned);
     }
 }
@@ -307,7 +310,7 @@ void trli_kernel_compute(const trli_bound_kernel *k, const trli_frame *frame, in
         trli_copy_images(output, box, k->behind);
         return;
     }
-    finite_check check = {k->patch, k->noutputs, k->variable, output, &frame->nonfinite[worker], k->within};
+    finite_check check = {k->cells, k->patch, k->noutputs, k->variable, output, &frame->nonfinite[worker], k->within};
     if (k->native) {
         if (!call_native(k, frame, box) && k->variable) check_finite(&check, box);
         return;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Task functions that communicate: exchanges and reductions. They run after an error too, so that no other rank waits
- * for this one. */
+/* Task functions of reductions. Those that communicate run after an error too, so that no other rank waits for this
+ * one. */
 #include <limits.h>
 #include <string.h>
 
@@ -12,32 +12,6 @@
 #include "context_impl.h"
 #include "model_run_impl.h"
 #include "tasks_impl.h"
-
-static void gather_arrays(const trli_frame *frame, const trli_step_task *t)
-{
-    const int np = frame->model->layout->nlocal;
-    for (int i = 0; i < t->exchanged->n; ++i)
-        for (int p = 0; p < np; ++p)
-            frame->exchange[t->exchange].array[i * np + p] = trli_frame_array(frame, t->exchanged->field[i], p, 0);
-}
-
-trl_err trli_task_exchange_begin(void *data, const trl_task_args *args, bool *done)
-{
-    const trli_step_task *t = data;
-    const trli_frame *frame = args->frame;
-    (void)done;
-    gather_arrays(frame, t);
-    return trl_exchange_begin(frame->exchange[t->exchange].exchange, frame->exchange[t->exchange].arrays);
-}
-
-trl_err trli_task_exchange_finish(void *data, const trl_task_args *args, bool *done)
-{
-    const trli_step_task *t = data;
-    const trli_frame *frame = args->frame;
-    return trl_exchange_finish(frame->exchange[t->exchange].exchange, frame->exchange[t->exchange].arrays, done);
-}
-
-/* ---- reductions ---- */
 
 /* What a thread needs to compute a group: arrays of its fields and results, also as a compiled kernel takes them, the
  * values of a tile, and the interpreter's registers. */

@@ -13,35 +13,13 @@
 
 /* ---- exchanges ---- */
 
-static trl_err create_exchange(const trli_model *model, const trli_exchanged *exchanged, trli_exchange_run *run)
+trl_err trli_exchange_connect(const trli_model *model, const trl_exchange *plan, trli_exchange_run *run)
 {
-    trl_exchange_field *fields = trli_new(model->ctx, (size_t)exchanged->n, sizeof *fields);
+    const bool shares = trl_context_ranks(model->ctx) > 1 && !(model->settings.disabled_passes & TRL_PASS_SHARED);
     trl_err err = TRL_OK;
-    if (!fields) return trli_no_memory(model->ctx, NULL, "for an exchange");
-    trli_exchange_request(model, exchanged, fields);
-    err = trl_exchange_create(model->ctx, model->layout, exchanged->n, fields, &run->exchange);
-    trli_free(fields);
-    return err;
-}
-
-/* What trl_exchange_begin takes. */
-static trl_err make_arrays(const trli_model *model, size_t n, trli_exchange_run *run)
-{
-    const size_t np = (size_t)model->layout->nlocal;
-    run->array = trli_new(model->ctx, n * np, sizeof *run->array);
-    run->arrays = trli_new(model->ctx, n, sizeof *run->arrays);
-    if (!run->array || !run->arrays) return trli_no_memory(model->ctx, NULL, "for an exchange");
-    for (size_t i = 0; i < n; ++i) run->arrays[i] = run->array + i * np;
-    return TRL_OK;
-}
-
-trl_err trli_exchange_connect(const trli_model *model, const trli_exchanged *exchanged, const trl_exchange *plan,
-                              trli_exchange_run *run)
-{
-    trl_err err = TRL_OK;
-    TRL_TRY(plan ? trli_exchange_create_from(plan, &run->exchange) : create_exchange(model, exchanged, run));
-    if (!plan) TRL_TRY(make_arrays(model, (size_t)exchanged->n, run));
+    TRL_TRY(trli_exchange_create_from(plan, &run->exchange));
     trl_exchange_traffic(run->exchange, &run->bytes, &run->messages);
+    if (shares) TRL_TRY(trli_exchange_share(run->exchange));
 done:
     return err;
 }
@@ -49,8 +27,6 @@ done:
 void trli_exchange_disconnect(trli_exchange_run *run)
 {
     trl_exchange_destroy(&run->exchange);
-    trli_free(run->array);
-    trli_free(run->arrays);
 }
 
 /* Ranks connect in one order, and stop at the first failure of any: the next is collective, too. */
@@ -60,12 +36,8 @@ static trl_err connect_all(trli_frame *frame)
     trl_err err = TRL_OK;
     for (int i = 0; i < model->nprograms; ++i) {
         const trli_program_execution *run = model->program[i]->run;
-        for (int e = 0; e < run->nexchanges; ++e) {
-            trli_exchange_run *exchange = &frame->exchange[run->first_exchange + e];
-            TRL_TRY(trli_exchange_connect(model, run->exchanged[e].what, run->exchanged[e].plan, exchange));
-            if (trl_context_ranks(model->ctx) > 1 && !(model->settings.disabled_passes & TRL_PASS_SHARED))
-                TRL_TRY(trli_exchange_share(exchange->exchange));
-        }
+        for (int e = 0; e < run->nexchanges; ++e)
+            TRL_TRY(trli_exchange_connect(model, run->exchanged[e].plan, &frame->exchange[run->first_exchange + e]));
     }
 done:
     return err;

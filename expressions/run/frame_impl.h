@@ -25,10 +25,8 @@ typedef struct trli_nonfinite {
 
 typedef struct trli_exchange_run {
     struct trl_exchange *exchange;
-    trl_array *array;         /* [n][local patch], set before each exchange; NULL: tasks move each message */
-    const trl_array **arrays; /* [n]: its rows */
-    int64_t bytes, messages;  /* sent by this rank each time */
-    bool given;               /* what other ranks would send is there: no messages */
+    int64_t bytes, messages; /* sent by this rank each time */
+    bool given;              /* what other ranks would send is there: no messages */
 } trli_exchange_run;
 
 typedef struct trli_reduction_run {
@@ -162,10 +160,9 @@ void trli_frame_traffic(const trli_frame *frame, const trli_program *program, in
 /* Make a frame that has its own scalars and records and shares the rest with another frame, which outlives it. */
 TRL_NODISCARD trl_err trli_frame_share(trli_frame *frame, const trli_frame *other);
 void trli_frame_release_shared(trli_frame *frame);
-/* Make an exchange. plan: its messages, each of which tasks move; the plan outlives it. NULL: trl_exchange_begin and
- * trl_exchange_finish do all of it. Collective: yes. */
-TRL_NODISCARD trl_err trli_exchange_connect(const trli_model *model, const trli_exchanged *exchanged,
-                                            const trl_exchange *plan, trli_exchange_run *run);
+/* Make an exchange, whose messages are those of a plan that outlives it. Collective: yes. */
+TRL_NODISCARD trl_err trli_exchange_connect(const trli_model *model, const struct trl_exchange *plan,
+                                            trli_exchange_run *run);
 void trli_exchange_disconnect(trli_exchange_run *run);
 /* Room for what the slots' memory in a space is; and spaces for the devices of the model's workers. */
 TRL_NODISCARD trl_err trli_frame_add_space(trli_frame *frame, int space);

@@ -57,8 +57,6 @@ trl_err trli_task_reduce(void *data, const trl_task_args *args, bool *done);
 trl_err trli_task_stable_dt(void *data, const trl_task_args *args, bool *done);
 trl_err trli_task_stable_dt_look(void *data, const trl_task_args *args, bool *done);
 trl_err trli_task_reduce_finish(void *data, const trl_task_args *args, bool *done);
-trl_err trli_task_exchange_begin(void *data, const trl_task_args *args, bool *done);
-trl_err trli_task_exchange_finish(void *data, const trl_task_args *args, bool *done);
 trl_err trli_task_halo(void *data, const trl_task_args *args, bool *done);
 trl_err trli_task_slabs(void *data, const trl_task_args *args, bool *done);
 #ifdef TRL_POISON /* builds for testing: what must not be read holds NaN before each step that computes it */

@@ -5,16 +5,22 @@
 #include <stddef.h>
 #include <string.h>
 
+#include <chunks_impl.h>
+
 #include "arithmetic_impl.h"
 #include "builder_impl.h"
 #include "compute_impl.h"
+#include "cost_impl.h"
+#include "halos_impl.h"
 #include "kernels_impl.h"
 #include "memory_impl.h"
+#include "messages_impl.h"
 #include "model_run_impl.h"
 #include "pipeline_impl.h"
 #include "slot_plan_impl.h"
 #include "tasks_impl.h"
 #include "time_blocks_impl.h"
+#include "time_faces_impl.h"
 
 enum {
 #ifdef TRL_SMALL_SIZES /* builds for testing: small problems get blocks too */
@@ -43,7 +49,7 @@ typedef struct calls {
 
 /* The frame of a pass. */
 typedef struct pass_frame {
-    trli_frame frame;      /* first, for the tasks of the exchange */
+    trli_pass_frame pass;  /* first, for the tasks of messages */
     trli_frame *execution; /* [executions] with scalars and records of its own */
     calls *calls;          /* [local patches] */
 } pass_frame;
@@ -58,11 +64,9 @@ typedef struct part {
 /* What passes over patches of a kind have in common. */
 typedef struct kind_pass {
     trli_time_plan plan; /* of the first patch of the kind */
-    trl_lidx first[2];   /* row and plane of its kernels */
-    trl_lidx thick[2];   /* rows of a block, planes of a front */
-    int count[2];        /* of blocks and fronts */
-    int group, ngroups;  /* fronts of a task */
-    double seconds;      /* of a task, as predicted */
+    trli_time_cuts cuts;
+    int group, ngroups; /* fronts of a task */
+    double seconds;     /* of a task, as predicted */
 } kind_pass;
 
 /* The pass over a patch. */
@@ -76,30 +80,23 @@ struct patch_pass {
 struct trli_time_blocks {
     trli_model *model;
     trli_program *program;
-    int executions;               /* of a pass, at most */
-    kind_pass *kind;              /* [kinds of patches] */
-    patch_pass *pass;             /* [local patches] */
-    trli_exchanged deep;          /* before a pass; of no fields: there is none */
-    int layers;                   /* of the ghosts that it fills, at most */
-    trli_step_task begin, finish; /* of the exchange */
+    int executions;          /* of a pass, at most */
+    kind_pass *kind;         /* [kinds of patches] */
+    patch_pass *pass;        /* [local patches] */
+    trli_exchanged deep;     /* before a pass; of no fields: there is none */
+    int layers;              /* of the ghosts that it fills, at most */
+    trli_time_faces *faces;  /* of a skewed pass; else NULL */
+    int sent, read;          /* of a skewed pass: the last task of a block that touches what is sent, and the
+                                     first that reads faces */
+    trl_exchange *what;      /* that it moves; NULL: no exchange */
+    trli_step_task *halo;    /* [local patches] what each copies from others of this rank */
+    trli_step_task *message; /* the tasks of messages */
     trl_graph *graph;
     trli_frame *of;    /* the fields' frame */
     pass_frame *frame; /* all that a pass changes beside them */
 };
 
 /* ---- running ---- */
-
-/* The points of a kernel in block b or front f, along that axis; of a periodic axis possibly those one period further.
- */
-static void clip(const kind_pass *pass, const trli_time_op *op, int which, int i, trl_box *box)
-{
-    const int axis = pass->plan.axis[which];
-    box->lo[axis] += op->start[which];
-    box->hi[axis] += op->start[which];
-    const trl_lidx lo = pass->first[which] + i * pass->thick[which] - op->shift[which], hi = lo + pass->thick[which];
-    if (i > 0 && lo > box->lo[axis]) box->lo[axis] = lo;
-    if (i + 1 < pass->count[which] && hi < box->hi[axis]) box->hi[axis] = hi;
-}
 
 /* Where a field has ghosts beyond periodic sides, they are images of points inside: copy those of a box. */
 static void put_images(const trl_layout *layout, const trl_array *array, const trl_box *box)
@@ -135,8 +132,10 @@ static void run_op(const patch_pass *pass, const pass_frame *in, int i, int work
         put_images(layout, &kernel.array[0], box);
         return;
     }
-    /* Other patches check the points that they own. */
-    const trl_box owned = trl_patch_owned(layout, &layout->patch[pass->patch], t->model->field[*op->output].location);
+    /* Other patches check the points that they own; in a skewed pass each point is computed once. */
+    trl_box owned = trl_patch_owned(layout, &layout->patch[pass->patch], t->model->field[*op->output].location);
+    const int axis = pass->kind->plan.axis[1];
+    if (pass->kind->plan.skewed) owned.lo[axis] = op->box.lo[axis], owned.hi[axis] = op->box.hi[axis];
     kernel.within = &owned;
     kernel.block = box->hi[1] - box->lo[1];
     kernel.interleave = INTERLEAVE;
@@ -171,13 +170,14 @@ static trl_err run_part(void *data, const trl_task_args *args, bool *done)
     const part *p = data;
     const kind_pass *kind = p->pass->kind;
     const pass_frame *in = args->frame;
-    const int first = p->group * kind->group, end = p->group + 1 < kind->ngroups ? first + kind->group : kind->count[1];
+    const int first = p->group * kind->group,
+              end = p->group + 1 < kind->ngroups ? first + kind->group : kind->cuts.count[1];
     (void)done;
     for (int f = first; f < end; ++f)
         for (int i = 0; i < in->calls[p->pass->patch].n; ++i) {
             trl_box box = kind->plan.op[i].box;
-            clip(kind, &kind->plan.op[i], 0, p->block, &box);
-            clip(kind, &kind->plan.op[i], 1, f, &box);
+            trli_time_clip(&kind->plan, &kind->cuts, &kind->plan.op[i], 0, p->block, &box);
+            trli_time_clip(&kind->plan, &kind->cuts, &kind->plan.op[i], 1, f, &box);
             if (trl_box_points(&box) > 0) run_wrapped(p->pass, in, i, args->worker, 0, &box);
         }
     return TRL_OK;
@@ -234,6 +234,7 @@ trl_err trli_time_blocks_run(trli_time_blocks *t, int executions)
     }
     for (int e = 0; e < t->executions; ++e)
         for (int w = 0; w < t->model->run->lanes; ++w) t->frame->execution[e].nonfinite[w].found = false;
+    t->frame->pass.executions = executions;
     return trl_graph_run(t->graph, t->model->run->workers, t->frame);
 }
 
@@ -275,11 +276,12 @@ static void extent(const trli_time_plan *plan, int axis, trl_lidx *lo, trl_lidx 
 static void choose_sizes(const trli_time_blocks *t, kind_pass *pass, size_t bytes)
 {
     const trli_time_plan *plan = &pass->plan;
+    trli_time_cuts *cuts = &pass->cuts;
     const int workers = t->model->run->nworkers;
     trl_lidx n[2], row = 1, before, end; /* row: points of a plane of a front, for each row of a block */
     for (int i = 0; i < 2; ++i) {
-        extent(plan, plan->axis[i], &pass->first[i], &end);
-        n[i] = end - pass->first[i] + plan->most_shift[i] + plan->most_start[i];
+        extent(plan, plan->axis[i], &cuts->first[i], &end);
+        n[i] = end - cuts->first[i] + plan->most_shift[i] + plan->most_start[i];
     }
     extent(plan, 0, &before, &end);
     if (plan->axis[0] != 0) row = end - before;
@@ -292,64 +294,128 @@ static void choose_sizes(const trli_time_blocks *t, kind_pass *pass, size_t byte
     if (blocks > 1 || workers > 1)
         blocks = (trl_lidx)trli_ceil_div(blocks, workers) * workers; /* none is idle at the end */
     if (n[0] / blocks < BLOCK_LEAST) blocks = (trl_lidx)trli_max(n[0] / BLOCK_LEAST, 1);
-    pass->thick[0] = (trl_lidx)trli_ceil_div(n[0], blocks);
-    pass->count[0] = (trl_lidx)trli_ceil_div(n[0], pass->thick[0]);
-    pass->thick[1] = INTERLEAVE;
-    while (pass->thick[1] * pass->thick[0] * row < CALL_POINTS && pass->thick[1] < plan->most_shift[1])
-        pass->thick[1] += INTERLEAVE;
-    pass->count[1] = (trl_lidx)trli_ceil_div(n[1], pass->thick[1]);
-    const int64_t points = (int64_t)pass->thick[0] * pass->thick[1] * row;
+    cuts->thick[0] = (trl_lidx)trli_ceil_div(n[0], blocks);
+    cuts->count[0] = (trl_lidx)trli_ceil_div(n[0], cuts->thick[0]);
+    cuts->thick[1] = INTERLEAVE;
+    while (cuts->thick[1] * cuts->thick[0] * row < CALL_POINTS && cuts->thick[1] < plan->most_shift[1])
+        cuts->thick[1] += INTERLEAVE;
+    cuts->count[1] = (trl_lidx)trli_ceil_div(n[1], cuts->thick[1]);
+    const int64_t points = (int64_t)cuts->thick[0] * cuts->thick[1] * row;
     const double seconds = trli_time_plan_seconds(t->program, plan, points, workers);
     pass->group = (int)trli_max((trl_lidx)(task_seconds / seconds), 1);
     pass->seconds = seconds * pass->group;
-    pass->ngroups = (trl_lidx)trli_ceil_div(pass->count[1], pass->group);
+    pass->ngroups = (trl_lidx)trli_ceil_div(cuts->count[1], pass->group);
 }
 
-/* Add the tasks of a pass. Each depends on its two neighbours before it, the first on the exchange: by handles. */
-static trl_err add_pass(trli_time_blocks *t, trli_task_builder *b, patch_pass *pass, trl_handle *exchanged)
+/* What messages have to do with the i-th task. */
+static unsigned places_of(const trli_time_blocks *t, int groups, int i)
+{
+    const int group = i % groups;
+    return (group == t->sent ? TRLI_FACES_SENT : 0) | (group == t->read ? TRLI_FACES_READ : 0) |
+           (group == groups - 1 ? TRLI_FACES_BACK : 0);
+}
+
+/* A patch begins when its ghosts are there, and when others have what they get of it. */
+static trl_err await_exchange(const trli_time_blocks *t, trli_task_builder *b, int patch, trl_task task)
+{
+    trl_err err = TRL_OK;
+    for (int i = 0; i < t->deep.n; ++i)
+        TRL_TRY(trli_builder_field(b, task, t->deep.field[i], patch, TRLI_SET_RIM | TRLI_SET_HALO, TRL_READ_WRITE));
+done:
+    return err;
+}
+
+/* Add the tasks of a pass. Each depends on its two neighbours before it, by handles, and the first on the exchange. */
+static trl_err add_pass(trli_time_blocks *t, trli_task_builder *b, patch_pass *pass)
 {
     const kind_pass *kind = pass->kind;
-    const int groups = kind->ngroups, n = kind->count[0] * groups;
+    const int groups = kind->ngroups, n = kind->cuts.count[0] * groups;
     trl_handle *front = trli_new(t->model->ctx, (size_t)n, sizeof *front);
     trl_err err = TRL_OK;
     pass->part = trli_new(t->model->ctx, (size_t)n, sizeof *pass->part);
     if (!front || !pass->part) TRL_TRY(trli_no_memory(t->model->ctx, NULL, "for blocks in time"));
     for (int i = 0; i < n; ++i) {
+        const int block = i / groups;
         trl_task task;
-        pass->part[i] = (part){pass, i / groups, i % groups};
+        pass->part[i] = (part){pass, block, i % groups};
         front[i] = -1;
         TRL_TRY(trli_builder_add(b, t->program->name, run_part, &pass->part[i], 1, 0, kind->seconds, &task));
         if (i >= groups) TRL_TRY(trli_builder_value(b, task, &front[i - groups], "front", TRL_READ));
         if (i % groups > 0) TRL_TRY(trli_builder_value(b, task, &front[i - 1], "front", TRL_READ));
-        if (i == 0) TRL_TRY(trli_builder_value(b, task, exchanged, "ghosts", TRL_READ));
+        if (i == 0) TRL_TRY(await_exchange(t, b, pass->patch, task));
+        if (t->faces) TRL_TRY(trli_time_faces_before(t->faces, b, block, places_of(t, groups, i), task));
         TRL_TRY(trli_builder_value(b, task, &front[i], "front", TRL_WRITE));
+        if (t->faces) TRL_TRY(trli_time_faces_after(t->faces, b, block, places_of(t, groups, i), &front[i]));
     }
 done:
     trli_free(front);
     return err;
 }
 
+/* What a patch copies from others of this rank: consecutive pieces of the plan, from *next on. */
+static trl_err add_halo(const trli_time_blocks *t, trli_task_builder *b, int patch, int *next)
+{
+    const trli_traffic *copies = &t->what->copies;
+    const int first = *next;
+    int64_t points = 0;
+    trl_task task;
+    for (; *next < copies->ntransfers && copies->transfer[*next].target_local == patch; ++*next) {
+        const trl_lidx *extent = copies->transfer[*next].extent;
+        points += (int64_t)extent[0] * extent[1] * extent[2];
+    }
+    if (first == *next) return TRL_OK;
+    t->halo[patch] = (trli_step_task){.program = t->program,
+                                      .patch = patch,
+                                      .exchanged = &t->deep,
+                                      .piece = copies->transfer + first,
+                                      .npieces = *next - first};
+    return trli_builder_halo(b, &t->deep, NULL, &t->halo[patch],
+                             (int)trli_chunks_wanted(points, t->model->run->nworkers), TRLI_MESSAGE_SECONDS, &task);
+}
+
+static trl_err add_exchange(trli_time_blocks *t, trli_task_builder *b)
+{
+    const int np = t->model->layout->nlocal, messages = trli_messages_tasks(t->what);
+    int copied = 0;
+    trl_err err = TRL_OK;
+    t->halo = trli_new(t->model->ctx, (size_t)np + 1, sizeof *t->halo);
+    t->message = trli_new(t->model->ctx, (size_t)messages + 1, sizeof *t->message);
+    if (!t->halo || !t->message) return trli_no_memory(t->model->ctx, NULL, "for blocks in time");
+    for (int p = 0; p < np; ++p) TRL_TRY(add_halo(t, b, p, &copied));
+    for (int i = 0; i < messages; ++i) t->message[i] = (trli_step_task){.program = t->program, .patch = -1};
+    if (messages > 0) TRL_TRY(trli_messages_add(b, &t->deep, t->what, t->message));
+done:
+    return err;
+}
+
 static trl_err build_graph(trli_time_blocks *t)
 {
     trli_task_builder b;
-    trl_task exchange;
-    trl_handle exchanged = -1;
     trl_err err = TRL_OK;
     TRL_TRY(trli_builder_begin(&b, t->model, "time blocks", &t->graph));
-    t->begin = t->finish = (trli_step_task){.program = t->program, .exchanged = &t->deep, .patch = -1};
-    if (t->deep.n > 0) {
-        TRL_TRY(trli_builder_exchange(&b, &t->deep, &t->begin, &t->finish, &exchange));
-        TRL_TRY(trli_builder_value(&b, exchange, &exchanged, "ghosts", TRL_WRITE));
-    }
-    for (int p = 0; p < t->model->layout->nlocal; ++p) TRL_TRY(add_pass(t, &b, &t->pass[p], &exchanged));
+    if (t->what) TRL_TRY(add_exchange(t, &b));
+    if (t->faces) TRL_TRY(trli_time_faces_begin(t->faces, &b));
+    for (int p = 0; p < t->model->layout->nlocal; ++p) TRL_TRY(add_pass(t, &b, &t->pass[p]));
+    if (t->faces) TRL_TRY(trli_time_faces_end(t->faces, &b));
 done:
     return trli_builder_end(&b, err);
+}
+
+static trl_err connect_exchange(trli_time_blocks *t, trli_exchange_run *run)
+{
+    trl_err err;
+    TRL_TRY(trl_context_agree(t->model->ctx, trli_exchange_plan_of(t->model, &t->deep, &t->what)));
+    TRL_TRY(trli_exchange_connect(t->model, t->what, run));
+done:
+    return err;
 }
 
 trl_err trli_time_blocks_connect(trli_time_blocks *t)
 {
     trl_err err = TRL_OK;
-    if (t->deep.n > 0) TRL_TRY(trli_exchange_connect(t->model, &t->deep, NULL, t->frame->frame.exchange));
+    trli_exchange_run *exchange = t->frame->pass.frame.exchange;
+    if (t->deep.n > 0) TRL_TRY(connect_exchange(t, &exchange[0]));
+    if (t->faces) TRL_TRY(trli_time_faces_connect(t->faces, &exchange[TRLI_FACES_EXCHANGE]));
     err = build_graph(t);
 done:
     return trl_context_agree(t->model->ctx, err);
@@ -364,6 +430,19 @@ static trl_err allocate_calls(const trli_program *program, const trli_time_plan 
     return calls->kernel && calls->room ? TRL_OK : trli_no_memory(plan->model->ctx, NULL, "for blocks in time");
 }
 
+/* Find the tasks of a block before and after messages: what is sent must not wait for what is received. */
+static const char *place_faces(trli_time_blocks *t, kind_pass *kind)
+{
+    int last, first;
+    trli_time_faces_fronts(&kind->plan, &kind->cuts, &last, &first);
+    if (last >= first) return "patches are too thin to send planes before they need others";
+    while (last / kind->group >= first / kind->group) --kind->group;
+    kind->ngroups = (trl_lidx)trli_ceil_div(kind->cuts.count[1], kind->group);
+    t->sent = last / kind->group;
+    t->read = first / kind->group;
+    return NULL;
+}
+
 /* Plan a patch as the first one of its kind was. */
 static trl_err make_pass(trli_time_blocks *t, const trli_rotation *rotation, const trli_time_shape *shape, int patch,
                          const char **why)
@@ -372,31 +451,37 @@ static trl_err make_pass(trli_time_blocks *t, const trli_rotation *rotation, con
     trl_err err = TRL_OK;
     t->pass[patch] = (patch_pass){.blocks = t, .kind = kind, .patch = patch};
     if (kind->plan.model) return TRL_OK;
-    TRL_TRY(trli_time_plan_make(t->program, rotation, patch, shape->executions, &kind->plan, why));
+    TRL_TRY(trli_time_plan_make(t->program, rotation, patch, shape->executions, shape->skewed, &kind->plan, why));
     if (!*why) choose_sizes(t, kind, shape->bytes);
+    if (*why || !shape->skewed) goto done;
+    *why = place_faces(t, kind);
+    if (!*why) TRL_TRY(trli_time_faces_create(&kind->plan, &kind->cuts, &t->faces));
 done:
     return err;
 }
 
-/* The exchange before a pass: of all that patches read of one another before they compute it. */
-static trl_err plan_exchange(trli_time_blocks *t, const trli_rotation *rotation, const char **why)
+/* The exchange before a pass: of all that patches read of one another before they compute it. A skewed pass has other
+ * messages along the axis of fronts. */
+static trl_err plan_exchange(trli_time_blocks *t, const trli_rotation *rotation, bool skewed, const char **why)
 {
     const int nfields = t->model->nfields;
     trli_exchanged *e = &t->deep;
     trli_time_plan plan;
     trl_err err = TRL_OK;
-    TRL_TRY(trli_time_plan_list(t->program, rotation, TRLI_ANY_PATCH, t->executions, &plan, why));
+    TRL_TRY(trli_time_plan_list(t->program, rotation, TRLI_ANY_PATCH, t->executions, skewed, &plan, why));
     *e = (trli_exchanged){.field = trli_model_keep(t->model, (size_t)nfields * sizeof *e->field),
                           .reach = trli_model_keep(t->model, (size_t)nfields * sizeof *e->reach)};
     if (!e->field || !e->reach) TRL_TRY(t->model->ir.err);
     for (int f = 0; f < nfields; ++f) {
-        const trl_footprint reach = {.n = 1, .part = {plan.deep[f]}};
+        trl_footprint reach = {.n = 1, .part = {plan.deep[f]}};
+        trl_offsets *deep = &reach.part[0];
+        if (skewed) deep->lo[plan.axis[1]] = deep->hi[plan.axis[1]] = 0;
         if (t->model->field[f].lasting || !trli_needs_exchange(t->model->layout, &reach)) continue;
         e->field[e->n] = f;
         e->reach[e->n++] = reach;
         for (int a = 0; a < 3; ++a) {
-            if (-plan.deep[f].lo[a] > t->layers) t->layers = -plan.deep[f].lo[a];
-            if (plan.deep[f].hi[a] > t->layers) t->layers = plan.deep[f].hi[a];
+            if (-deep->lo[a] > t->layers) t->layers = -deep->lo[a];
+            if (deep->hi[a] > t->layers) t->layers = deep->hi[a];
         }
     }
 done:
@@ -411,11 +496,12 @@ static trl_err make_frame(trli_time_blocks *t)
     pass_frame *f = t->frame = trli_new(model->ctx, 1, sizeof *f);
     trl_err err = TRL_OK;
     if (!f) return trli_no_memory(model->ctx, NULL, "for blocks in time");
-    TRL_TRY(trli_frame_share(&f->frame, t->of));
-    f->frame.exchange = trli_new(model->ctx, 1, sizeof *f->frame.exchange);
+    f->pass.executions = t->executions; /* until a pass has run: a rank that failed before takes part in its messages */
+    TRL_TRY(trli_frame_share(&f->pass.frame, t->of));
+    f->pass.frame.exchange = trli_new(model->ctx, TRLI_PASS_EXCHANGES, sizeof *f->pass.frame.exchange);
     f->execution = trli_new(model->ctx, (size_t)t->executions, sizeof *f->execution);
     f->calls = trli_new(model->ctx, (size_t)model->layout->nlocal, sizeof *f->calls);
-    if (!f->frame.exchange || !f->execution || !f->calls)
+    if (!f->pass.frame.exchange || !f->execution || !f->calls)
         TRL_TRY(trli_no_memory(model->ctx, NULL, "for blocks in time"));
     for (int e = 0; e < t->executions; ++e) TRL_TRY(trli_frame_share(&f->execution[e], t->of));
     for (int p = 0; p < model->layout->nlocal; ++p)
@@ -433,9 +519,10 @@ static void free_frame(const trli_time_blocks *t)
         trli_free(f->calls[p].room);
     }
     for (int e = 0; f->execution && e < t->executions; ++e) trli_frame_release_shared(&f->execution[e]);
-    if (f->frame.exchange) trli_exchange_disconnect(f->frame.exchange);
-    trli_free(f->frame.exchange);
-    trli_frame_release_shared(&f->frame);
+    for (int e = 0; f->pass.frame.exchange && e < TRLI_PASS_EXCHANGES; ++e)
+        trli_exchange_disconnect(&f->pass.frame.exchange[e]);
+    trli_free(f->pass.frame.exchange);
+    trli_frame_release_shared(&f->pass.frame);
     trli_free(f->calls);
     trli_free(f->execution);
     trli_free(f);
@@ -454,7 +541,7 @@ trl_err trli_time_blocks_create(trli_program *program, trli_frame *frame, const 
     t->pass = trli_new(model->ctx, np + 1, sizeof *t->pass);
     t->kind = trli_new(model->ctx, (size_t)model->slots->kinds.n + 1, sizeof *t->kind);
     if (!t->pass || !t->kind) TRL_TRY(trli_no_memory(model->ctx, NULL, "for blocks in time"));
-    TRL_TRY(plan_exchange(t, rotation, why));
+    TRL_TRY(plan_exchange(t, rotation, shape->skewed, why));
     for (int p = 0; p < (int)np && !*why; ++p) TRL_TRY(make_pass(t, rotation, shape, p, why));
     if (*why) goto done;
     TRL_TRY(make_frame(t));
@@ -472,6 +559,10 @@ void trli_time_blocks_destroy(trli_time_blocks **blocks)
     if (!t) return;
     trl_graph_destroy(&t->graph);
     free_frame(t);
+    trli_time_faces_destroy(&t->faces);
+    trl_exchange_destroy(&t->what);
+    trli_free(t->halo);
+    trli_free(t->message);
     for (int p = 0; t->pass && p < t->model->layout->nlocal; ++p) trli_free(t->pass[p].part);
     for (int k = 0; t->kind && k < t->model->slots->kinds.n; ++k) trli_time_plan_free(&t->kind[k].plan);
     trli_free(t->pass);
@@ -482,14 +573,16 @@ void trli_time_blocks_destroy(trli_time_blocks **blocks)
 void trli_time_blocks_sizes(const trli_time_blocks *t, trli_time_sizes *sizes)
 {
     const kind_pass *pass = t->pass[0].kind;
+    const trli_exchange_run *exchange = t->frame->pass.frame.exchange;
     *sizes = (trli_time_sizes){.executions = t->executions,
-                               .blocks = pass->count[0],
-                               .tasks = pass->count[0] * pass->ngroups,
-                               .block = pass->thick[0],
-                               .front = pass->thick[1],
+                               .skewed = t->faces != NULL,
+                               .blocks = pass->cuts.count[0],
+                               .tasks = pass->cuts.count[0] * pass->ngroups,
+                               .block = pass->cuts.thick[0],
+                               .front = pass->cuts.thick[1],
                                .block_axis = pass->plan.axis[0],
                                .front_axis = pass->plan.axis[1],
                                .layers = t->layers,
-                               .comm_bytes = t->frame->frame.exchange->bytes,
-                               .comm_messages = t->frame->frame.exchange->messages};
+                               .comm_bytes = exchange[0].bytes + exchange[TRLI_FACES_EXCHANGE].bytes,
+                               .comm_messages = exchange[0].messages + exchange[TRLI_FACES_EXCHANGE].messages};
 }

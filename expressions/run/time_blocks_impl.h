@@ -12,6 +12,7 @@ typedef struct trli_time_blocks trli_time_blocks;
 
 typedef struct trli_time_shape {
     int executions; /* of a pass, at most */
+    bool skewed;    /* as trli_time_plan_fit says */
     size_t bytes;   /* what a block works on at a time, roughly: no more than a cache */
 } trli_time_shape;
 
@@ -36,6 +37,7 @@ int trli_time_blocks_nonfinite(const trli_time_blocks *blocks);
 void trli_time_blocks_show_nonfinite(trli_time_blocks *blocks, int execution);
 
 typedef struct trli_time_sizes {
+    bool skewed;                       /* patches follow one another, and compute nothing twice */
     int executions, blocks, tasks;     /* of the first patch */
     int layers;                        /* of ghosts that patches have of one another, at most */
     int64_t comm_bytes, comm_messages; /* of a pass, sent by this rank */

@@ -447,10 +447,10 @@ def expressions(w, places):
 
 
 def grid(rng, thin):
-    """Its line, dimension and periodic axes. An axis has one cell with a probability."""
+    """Its line, dimension and periodic axes. An axis has one cell with a probability; y and z may have many."""
     dim = rng.choice([1, 2, 2, 3, 3])
     sizes = {1: [8, 9, 37, 70, 1031, 2051], 2: [7, 8, 9, 13, 17, 33], 3: [7, 8, 9, 13]}[dim]
-    cells = [1 if rng.random() < thin else rng.choice(sizes) for _ in range(dim)]
+    cells = [1 if rng.random() < thin else rng.choice(sizes + [91] * (a > 0)) for a in range(dim)]
     periodic = [rng.random() < 0.5 for _ in range(dim)]
     lengths = [rng.choice([1, 0.7, 3]) for _ in cells]
     return f"grid: {{cells: {cells}, periodic: {json.dumps(periodic)}, length: {lengths}}}", dim, periodic

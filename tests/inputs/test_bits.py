@@ -128,7 +128,14 @@ def on_ranks(rng):
     ]
 
 
-def ways_of(rng, number, dim, options):
+def behind_one_another(rng, dim):
+    """Ranks along the last axis, which take several steps in a pass."""
+    ranks = rng.choice([2, 2, 3])
+    return [f"ranks={ranks}", f"grid.patches={[1] * (dim - 1) + [ranks]}", f"run.time_blocking={rng.choice([2, 3, 5])}",
+            f"run.passes.shared={rng.choice(['true', 'false'])}", "run.compile=never"]
+
+
+def ways_of(rng, number, dim, text, options):
     """The reference, then ways that are compared with it, the last ones chosen for where tasks are done. In the quick
     form half of the decks are compiled: of eight in a row one of each kind."""
     if options.gpus:
@@ -150,6 +157,8 @@ def ways_of(rng, number, dim, options):
         ways.append(["run.fusion=full", "run.compile=never", patches, f"run.time_blocking={rng.choice([2, 3, 5])}"])
     if rng.random() < options.ranks:
         ways.append(on_ranks(rng) + [f"run.compile={'never' if options.quick else rng.choice(['never', 'always'])}"])
+    if dim > 1 and int(re.search(r"cells: \[[^\]]*?(\d+)\]", text)[1]) >= 64:
+        ways.append(behind_one_another(rng, dim))
     if options.quick and (number + number // 4) % 2:
         del ways[3]
     if rng.random() < 0.1 and not options.quick:  # costly: each formula is a kernel
@@ -194,7 +203,7 @@ def compare(options, number):
     deck = folder / "deck.yaml"
     text = write_files(options.trellis, rng, text, dim, folder)
     deck.write_text(text, encoding="utf-8")
-    ways = ways_of(rng, number, dim, options)
+    ways = ways_of(rng, number, dim, text, options)
     results = [run(options, deck, folder, ways[0], "first")]
     wrong = unlike(results[0][0], solution)
     for settings in ways[1:]:

@@ -82,7 +82,7 @@ int sched_yield(void)
 
 /* ---- problems ---- */
 
-enum { PLAIN = 12, WAYS = 16 };
+enum { PLAIN = 12, LONG_STEPS = 4, PASSES = 4, WAYS = PLAIN + LONG_STEPS + PASSES };
 
 /* Steps by their error, equations that are solved, and implicit terms: the ranks agree on each run beside the next. */
 static void open_long_steps(int way)
@@ -120,6 +120,23 @@ static void open_way(int way)
     ck_ok(trl_simulation_initialise(sim));
 }
 
+/* Several steps in a pass: patches behind one another, and beside one another, too. */
+static void open_passes(int way)
+{
+    const bool periodic = way != 3;
+    new_deck();
+    say("grid: {cells: [12, 96], periodic: [true, %s], patches: [%s]}\n", periodic ? "true" : "false",
+        way == 2 ? "2, 2" : "1, 4");
+    say("equations:\n  T: {initial: \"sin(2*pi*x)\", ddt: \"0.001*laplacian(T) - U\"%s}\n",
+        periodic ? "" : ", boundary: {y-: {dirichlet: 0}, y+: {neumann: 0.1}}");
+    say("  U: {initial: \"y\", ddt: \"T\"}\n");
+    say("time: {method: euler, dt: 0.01, steps: 9}\n"
+        "run: {compile: never, threads: 1, time_blocking: 3, passes: {shared: %s}}\n",
+        way % 2 ? "true" : "false");
+    ck_ok(open_problem());
+    ck_ok(trl_simulation_initialise(sim));
+}
+
 /* The ranks agree on the other steps beside the next ones. */
 static bool looks_at_times(void *data, trl_gidx step, double time, double dt)
 {
@@ -132,8 +149,10 @@ static uint64_t run_way(int way, uint64_t delays)
     trl_err err = TRL_OK;
     if (way < PLAIN)
         open_way(way);
-    else
+    else if (way < PLAIN + LONG_STEPS)
         open_long_steps(way - PLAIN);
+    else
+        open_passes(way - PLAIN - LONG_STEPS);
     atomic_store(&calls, 0);
     atomic_store(&seed, delays ? delays * 64 + (uint64_t)trl_context_rank(test_ctx) + 1 : 0);
     while (err == TRL_OK && !trl_simulation_done(sim)) err = trl_simulation_advance(sim, looks_at_times, NULL);

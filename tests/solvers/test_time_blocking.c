@@ -4,6 +4,9 @@
 // ctest: np=1,2,4
 #include "../expressions/problem_fixture.h"
 
+#include <late_impl.h>
+#include <time_blocking_impl.h>
+
 /* Sides of every kind; the corners of a stencil of 27 points are filled by several. */
 static const char *const conditions[][3] = {
     {"x-: {dirichlet: 0}, x+: {dirichlet: \"1 + sin(40*t)*y\"}", "y-: {neumann: 0.3}, y+: {robin: {a: 1, b: 2, c: t}}",
@@ -40,6 +43,15 @@ static const shape shared_shapes[] = {{2, {41, 57}, {0}, {1, 4, 1}},
                                       {3, {35, 33, 21}, {false, true, true}, {2, 2, 1}},
                                       {3, {33, 17, 34}, {true, true, true}, {2, 1, 2}},
                                       {3, {7, 8, 103}, {0}, {1, 1, 4}}};
+
+/* Long enough for patches behind one another, as many as there are ranks. */
+static const shape long_shapes[] = {{3, {7, 35, 131}, {true, true, true}, {1, 1, 1}},
+                                    {3, {9, 37, 122}, {0}, {1, 1, 1}},
+                                    {3, {6, 34, 140}, {false, true, true}, {1, 1, 1}},
+                                    {2, {41, 230}, {true, true, false}, {1, 1, 1}},
+                                    {2, {37, 190}, {0}, {1, 1, 1}},
+                                    {3, {6, 71, 70}, {false, true, false}, {1, 2, 1}},
+                                    {3, {71, 6, 70}, {true, false, true}, {2, 1, 1}}};
 
 static void write_problem(const shape *s, int conditioned, const char *slope, const char *method, const char *run)
 {
@@ -169,6 +181,100 @@ START_TEST(patches_compute_what_they_need_of_one_another)
 }
 END_TEST
 
+static shape behind_one_another(shape s)
+{
+    const int beside = s.patches[0] * s.patches[1];
+    s.patches[s.dim - 1] = trl_context_ranks(test_ctx) / (s.dim == 2 ? 1 : beside);
+    if (s.patches[s.dim - 1] == 0) s.patches[s.dim - 1] = 1;
+    return s;
+}
+
+static bool is_skewed(void)
+{
+    char text[256];
+    trli_time_blocking_describe(sim, sizeof text, text);
+    return strstr(text, "patches move up") != NULL;
+}
+
+START_TEST(patches_behind_one_another_compute_nothing_twice)
+{
+    static const char *const methods[] = {"euler", "ssprk2", "euler", "ssprk3", "euler", "euler", "ssprk2"};
+    static const int steps[] = {5, 2, 8, 2, 4, 6, 2};
+    for (size_t s = 0; s < sizeof long_shapes / sizeof *long_shapes; ++s) {
+        const shape all = behind_one_another(long_shapes[s]);
+        for (size_t d = 0; d < sizeof slopes / sizeof *slopes; ++d) {
+            if (!test_has((int)(s + d), 2)) continue;
+            compare(&all, (int)(s + d) / 2 % 2, slopes[d], methods[s], d == 1 ? "node" : "full", "never",
+                    d == 2 ? 2 : steps[s]);
+        }
+        write_problem(&all, 0, slopes[0], methods[s], "time_blocking: 3");
+        ck_ok(open_problem());
+        ck_assert(all.patches[all.dim - 1] == 1 || is_skewed());
+        close_problem();
+    }
+    const shape round = behind_one_another(long_shapes[0]), flat = behind_one_another(long_shapes[3]);
+    compare(&round, 0, slopes[0], "euler", "full", "always", 5);
+    compare(&flat, 1, slopes[3], "ssprk2", "full", "always", 3);
+}
+END_TEST
+
+static unsigned below(uint64_t *state, unsigned n)
+{
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    return (unsigned)(*state >> 33) % n;
+}
+
+/* Kernels that depend on one another in many ways, by what they read and which results they keep. */
+static void write_random(uint64_t seed, int steps)
+{
+    static const char *const terms[] = {
+        "0.01*laplacian(T)",       "0.02*laplacian(S)", "-0.2*T*S",      "div(0.003*at(1 + S*S, faces)*grad(T))",
+        "0.01*laplacian(n)",       "1e-8*laplacian(m)", "0.1*max(S, n)", "-div(advective_flux(n, [0.1, -0.2], minmod))",
+        "1e-6*at(ddy(n), cell)*m", "sin(30*t)*x"};
+    static const char *const methods[] = {"euler", "ssprk2", "ssprk3", "rk4"};
+    const unsigned n = sizeof terms / sizeof *terms;
+    uint64_t r = seed;
+    for (int i = 0; i < 8; ++i) (void)below(&r, 2);
+    const bool round[2] = {below(&r, 2), below(&r, 2)};
+    const int ranks = trl_context_ranks(test_ctx);
+    const int beside = ranks == 4 && below(&r, 3) == 0 ? 2 : 1;
+    new_deck();
+    say("grid: {cells: [%d, %d], periodic: [%s, %s], patches: [%d, %d]}\n", 30 + (int)below(&r, 40),
+        100 * (ranks / beside) + (int)below(&r, 7), round[0] ? "true" : "false", round[1] ? "true" : "false", beside,
+        ranks / beside);
+    say("expressions: {n: {formula: \"T*S + 1\"}, m: {formula: \"laplacian(T)\"}}\nequations:\n");
+    for (int v = 0; v < 2; ++v) {
+        say("  %c: {initial: \"%s\", ddt: \"%s + 0.3*(%s) - %s\", boundary: {", "TS"[v], v ? "x - y" : "1 + x*y",
+            terms[below(&r, n)], terms[below(&r, n)], terms[below(&r, n)]);
+        for (int a = 0; a < 2; ++a)
+            if (!round[a]) say("%s%s", a && !round[0] ? ", " : "", conditions[below(&r, 2)][a]);
+        say("}}\n");
+    }
+    const char *const method = methods[below(&r, 4)], *const fusion = below(&r, 3) ? "full" : "node";
+    say("time: {method: %s, dt: 1.0e-5, steps: 1000}\n", method);
+    say("run: {compile: never, time_blocking: %d, fusion: %s, balance: %s, threads: %d}\n", steps, fusion,
+        below(&r, 2) ? "0.01" : "100", 1 + (int)below(&r, 2));
+}
+
+START_TEST(random_kernels_give_the_bits_of_one_step_at_a_time)
+{
+    const int seeds = test_long() ? 200 : 6;
+    int skewed = 0;
+    for (int seed = 1; seed <= seeds; ++seed) {
+        uint64_t expected[2], found[2];
+        write_random((uint64_t)seed, 1);
+        (void)hashes_after_steps(expected);
+        close_problem();
+        write_random((uint64_t)seed, 2 + seed % 6);
+        const int most = hashes_after_steps(found);
+        skewed += most > 1 && is_skewed();
+        close_problem();
+        ck_assert_msg(found[0] == expected[0] && found[1] == expected[1], "seed %d: other bits:\n%s", seed, deck_text);
+    }
+    ck_assert_msg(alone() || 5 * skewed > seeds, "only %d of %d passes are skewed", skewed, seeds);
+}
+END_TEST
+
 START_TEST(compiled_kernels_give_the_bits_of_interpreted_ones)
 {
     compare(&shapes[0], 0, slopes[0], "euler", "full", "always", 4);
@@ -289,6 +395,53 @@ START_TEST(a_value_that_is_not_finite_is_reported_with_its_step_and_first_point)
 }
 END_TEST
 
+/* The first planes are computed by the last rank, beyond the end of the axis. */
+START_TEST(what_is_not_finite_has_its_place_in_the_domain)
+{
+    static char expected[65536];
+    for (int steps = 1; steps <= 8; steps += 7) {
+        new_deck();
+        say("grid: {cells: [9, 40, 150], periodic: [true, true, true], patches: [1, 1, %d]}\n",
+            trl_context_ranks(test_ctx));
+        say("equations: {T: {initial: \"1\", ddt: \"laplacian(T) + if(z < 0.02, sqrt(0.0125 - t), 0)\"}}\n");
+        say("time: {method: euler, dt: 1.0e-3, steps: 40}\nrun: {time_blocking: %d}\n", steps);
+        ck_ok(open_problem());
+        ck_assert(alone() || steps == 1 || is_skewed());
+        ck_ok(trl_simulation_initialise(sim));
+        trl_err err = TRL_OK;
+        while (err == TRL_OK && !trl_simulation_done(sim)) err = trl_simulation_advance(sim, NULL, NULL);
+        ck_assert_int_eq(err, TRL_ERR_NUMERICS);
+        if (steps == 1) snprintf(expected, sizeof expected, "%s", test_messages());
+        ck_assert_ptr_nonnull(strstr(test_messages(), "after step 14"));
+        ck_assert_str_eq(test_messages(), expected);
+        test_clear();
+        close_problem();
+    }
+}
+END_TEST
+
+/* In its next pass, which computes nothing. */
+START_TEST(a_rank_that_failed_takes_part_in_the_messages_of_a_pass)
+{
+    for (int passes = 0; passes < 2; ++passes) {
+        const shape all = behind_one_another(long_shapes[3]);
+        trl_err err = TRL_OK;
+        write_problem(&all, 0, slopes[0], "euler", "compile: never, time_blocking: 4");
+        ck_ok(open_problem());
+        ck_assert(alone() || is_skewed());
+        ck_ok(trl_simulation_initialise(sim));
+        for (int i = 0; i < passes; ++i) ck_ok(trl_simulation_advance_pending(sim, NULL, NULL));
+        if (alone()) continue;
+        if (trl_context_rank(test_ctx) == 1) sim->late->noted = trl_fail(test_ctx, TRL_ERR_IO, NULL, "it failed");
+        while (err == TRL_OK && trl_simulation_step_number(sim) < 40)
+            err = trl_simulation_advance_pending(sim, NULL, NULL);
+        ck_assert_int_eq(err, TRL_ERR_IO);
+        test_clear();
+        close_problem();
+    }
+}
+END_TEST
+
 static void collect(void *data, const char *line)
 {
     if (strncmp(line, "time blocks", 11) == 0) snprintf(data, 256, "%s", line);
@@ -377,6 +530,10 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, stops_after_each_step_that_is_an_event_and_at_the_end);
     tcase_add_test(tc, a_run_takes_no_more_steps_than_it_was_asked_for);
     tcase_add_test(tc, a_value_that_is_not_finite_is_reported_with_its_step_and_first_point);
+    tcase_add_test(tc, patches_behind_one_another_compute_nothing_twice);
+    tcase_add_test(tc, random_kernels_give_the_bits_of_one_step_at_a_time);
+    tcase_add_test(tc, what_is_not_finite_has_its_place_in_the_domain);
+    tcase_add_test(tc, a_rank_that_failed_takes_part_in_the_messages_of_a_pass);
     tcase_add_test(tc, ranks_choose_one_way_and_exchange_once_for_a_pass);
     tcase_add_test(tc, says_why_steps_are_taken_one_at_a_time);
     tcase_add_test(tc, steps_taken_together_allocate_nothing_after_the_first);
