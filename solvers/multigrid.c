@@ -563,16 +563,16 @@ static void find_largest(trli_grid_level *l)
     l->largest = isfinite(row) && row > 1 ? row : 1;
 }
 
-/* What a cycle does on coarser grids takes less than to move its values. */
+/* What a cycle does on coarser grids takes less than to move its values. Each has one residual of the finest grid. */
 static void stay_together(const struct trli_multigrid *m)
 {
     const trli_grid_level *l = m->level;
-    const trli_program *const others[] = {l->begin, l->first, l->start, l->residual, l->last, l->clip};
+    const trli_program *const others[] = {l->begin, l->first, l->start, l->smooth, l->last, l->clip};
     for (size_t i = 0; i < sizeof others / sizeof *others; ++i)
-        if (others[i]) trl_graph_follow(others[i]->run->graph, l->smooth->run->graph);
+        if (others[i]) trl_graph_follow(others[i]->run->graph, l->residual->run->graph);
     for (int k = 1; k < m->n; ++k)
         for (int i = 0; i < l[k].sim->model->nprograms; ++i)
-            trl_graph_follow(l[k].sim->model->program[i]->run->graph, l->smooth->run->graph);
+            trl_graph_follow(l[k].sim->model->program[i]->run->graph, l->residual->run->graph);
 }
 
 /* The times of the system are those of all grids; coefficients may have changed with them. */

@@ -159,6 +159,12 @@ def check_coarse_grids():
     more = found[1] - fewer[1]
     if wanted[:2] != found[:2] or more < 4 or found[2] > fewer[2] + 4000 * more or found[3] > fewer[3] + 6 * more:
         sys.exit(f"cycles on a device: hashes, iterations, bytes and waits {counts}")
+    # Of what cycles are made of, the finest grid's residual alone is placed by times.
+    report = run(deck, "run.devices=gpu", "run.placement=auto", "grid.cells=[300, 270]")
+    made = [p for p in report["programs"] if "cycle of p" in p["name"] or "smoothing" in p["name"]]
+    timed = [p for p in made if p["by"] != "another graph" and sum(p["tasks"]) > 0]
+    if len(made) < 20 or [(p["name"], p["cells"]) for p in timed] != [("residual of a cycle of p", [300, 270])]:
+        sys.exit(f"programs of cycles placed by themselves: {timed}, of {len(made)}")
     # What a cycle has gathered is sent off before anything that follows it, wherever that is done.
     os.environ.update(TRL_EMULATED_LAZY="1", TRL_EMULATED_GPUS="1")
     for method in ("cg", "multigrid"):
