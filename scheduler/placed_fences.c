@@ -145,7 +145,7 @@ trl_err trli_placed_enter(const trli_placed *p, bool apart, bool *timed)
 {
     trl_err err = TRL_OK;
     *timed = true;
-    for (int d = 1; d <= p->devices->n && (!p->overlaps || p->urgent); ++d)
+    for (int d = 1; d <= p->devices->n && (apart || !p->overlaps || p->urgent); ++d)
         TRL_TRY(end_chain(trli_device_of(p->devices, d)));
     for (int d = 1; d <= p->devices->n && !p->overlaps; ++d) {
         trl_device *device = trli_device_of(p->devices, d);
