@@ -20,9 +20,6 @@ _Static_assert(TRLI_LAYERS_OF_ROW <= TRL_KERNEL_GHOSTS, "kernels have room for t
 /* With `auto`, a run has to last this long (s) before compilers are started: a short run ends sooner without them.
  * Kernels in the cache are loaded at once. */
 static const double worth_compiling = 0.25;
-/* Where there are GPUs, compilers have a part of the threads: who waits for a GPU, some thousand times a second, gives
- * its core away, and has to get it back at once. */
-enum { OF_THREADS = 4 };
 /* Between two looks (s) for what compilers have done: short programs run some thousand times a second. */
 static const double poll_interval = 0.01;
 
@@ -292,8 +289,6 @@ trl_err trli_kernels_request(trli_model *model)
     trl_err err = TRL_OK;
     if (model->settings.compile == TRL_COMPILE_NEVER || model->settings.gpus_alone) return TRL_OK;
     TRL_TRY(trli_compiler_create(model->ctx, model->settings.fast_math, &model->run->compiler));
-    if (model->settings.line == TRLI_CACHE_LINE_GPU && model->settings.compile == TRL_COMPILE_AUTO)
-        trli_compiler_limit(model->run->compiler, trl_context_threads(model->ctx) / OF_THREADS);
     TRL_TRY(write_texts(model));
     TRL_TRY(for_steps(model, true, tune));
     TRL_TRY(trli_codes_compile(model->run->codes, model->run->compiler));

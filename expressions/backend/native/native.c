@@ -49,7 +49,6 @@ typedef struct job {
 
 struct trli_compiler {
     trl_context *ctx;
-    int programs; /* that work at once, at most */
     bool fast_math;
     char program[TRLI_PATH_ROOM]; /* of the compiler; "": none */
     trli_cache cache;
@@ -106,7 +105,6 @@ trl_err trli_compiler_create(trl_context *ctx, bool fast_math, trli_compiler **c
     *compiler = c;
     if (!c) return trli_no_memory(ctx, NULL, "for a compiler of kernels");
     c->ctx = ctx;
-    c->programs = trl_context_threads(ctx);
     c->fast_math = fast_math;
     trli_digest_start(c->asked);
     find_program(c);
@@ -120,11 +118,6 @@ trl_err trli_compiler_create(trl_context *ctx, bool fast_math, trli_compiler **c
                  "name another folder",
                  c->cache.path, c->cache.why);
     return TRL_OK;
-}
-
-void trli_compiler_limit(trli_compiler *c, int programs)
-{
-    if (c->programs > programs) c->programs = programs > 0 ? programs : 1;
 }
 
 /* ---- libraries ---- */
@@ -325,15 +318,16 @@ static size_t start(trli_compiler *c, int first, size_t room)
     return bytes;
 }
 
-/* Start compilers for the jobs that wait, each for its share of the texts. */
+/* Start compilers for the jobs that wait, as many at once as the rank has threads, each for its share of the texts. */
 static void start_all(trli_compiler *c, int at_work)
 {
+    const int threads = trl_context_threads(c->ctx);
     size_t bytes = 0;
     for (int i = 0; i < c->njobs; ++i)
         if (c->job[i].state == WAITING && is_mine(c, &c->job[i])) bytes += strlen(c->job[i].text);
-    for (int i = 0; i < c->njobs && at_work < c->programs; ++i) {
+    for (int i = 0; i < c->njobs && at_work < threads; ++i) {
         if (c->job[i].state != WAITING || !is_mine(c, &c->job[i])) continue;
-        bytes -= start(c, i, bytes / (size_t)(c->programs - at_work));
+        bytes -= start(c, i, bytes / (size_t)(threads - at_work));
         at_work += c->job[i].state == AT_WORK;
     }
 }

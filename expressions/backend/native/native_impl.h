@@ -20,8 +20,6 @@ typedef struct trli_compiler trli_compiler; /* of one rank: what it compiles, an
 /* Find the compiler and the cache. Without a compiler later calls say what is missing; a warning tells of a cache that
  * is not safe. fast_math: a product and a sum may be rounded together. Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_compiler_create(trl_context *ctx, bool fast_math, trli_compiler **compiler);
-/* At most so many programs work at once, in place of one for each thread of the rank. */
-void trli_compiler_limit(trli_compiler *compiler, int programs);
 /* Compilers still at work are stopped. Functions stay valid until then. */
 void trli_compiler_destroy(trli_compiler **compiler);
 /* Ask for a kernel; equal texts are compiled once. The text is copied. *fn is set, now from the cache (if there is one
