@@ -124,6 +124,10 @@ typedef struct trli_node_ranks {
 TRL_NODISCARD trl_err trli_topology_node(trl_context *ctx, trli_node_ranks *node);
 /* Bind the calling thread to the core-th core of the share. Failure is harmless: the thread stays where it was. */
 void trli_topology_pin(const trli_topology *topology, int core);
+/* Let the calling thread, and what it starts, run on all processors of the process. Returns how it was bound, which
+ * trli_topology_rebind gives back; NULL: nothing has changed. */
+hwloc_bitmap_t trli_topology_unbind(const trli_topology *topology);
+void trli_topology_rebind(const trli_topology *topology, hwloc_bitmap_t bound);
 /* Let whole pages of memory come from the NUMA node of the core-th core of the share. Does nothing on machines with
  * one node. A refusal by the system costs only speed. */
 void trli_topology_bind(const trli_topology *topology, int core, void *memory, size_t bytes);

@@ -173,6 +173,25 @@ void trli_topology_pin(const trli_topology *topology, int core)
     if (object) hwloc_set_cpubind(topology->machine, object->cpuset, HWLOC_CPUBIND_THREAD);
 }
 
+hwloc_bitmap_t trli_topology_unbind(const trli_topology *topology)
+{
+    hwloc_bitmap_t bound = hwloc_bitmap_alloc();
+    if (!bound) return NULL;
+    if (hwloc_get_cpubind(topology->machine, bound, HWLOC_CPUBIND_THREAD) == 0 &&
+        hwloc_set_cpubind(topology->machine, hwloc_topology_get_topology_cpuset(topology->machine),
+                          HWLOC_CPUBIND_THREAD) == 0)
+        return bound;
+    hwloc_bitmap_free(bound);
+    return NULL;
+}
+
+void trli_topology_rebind(const trli_topology *topology, hwloc_bitmap_t bound)
+{
+    if (!bound) return;
+    hwloc_set_cpubind(topology->machine, bound, HWLOC_CPUBIND_THREAD);
+    hwloc_bitmap_free(bound);
+}
+
 void trli_topology_bind(const trli_topology *topology, int core, void *memory, size_t bytes)
 {
     static const uintptr_t page = 4096;

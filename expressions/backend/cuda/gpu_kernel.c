@@ -309,9 +309,11 @@ static void compile_all(trli_gpu_kernels *k, const trli_gifts *share, int wanted
     if (n > COMPILERS_MOST) n = COMPILERS_MOST;
     if (n > wanted) n = wanted;
     const double start = trli_clock();
+    hwloc_bitmap_t bound = trli_topology_unbind(&k->ctx->topology); /* threads stay where their creator is */
     while (started < n - 1 && pthread_create(&thread[started], NULL, compile_some, &w) == 0) ++started;
     (void)compile_some(&w);
     for (int i = 0; i < started; ++i) (void)pthread_join(thread[i], NULL);
+    trli_topology_rebind(&k->ctx->topology, bound);
     k->stats.seconds += trli_clock() - start;
 }
 

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "context_impl.h"
 #include "memory_impl.h"
 #include "spawn_impl.h"
 
@@ -80,7 +81,10 @@ bool trli_program_start(trl_context *ctx, int folder, char *const *argv, const c
         (void)posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
         (void)posix_spawn_file_actions_addopen(&actions, 1, log, O_WRONLY | O_CREAT | O_TRUNC, 0600);
         (void)posix_spawn_file_actions_adddup2(&actions, 1, 2);
+        /* Workers are pinned, the caller too: a compiler would share its core, with all the others. */
+        hwloc_bitmap_t bound = trli_topology_unbind(&ctx->topology);
         status = posix_spawn(pid, argv[0], &actions, &attributes, argv, variables);
+        trli_topology_rebind(&ctx->topology, bound);
         posix_spawnattr_destroy(&attributes);
     }
     posix_spawn_file_actions_destroy(&actions);

@@ -19,6 +19,14 @@ for compiler in "$(type -P false)" ./nowhere; do
 done
 says stderr.txt "TRELLIS_CC is no program that can be run: ./nowhere"
 
+# Workers are pinned to cores, and compilers are not: they would all share that of the thread that starts them.
+printf '#!/bin/sh\ngrep Cpus_allowed_list: /proc/self/status >>%s/cores.txt\nexec cc "$@"\n' "$PWD" >cc.sh
+chmod +x cc.sh
+TRELLIS_CC=./cc.sh TRELLIS_CACHE_DIR=$(mktemp -d -p .) expect 0 "$TRELLIS" run deck.yaml --set run.compile=always \
+    --threads "$(nproc)" --quiet
+[ "$(sort -u cores.txt)" = "$(grep Cpus_allowed_list: /proc/self/status)" ] ||
+    fail "compilers run on $(sort -u cores.txt) only"
+
 # With fast_math compiled kernels have other bits where the processor has fused multiply-add; plan and report say so.
 unset TRELLIS_CC
 expect 0 "$TRELLIS" plan deck.yaml --set numerics.fast_math=true
