@@ -137,7 +137,7 @@ def check_words():
             test_bits.write_held(TRELLIS, text, pathlib.Path())
         for device in ("cpu", "gpu"):
             status, source, said = kernels("random.yaml", text, device)
-            if "stencils reach" in said:  # its grid is too small
+            if "stencils reach" in said or "ghost layers on" in said:  # its grid is too small
                 continue
             if status != 0:
                 fail(f"random deck {number}: {said}")
