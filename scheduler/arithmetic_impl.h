@@ -21,6 +21,12 @@ static inline double trli_max_double(double a, double b)
     return a > b ? a : b;
 }
 
+/* NaN if one is. */
+static inline double trli_max_or_nan(double a, double b)
+{
+    return a != a || a > b ? a : b;
+}
+
 /* a/b, rounded up; a >= 0 and b > 0. */
 static inline int64_t trli_ceil_div(int64_t a, int64_t b)
 {

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "arithmetic_impl.h"
 #include "limit_impl.h"
 #include "spectrum_impl.h"
 
@@ -207,7 +208,7 @@ static double largest_row(const view *v, const trli_bound *bound)
         for (int k = v->jacobian->first[e]; k < v->jacobian->first[e + 1]; ++k)
             if (inside(v, &v->jacobian->block[k])) row += part_of(v, &v->jacobian->block[k], TRLI_COUPLING_SIZE);
         row = row / v->sim->integrator->radius + trli_quantity_value(v->sim, &bound->known[e]) / v->scale;
-        if (!(row <= largest)) largest = row;
+        largest = trli_max_or_nan(largest, row);
     }
     return largest;
 }
@@ -248,7 +249,7 @@ static trli_rate component_rate(const trl_simulation *sim, int component, double
     r.rate = trli_spectral_radius(n, rates, work);
     if (!v.wide)
         r.rate += w;
-    else if (damping > 1e-12 * w)
+    else if (!(damping <= 1e-12 * w))
         r.rate += w * w / (2 * damping);
     else
         r.unstable = true;
@@ -258,7 +259,7 @@ static trli_rate component_rate(const trl_simulation *sim, int component, double
 static bool decides(const trli_rate *r, const trli_rate *so_far)
 {
     if (r->unstable || so_far->unstable) return r->unstable && !so_far->unstable;
-    return !(r->rate <= so_far->rate); /* NaN, too */
+    return !isnan(so_far->rate) && !(r->rate <= so_far->rate); /* the first that is NaN */
 }
 
 static void take(const trli_rate *r, trli_rate *largest)
@@ -273,14 +274,12 @@ static trli_rate rate_by_sums(const trl_simulation *sim, double scale)
     double known = 0, sum = 0;
     for (int v = 0; v < sim->nequations; ++v) {
         const double one = trli_quantity_value(sim, &bound->known[v]);
-        if (one <= known) continue;
+        if (one <= known || isnan(known)) continue;
         known = one;
         r.index = v;
     }
-    for (int i = 0; i < bound->jacobian->nsums; ++i) {
-        const double one = trli_quantity_value(sim, &bound->jacobian->sum[i]);
-        if (!(one <= sum)) sum = one;
-    }
+    for (int i = 0; i < bound->jacobian->nsums; ++i)
+        sum = trli_max_or_nan(sum, trli_quantity_value(sim, &bound->jacobian->sum[i]));
     r.rate = known / scale + sum / sim->integrator->radius;
     if (sum == 0) r.by = TRLI_BY_TRANSPORT;
     return r;

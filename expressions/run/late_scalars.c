@@ -46,7 +46,7 @@ const char trli_gpu_late_text[] =
     "        const double half = of[2] < 0 ? of[3] : found[(int)of[2]];\n"
     "        double one = (of[0] < 0 ? of[1] : found[(int)of[0]]) + half / 2;\n"
     "        if (of[4] != 0 && one - one != 0 && one == one) one = TRL_FN_INF;\n"
-    "        if (!(one <= rate)) rate = one;\n"
+    "        if (!(one <= rate) && rate == rate) rate = one;\n"
     "    }\n"
     "    double dt = number[6] / rate;\n"
     "    if (number[7] > 0 && !(dt <= number[7]) && rate == rate) dt = number[7];\n"

@@ -88,6 +88,33 @@ START_TEST(a_stable_dt_that_cannot_change_t_is_refused)
 }
 END_TEST
 
+/* The equations of `first` and `second`, which reads `first`, so that its bound is found after that one's. */
+static void pair(const char *first, const char *second)
+{
+    new_deck();
+    say("grid: {cells: [12], periodic: true}\n");
+    say("equations:\n");
+    say("  first: {initial: \"1 + 0.1*sin(2*pi*x)\", ddt: \"%s\"}\n", first);
+    say("  second: {initial: \"sin(2*pi*x)\", ddt: \"%s\"}\n", second);
+    say("time: {method: euler, dt: {cfl: 0.4}, end: 9}\n");
+}
+
+START_TEST(a_bound_that_is_nan_is_found_before_others_that_are_not)
+{
+    pair("div(sqrt(first - 5)*grad(first))", "div((1 + first^2)*grad(second))");
+    ck_ok(open_problem());
+    ck_fails(trl_simulation_initialise(sim), TRL_ERR_INPUT,
+             "the stable dt is NaN at step 0, t = 0: a speed, a diffusivity or a derivative is, in 'div(sqrt(first");
+    trl_context_clear_diagnostics(test_ctx);
+    pair("div(sqrt(0.05 - t)*grad(first))", "div((1 + first^2)*grad(second))");
+    ck_ok(open_problem());
+    ck_ok(trl_simulation_initialise(sim));
+    ck_fails(run_on(one_step), TRL_ERR_NUMERICS, "derivative is, in 'div(sqrt(0.05 - t)*grad(first))'");
+    ck_assert_double_gt(trl_simulation_time(sim), 0.05);
+    trl_context_clear_diagnostics(test_ctx);
+}
+END_TEST
+
 START_TEST(dt_that_dwindles_ends_the_run)
 {
     fails_later("-T", "dt: {cfl: 0.5, speed: \"1/abs(1-t)\"}, end: 2", "no longer changes t = 0.99999999999999");
@@ -240,6 +267,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, a_fixed_dt_that_cannot_change_t_is_refused);
     tcase_add_test(tc, a_small_dt_that_changes_t_is_not);
     tcase_add_test(tc, a_stable_dt_that_cannot_change_t_is_refused);
+    tcase_add_test(tc, a_bound_that_is_nan_is_found_before_others_that_are_not);
     tcase_add_test(tc, dt_that_dwindles_ends_the_run);
     tcase_add_test(tc, steps_before_a_bad_one_are_taken);
     tcase_add_test(tc, time_goes_on_from_a_restart);
