@@ -124,14 +124,17 @@ typedef struct trli_placed_nodes {
     int32_t *before_first, *before; /* predecessors */
     int32_t *space;                 /* [n] space of the device that runs it; 0: workers, or a transfer to the host */
     int32_t *level; /* [n] how many times the host must wait before it, for a device or in a poll task */
+    int32_t *poll;  /* [n] number of a poll task, from 1 in the order in which they were added; others: 0 */
+    int32_t *feeds; /* [n] the least number of the poll tasks that follow it; INT32_MAX: none does */
     bool *held;     /* [n] it, or a node before it, also waits for signals or a phase */
     double *weight; /* [n] nodes of larger weight go first */
 } trli_placed_nodes;
 
 /* Put the tasks of devices into regions, such that a region is launched when everything that it waits for is
- * launched or complete. A held task is a region of its own, since the task that gives the signals, or ends the
- * phase, may follow any other task. order: [n] all nodes, each region contiguous; *region: [n] of a task of a
- * device, else -1. */
+ * launched or complete. No region waits for a poll task and is waited for by that one or an earlier one, as messages
+ * of several ranks may depend on each other (TRL_TASK_POLL). A held task is a region of its own, since the task that
+ * gives the signals, or ends the phase, may follow any other task. order: [n] all nodes, each region contiguous;
+ * *region: [n] of a task of a device, else -1. */
 TRL_NODISCARD trl_err trli_regions_find(trl_context *ctx, const trli_placed_nodes *nodes, int32_t *order,
                                         int32_t *region, int32_t *regions);
 

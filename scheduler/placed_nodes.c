@@ -119,7 +119,14 @@ static trl_err flatten(finder *f)
     return TRL_OK;
 }
 
-/* Levels and weights follow the edges: visit each node after its predecessors. */
+static void number_polls(trli_placed_nodes *nodes, const trli_task_record *record)
+{
+    int32_t polls = 0;
+    for (int32_t x = 0; x < nodes->tasks; ++x)
+        if (record[x].flags & TRL_TASK_POLL) nodes->poll[x] = ++polls;
+}
+
+/* Levels, weights and polls follow the edges: visit each node after its predecessors. */
 static trl_err find_levels(finder *f, const uint8_t *executor)
 {
     trli_placed_nodes *nodes = f->nodes;
@@ -129,14 +136,14 @@ static trl_err find_levels(finder *f, const uint8_t *executor)
     int32_t *missing = trli_new(ctx, (size_t)nodes->n + 1, sizeof *missing), count = 0;
     int32_t *order = trli_new(ctx, (size_t)nodes->n + 1, sizeof *order);
     if (!missing || !order) TRL_TRY(trli_no_memory(ctx, NULL, "for a placed graph"));
+    number_polls(nodes, record);
     for (int32_t x = 0; x < nodes->n; ++x) {
         missing[x] = nodes->before_first[x + 1] - nodes->before_first[x];
         if (missing[x] == 0) order[count++] = x;
     }
     for (int32_t i = 0; i < count; ++i) {
         const int32_t x = order[i];
-        const bool poll = x < nodes->tasks && record[x].flags & TRL_TASK_POLL;
-        nodes->level[x] += poll;
+        nodes->level[x] += nodes->poll[x] > 0;
         nodes->held[x] |= x < nodes->tasks && record[x].flags & (TRLI_TASK_PHASED | TRLI_TASK_SIGNALLED);
         for (int32_t k = nodes->after_first[x]; k < nodes->after_first[x + 1]; ++k) {
             const int32_t y = nodes->after[k];
@@ -150,8 +157,13 @@ static trl_err find_levels(finder *f, const uint8_t *executor)
     for (int32_t i = count - 1; i >= 0; --i) {
         const int32_t x = order[i];
         double behind = 0;
-        for (int32_t k = nodes->after_first[x]; k < nodes->after_first[x + 1]; ++k)
-            behind = trli_max_double(behind, nodes->weight[nodes->after[k]]);
+        nodes->feeds[x] = INT32_MAX;
+        for (int32_t k = nodes->after_first[x]; k < nodes->after_first[x + 1]; ++k) {
+            const int32_t y = nodes->after[k];
+            behind = trli_max_double(behind, nodes->weight[y]);
+            if (nodes->feeds[y] < nodes->feeds[x]) nodes->feeds[x] = nodes->feeds[y];
+            if (nodes->poll[y] > 0 && nodes->poll[y] < nodes->feeds[x]) nodes->feeds[x] = nodes->poll[y];
+        }
         if (x >= nodes->tasks) nodes->weight[x] = behind;
     }
 done:
@@ -172,11 +184,14 @@ trl_err trli_placed_nodes_find(trl_graph *logical, const uint8_t *executor, cons
     nodes->space = trli_new(ctx, (size_t)nodes->n + 1, sizeof *nodes->space);
     nodes->level = trli_new(ctx, (size_t)nodes->n + 1, sizeof *nodes->level);
     nodes->held = trli_new(ctx, (size_t)nodes->n + 1, sizeof *nodes->held);
+    nodes->poll = trli_new(ctx, (size_t)nodes->n + 1, sizeof *nodes->poll);
+    nodes->feeds = trli_new(ctx, (size_t)nodes->n + 1, sizeof *nodes->feeds);
     nodes->weight = trli_new(ctx, (size_t)nodes->n + 1, sizeof *nodes->weight);
     f.mark = trli_new(ctx, (size_t)nodes->tasks + 1, sizeof *f.mark);
     f.before_first = trli_new(ctx, (size_t)nodes->tasks + 2, sizeof *f.before_first);
     f.before = trli_new(ctx, edges + 1, sizeof *f.before);
-    if (!nodes->space || !nodes->level || !nodes->held || !nodes->weight || !f.mark || !f.before_first || !f.before)
+    if (!nodes->space || !nodes->level || !nodes->held || !nodes->poll || !nodes->feeds || !nodes->weight || !f.mark ||
+        !f.before_first || !f.before)
         TRL_TRY(trli_no_memory(ctx, NULL, "for a placed graph"));
     for (int32_t t = 0; t < nodes->tasks; ++t) {
         nodes->space[t] = executor[t];
@@ -210,5 +225,7 @@ void trli_placed_nodes_free(trli_placed_nodes *nodes)
     trli_free(nodes->space);
     trli_free(nodes->level);
     trli_free(nodes->held);
+    trli_free(nodes->poll);
+    trli_free(nodes->feeds);
     trli_free(nodes->weight);
 }

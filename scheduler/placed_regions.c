@@ -4,7 +4,11 @@
  * of its device. A region is closed when a node outside of it that depends on a member is visited: until then no
  * visited node outside depends on the region, so a task that joins creates no cycle. Nodes that close a region wait
  * while there are other nodes. A task that waits longer for the host than the region does not join: it would delay
- * the others. */
+ * the others.
+ *
+ * Poll tasks send, receive, and reduce over ranks. One may wait, by way of other ranks, for any that was added before
+ * it. A region that waits for poll task number 5 and is followed by number 4 would be a cycle, though this rank's graph
+ * does not show it. */
 #include "arithmetic_impl.h"
 #include "placed_impl.h"
 
@@ -49,8 +53,11 @@ typedef struct search {
     heap closing, free;            /* ready nodes that may close a region, and the other ready nodes */
     int32_t open[TRLI_EXECUTORS];  /* region of a device; -1: none */
     int32_t level[TRLI_EXECUTORS]; /* of the open one */
+    int32_t feeds[TRLI_EXECUTORS]; /* of the open one: the least of its members */
     int32_t *region;
     int32_t regions;
+    int32_t *polled;        /* [n] of a node visited that is in no region: the number of the last poll task up to it */
+    int32_t *region_polled; /* [n] of a region: that of the last one before it */
 } search;
 
 static bool on_device(const trli_placed_nodes *nodes, int32_t x)
@@ -84,21 +91,46 @@ static void close_regions(search *s, int32_t x)
     }
 }
 
+/* The number of the last poll task before a node whose predecessors were visited. Regions before it are closed, or it
+ * will be in them. */
+static int32_t polled_before(const search *s, int32_t x)
+{
+    const trli_placed_nodes *nodes = s->nodes;
+    int32_t polled = 0;
+    for (int32_t i = nodes->before_first[x]; i < nodes->before_first[x + 1]; ++i) {
+        const int32_t p = nodes->before[i];
+        polled = (int32_t)trli_max(polled, s->region[p] >= 0 ? s->region_polled[s->region[p]] : s->polled[p]);
+    }
+    return polled;
+}
+
+static void join(search *s, int32_t x, int32_t polled)
+{
+    const trli_placed_nodes *nodes = s->nodes;
+    const int space = nodes->space[x];
+    int32_t *open = &s->open[space];
+    const bool begins = *open < 0 || s->level[space] < nodes->level[x] || nodes->held[x] ||
+                        trli_max(s->region_polled[*open], polled) >= trli_min(s->feeds[space], nodes->feeds[x]);
+    if (begins) {
+        *open = s->regions++;
+        s->level[space] = nodes->level[x];
+        s->feeds[space] = nodes->feeds[x];
+        s->region_polled[*open] = polled;
+    }
+    s->feeds[space] = (int32_t)trli_min(s->feeds[space], nodes->feeds[x]);
+    s->region_polled[*open] = (int32_t)trli_max(s->region_polled[*open], polled);
+    s->region[x] = *open;
+    if (nodes->held[x]) *open = -1;
+}
+
 static void visit(search *s, int32_t x)
 {
     const trli_placed_nodes *nodes = s->nodes;
+    const int32_t polled = polled_before(s, x);
     close_regions(s, x);
     s->region[x] = -1;
-    if (on_device(nodes, x)) {
-        int32_t *open = &s->open[nodes->space[x]];
-        int32_t *level = &s->level[nodes->space[x]];
-        if (*open < 0 || *level < nodes->level[x] || nodes->held[x]) {
-            *open = s->regions++;
-            *level = nodes->level[x];
-        }
-        s->region[x] = *open;
-        if (nodes->held[x]) *open = -1;
-    }
+    s->polled[x] = (int32_t)trli_max(polled, nodes->poll[x]);
+    if (on_device(nodes, x)) join(s, x, polled);
     for (int32_t i = nodes->after_first[x]; i < nodes->after_first[x + 1]; ++i)
         if (--s->missing[nodes->after[i]] == 0) make_ready(s, nodes->after[i]);
 }
@@ -133,10 +165,12 @@ trl_err trli_regions_find(trl_context *ctx, const trli_placed_nodes *nodes, int3
     trl_err err = TRL_OK;
     int32_t *visited = trli_new(ctx, n, sizeof *visited), count = 0;
     s.missing = trli_new(ctx, n, sizeof *s.missing);
+    s.polled = trli_new(ctx, n, sizeof *s.polled);
+    s.region_polled = trli_new(ctx, n, sizeof *s.region_polled);
     s.closing = (heap){nodes->level, nodes->weight, trli_new(ctx, n, sizeof(int32_t)), 0};
     s.free = (heap){nodes->level, nodes->weight, trli_new(ctx, n, sizeof(int32_t)), 0};
     for (int e = 0; e < TRLI_EXECUTORS; ++e) s.open[e] = -1;
-    if (!visited || !s.missing || !s.closing.node || !s.free.node)
+    if (!visited || !s.missing || !s.polled || !s.region_polled || !s.closing.node || !s.free.node)
         TRL_TRY(trli_no_memory(ctx, NULL, "for the regions of a placed graph"));
     for (int32_t x = 0; x < nodes->n; ++x) {
         s.missing[x] = nodes->before_first[x + 1] - nodes->before_first[x];
@@ -152,6 +186,8 @@ trl_err trli_regions_find(trl_context *ctx, const trli_placed_nodes *nodes, int3
 done:
     trli_free(visited);
     trli_free(s.missing);
+    trli_free(s.polled);
+    trli_free(s.region_polled);
     trli_free(s.closing.node);
     trli_free(s.free.node);
     return err;

@@ -152,14 +152,27 @@ unsigned trli_steady_spaces(const trli_place_graph *graph, const trli_transfers 
     return spaces & ~anywhere;
 }
 
+/* A topological order, place[t] of task t, that is the order in which tasks were added wherever that is one: what a
+ * transfer waits for is then no message that other ranks send after one which waits for this transfer. */
+static void number_as_added(const trli_place_graph *graph, int64_t *place)
+{
+    for (int32_t t = 0; t < graph->tasks; ++t) place[t] = t;
+    for (int32_t i = 0; i < graph->tasks; ++i) { /* place[t] is the last of the tasks before t, and t */
+        const int32_t t = graph->order[i];
+        for (int32_t k = graph->first[t]; k < graph->first[t + 1]; ++k)
+            if (place[graph->successors[k]] < place[t]) place[graph->successors[k]] = place[t];
+    }
+    for (int32_t i = 0; i < graph->tasks; ++i) place[graph->order[i]] = (place[graph->order[i]] << 32) + i;
+}
+
 trl_err trli_transfers_wanted(trl_context *ctx, const trli_place_graph *graph, const trli_transfers *transfers,
                               int32_t *task)
 {
     const trli_transfer *transfer = transfers->list.data;
     const int32_t n = (int32_t)transfers->list.count, *brought = transfers->access_transfer;
-    int32_t *place = trli_new(ctx, (size_t)graph->tasks, sizeof *place);
+    int64_t *place = trli_new(ctx, (size_t)graph->tasks, sizeof *place);
     if (!place) return trli_no_memory(ctx, NULL, "for the transfers of a graph of %d tasks", graph->tasks);
-    for (int32_t i = 0; i < graph->tasks; ++i) place[graph->order[i]] = i;
+    number_as_added(graph, place);
     for (int32_t x = 0; x < n; ++x) task[x] = transfer[x].reader;
     for (int32_t t = 0; t < graph->tasks; ++t)
         for (int32_t a = graph->access_first[t]; a < graph->access_first[t + 1]; ++a)

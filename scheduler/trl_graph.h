@@ -43,7 +43,8 @@ typedef struct trl_task_args {
 typedef trl_err (*trl_task_fn)(void *data, const trl_task_args *args, bool *done);
 
 enum {
-    /* May ask to be called again (communication). */
+    /* May ask to be called again (communication). Every rank adds them in an order in which none waits, on any rank,
+     * for one that was added later: tasks are joined in ways that keep to it. */
     TRL_TASK_POLL = 1,
     /* Is called after an error too, once what it waits for is complete, so that no other rank waits for it. */
     TRL_TASK_ALWAYS = 2,

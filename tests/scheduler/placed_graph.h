@@ -43,6 +43,7 @@ typedef struct placed_graph {
     uint64_t seed, state;
     trl_graph *graph;
     int nhandles, nresources, phases, own, count;
+    bool messages; /* many poll tasks, and nothing but data of few tasks each that orders them */
     data_handle handle[DATA_HANDLES];
     int follows[DATA_HANDLES]; /* the handle whose data after a run is this one's before the next */
     struct {
@@ -159,6 +160,20 @@ done:
     return err;
 }
 
+/* Whether a poll task follows all that were added before it, as if other ranks waited for their messages before they
+ * send its own. With phases an earlier task may come later; one that waits may hold no lock. */
+static inline bool in_order(const placed_node *n)
+{
+    return n->polls > 0 && n->index < n->graph->own && n->graph->phases == 0 && n->nlocks == 0 && n->nuses == 0;
+}
+
+static inline bool waits_for_earlier(const placed_node *n, const data_frame *f)
+{
+    for (int i = 0; in_order(n) && i < n->index; ++i)
+        if (in_order(&n->graph->node[i]) && atomic_load_explicit(&f->calls[i], memory_order_relaxed) == 0) return true;
+    return false;
+}
+
 static trl_err run_placed_node(void *data, const trl_task_args *args, bool *done)
 {
     placed_node *n = data;
@@ -169,6 +184,8 @@ static trl_err run_placed_node(void *data, const trl_task_args *args, bool *done
     if (atomic_load(&f->over)) atomic_fetch_add(&f->late, 1);
     if (args->chunks != n->chunks && !whole) atomic_fetch_add(&f->wrong, 1);
     if (n->polls > 0 && app_below(&(uint64_t){(uint64_t)(trli_clock() * 1e9)}, n->polls + 1) > 0)
+        *done = false;
+    else if (!args->failed && waits_for_earlier(n, f))
         *done = false;
     else
         err = do_placed_node(n, args);
@@ -225,9 +242,9 @@ static inline placed_node *new_placed_node(placed_graph *g, int spawner)
 static inline void choose_shape(placed_graph *g, placed_node *n)
 {
     n->on_mocks = !one_in(g, 4);
-    if (one_in(g, 10)) {
+    if (one_in(g, g->messages ? 2 : 10)) {
         n->flags |= TRL_TASK_POLL;
-        n->polls = app_below(&g->state, 4);
+        n->polls = 1 + app_below(&g->state, 3);
     } else if (one_in(g, 4)) {
         n->chunks = 2 + app_below(&g->state, DATA_CHUNKS - 1);
         if (one_in(g, 2)) n->flags |= TRL_TASK_WHOLE;
@@ -247,21 +264,44 @@ static inline bool touches(const placed_node *n, int h)
 }
 
 /* Groups of several tasks are likely: the mode of the last access, one time in two. */
-static inline void choose_access(placed_maker *m, placed_node *n)
+static inline int choose_mode(placed_graph *g, const handle_use *use)
 {
-    placed_graph *g = m->g;
-    const int h = app_below(&g->state, g->nhandles);
-    handle_use *use = &m->use[h];
     int mode = app_below(&g->state, 7);
     if (mode > TRL_ADD) mode = TRL_READ;
     if (use->mode >= TRL_WRITE_PART && one_in(g, 2)) mode = use->mode;
     if (mode == TRL_WRITE_PART && use->mode == mode && use->parts == DATA_PARTS) mode = TRL_READ;
+    return mode;
+}
+
+static inline void add_access(placed_maker *m, placed_node *n, int h, int mode)
+{
+    placed_graph *g = m->g;
+    handle_use *use = &m->use[h];
     if (touches(n, h) || (n->phase != NONE && use->latest > n->phase)) return;
     use->parts = mode == TRL_WRITE_PART ? (use->mode == mode ? use->parts + 1 : 1) : 0;
     use->mode = mode;
     n->access[n->naccesses++] = (placed_access){h, (trl_access)mode, use->parts - 1};
     g->handle[h].written |= mode != TRL_READ;
     if (use->latest > m->latest[n->index]) m->latest[n->index] = use->latest;
+}
+
+static inline void choose_accesses(placed_maker *m, placed_node *n)
+{
+    placed_graph *g = m->g;
+    const int accesses = app_below(&g->state, DATA_ACCESSES);
+    for (int a = 0; a < accesses; ++a) {
+        const int h = app_below(&g->state, g->nhandles);
+        add_access(m, n, h, choose_mode(g, &m->use[h]));
+    }
+}
+
+/* A message is received, sent, or passed on; a task makes one handle's data of another one's. */
+static inline void choose_message(placed_maker *m, placed_node *n)
+{
+    placed_graph *g = m->g;
+    const int first = app_below(&g->state, g->nhandles), mode = TRL_READ + app_below(&g->state, 3);
+    add_access(m, n, first, n->polls > 0 ? mode : TRL_READ);
+    if (n->polls == 0) add_access(m, n, app_below(&g->state, g->nhandles), TRL_WRITE);
 }
 
 static inline void choose_order(placed_maker *m, placed_node *n)
@@ -289,12 +329,15 @@ static inline void make_placed_node(placed_maker *m)
 {
     placed_graph *g = m->g;
     placed_node *n = new_placed_node(g, NONE);
-    const int accesses = app_below(&g->state, DATA_ACCESSES);
     choose_shape(g, n);
     m->latest[n->index] = n->phase;
     choose_wants(g, n);
-    for (int a = 0; a < accesses; ++a) choose_access(m, n);
-    choose_order(m, n);
+    if (g->messages) {
+        choose_message(m, n);
+    } else {
+        choose_accesses(m, n);
+        choose_order(m, n);
+    }
     for (int a = 0; a < n->naccesses; ++a) {
         handle_use *use = &m->use[n->access[a].handle];
         if (m->latest[n->index] > use->latest) use->latest = m->latest[n->index];
@@ -401,14 +444,15 @@ static inline placed_graph *make_placed_graph(uint64_t seed)
     placed_maker m = {.g = g};
     g->seed = g->state = seed;
     g->graph = app_graph("placed");
-    g->nhandles = 1 + app_below(&g->state, DATA_HANDLES);
-    g->nresources = one_in(g, 2) ? app_below(&g->state, PLACED_RESOURCES + 1) : 0;
-    g->phases = one_in(g, 4) ? 2 + app_below(&g->state, PLACED_PHASES - 1) : 0;
-    g->own = 1 + app_below(&g->state, one_in(g, 3) ? DATA_NODES / 2 : 20);
+    g->messages = one_in(g, 4);
+    g->nhandles = g->messages ? DATA_HANDLES : 1 + app_below(&g->state, DATA_HANDLES);
+    g->nresources = !g->messages && one_in(g, 2) ? app_below(&g->state, PLACED_RESOURCES + 1) : 0;
+    g->phases = !g->messages && one_in(g, 4) ? 2 + app_below(&g->state, PLACED_PHASES - 1) : 0;
+    g->own = 1 + app_below(&g->state, g->messages || one_in(g, 3) ? DATA_NODES / 2 : 20);
     add_placed_names(g);
     for (int h = 0; h < g->nhandles; ++h) m.use[h] = (handle_use){.mode = TRL_READ, .latest = NONE};
     while (g->count < g->own) make_placed_node(&m);
-    for (int i = 0; i < g->own && one_in(g, 2); ++i) {
+    for (int i = 0; i < g->own && !g->messages && one_in(g, 2); ++i) {
         placed_node *n = &g->node[app_below(&g->state, g->own)];
         if (n->children == 0 && g->count + PLACED_CHILDREN <= DATA_NODES) make_placed_children(g, n);
     }
