@@ -119,19 +119,24 @@ def ways_on_gpus(rng, dim, ways):
     return [["run.fusion=none", "run.compile=never", "run.threads=1", "run.devices=cpu"], *chosen]
 
 
+def in_passes(rng, depths):
+    """Several steps in a pass, where a deck allows it: slots of values of other steps are more often in the way."""
+    return [f"run.time_blocking={rng.choice(depths)}", f"run.passes.slots={rng.choice(['true', 'false', 'false'])}"]
+
+
 def on_ranks(rng):
     """Ranks, and how they exchange."""
     return [
         f"ranks={rng.choice([2, 2, 3, 4, 8])}", f"run.passes.overlap={rng.choice(['true', 'true', 'false'])}",
         f"run.passes.shared={rng.choice(['true', 'false'])}", f"run.threads={rng.choice([1, 1, 2])}",
-        f"run.time_blocking={rng.choice([1, 1, 3])}"
+        *in_passes(rng, [1, 1, 3])
     ]
 
 
 def behind_one_another(rng, dim):
     """Ranks along the last axis, which take several steps in a pass."""
     ranks = rng.choice([2, 2, 3])
-    return [f"ranks={ranks}", f"grid.patches={[1] * (dim - 1) + [ranks]}", f"run.time_blocking={rng.choice([2, 3, 5])}",
+    return [f"ranks={ranks}", f"grid.patches={[1] * (dim - 1) + [ranks]}", *in_passes(rng, [2, 3, 5]),
             f"run.passes.shared={rng.choice(['true', 'false'])}", "run.compile=never"]
 
 
@@ -154,7 +159,7 @@ def ways_of(rng, number, dim, text, options):
         ]
     ]
     if dim > 1:
-        ways.append(["run.fusion=full", "run.compile=never", patches, f"run.time_blocking={rng.choice([2, 3, 5])}"])
+        ways.append(["run.fusion=full", "run.compile=never", patches, *in_passes(rng, [2, 3, 5])])
     if rng.random() < options.ranks:
         ways.append(on_ranks(rng) + [f"run.compile={'never' if options.quick else rng.choice(['never', 'always'])}"])
     if dim > 1 and int(re.search(r"cells: \[[^\]]*?(\d+)\]", text)[1]) >= 64:
