@@ -31,19 +31,6 @@ if(NOT TRL_HDF5_IS_PARALLEL)
                         "Install the parallel one: libhdf5-openmpi-dev on Debian.")
 endif()
 
-set(TRL_FFTW "AUTO" CACHE STRING "Use FFTW, which is under the GPL: AUTO (when it is found), ON, OFF")
-set_property(CACHE TRL_FFTW PROPERTY STRINGS AUTO ON OFF)
-set(TRL_HAVE_FFTW OFF)
-if(NOT TRL_FFTW STREQUAL "OFF")
-    pkg_check_modules(FFTW IMPORTED_TARGET fftw3)
-    if(FFTW_FOUND)
-        set(TRL_HAVE_FFTW ON)
-    elseif(TRL_FFTW STREQUAL "ON")
-        message(FATAL_ERROR "TRL_FFTW=ON, but pkg-config knows no fftw3. Install libfftw3-dev on Debian, or configure "
-                            "with TRL_FFTW=AUTO or OFF.")
-    endif()
-endif()
-
 set(TRL_SUNDIALS "AUTO" CACHE STRING "Use SUNDIALS' CVODE: AUTO (when it is found), ON, OFF")
 set_property(CACHE TRL_SUNDIALS PROPERTY STRINGS AUTO ON OFF)
 set(TRL_HAVE_SUNDIALS OFF)
@@ -100,9 +87,6 @@ target_link_libraries(
     trellis_dependencies
     INTERFACE MPI::MPI_C PkgConfig::HWLOC PkgConfig::YAML ${TRL_HDF5_HL} PkgConfig::HDF5 PkgConfig::CAIRO ZLIB::ZLIB Threads::Threads ${CMAKE_DL_LIBS} m
 )
-if(TRL_HAVE_FFTW)
-    target_link_libraries(trellis_dependencies INTERFACE PkgConfig::FFTW)
-endif()
 if(TRL_HAVE_SUNDIALS)
     target_link_libraries(trellis_dependencies INTERFACE "${TRL_CVODE_LIBRARY}")
     target_include_directories(trellis_dependencies SYSTEM INTERFACE "${TRL_SUNDIALS_INCLUDE}")

@@ -13,7 +13,6 @@
 #include "cache_impl.h"
 #include "cvode_impl.h"
 #include "executor_impl.h"
-#include "transform_impl.h"
 
 /* The processor's name as Linux gives it, or "unknown". */
 static void processor_name(char *name, size_t size)
@@ -111,7 +110,6 @@ static void print_libraries(void)
     printf("MPI        %.*s\n", (int)strcspn(mpi, "\n,"), mpi);
     if (H5get_libversion(&major, &minor, &release) >= 0) printf("HDF5       %u.%u.%u\n", major, minor, release);
     printf("cairo      %s\n", cairo_version_string());
-    printf("FFTW       %s\n", trli_transform_library() ? trli_transform_library() : "not in this build");
     printf("SUNDIALS   %s\n", trli_cvode_library() ? trli_cvode_library() : "not in this build");
 }
 

@@ -29,21 +29,6 @@ struct trli_direct {
 
 /* ---- for which systems ---- */
 
-static int long_axes(const trl_grid *grid)
-{
-    int n = 0;
-    for (int a = 0; a < grid->dim; ++a) n += grid->cells[a] > 1;
-    return n;
-}
-
-/* Lines are eliminated along one axis at most, and not where they have no ends. */
-static bool needs_transforms(const trl_grid *grid)
-{
-    bool periodic = false;
-    for (int a = 0; a < grid->dim; ++a) periodic |= grid->periodic[a] && grid->cells[a] > 1;
-    return periodic || long_axes(grid) > 1;
-}
-
 const char *trli_direct_missing(const trli_solver *s)
 {
     if (s->ask.n > 1 && s->coupled) return "its unknowns are coupled";
@@ -58,7 +43,6 @@ const char *trli_direct_missing(const trli_solver *s)
         for (int side = 0; side < 6; ++side)
             if (v->boundary[side].npieces > 1) return "conditions change along a side";
     }
-    if (needs_transforms(&s->sim->layout->grid) && !trli_transform_library()) return "this build has no FFTW";
     return NULL;
 }
 
@@ -205,7 +189,7 @@ static trl_err make_part(trli_direct *d, int i)
         trli_direct_plan_use_weights(&p->plan);
     }
     trli_slabs_destroy(&p->slabs);
-    TRL_TRY(trl_context_agree(ctx, trli_slabs_create(s->sim, location, p->line, p->plan.last,
+    TRL_TRY(trl_context_agree(ctx, trli_slabs_create(s->sim, location, p->line, &p->plan,
                                                      s->ask.brings ? &s->ask.around : NULL, d->loop, &p->slabs)));
 done:
     return err;
@@ -227,7 +211,7 @@ static trl_err make_plan(trli_direct *d)
     for (int i = 0; i < n && !d->why; ++i) {
         bool same = false;
         const part *p = &d->part[i];
-        TRL_TRY(trli_slabs_solve(p->slabs, &p->plan, s->q.now[i], s->d.next[i], false, false, 0));
+        TRL_TRY(trli_slabs_solve(p->slabs, s->q.now[i], s->d.next[i], false, false, 0));
         TRL_TRY(compare(d, p->plan.singular, s->d.now[i], s->d.next[i], &same));
         if (!same)
             d->why = "the operator is not a sum of one along each axis that reads the nearest points alone, and whose "
@@ -288,8 +272,8 @@ static trl_err direct_run(trli_solver *s, trli_krylov *method, double target, in
     s->at_zero = false;
     for (int i = 0; i < s->ask.n; ++i) {
         const part *p = &s->direct->part[i];
-        TRL_TRY(trli_slabs_solve(p->slabs, &p->plan, s->r.now[i], s->c.now[i], add, !add || s->brought,
-                                 add ? 0 : s->wanted_mean));
+        TRL_TRY(
+            trli_slabs_solve(p->slabs, s->r.now[i], s->c.now[i], add, !add || s->brought, add ? 0 : s->wanted_mean));
     }
     s->brought = s->ask.brings && (!add || s->brought);
 done:

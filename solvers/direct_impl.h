@@ -55,8 +55,6 @@ typedef struct trli_direct_plan {
     double scale;                   /* what transforms there and back leave to be done */
 } trli_direct_plan;
 
-/* Whether lines that lie beside one another along x always come in pairs, on any ranks: NONE or REAL. */
-trli_line_pairs trli_direct_pairs(const trli_line line[3], int last);
 /* *why: it cannot be solved so; else NULL. wanted: the axis to be swept, or -1. */
 TRL_NODISCARD trl_err trli_direct_plan_create(trl_context *ctx, const trli_line line[3], int wanted, bool singular,
                                               trli_direct_plan *plan, const char **why);
@@ -124,14 +122,15 @@ void trli_set_ghost_views(const trl_layout *layout, trli_view *view);
 
 /* The grid in two distributions over the ranks: planes across the last axis, and all of its lines. */
 typedef struct trli_slabs trli_slabs;
-/* around: what solutions may bring along for each patch; NULL: nothing. */
-TRL_NODISCARD trl_err trli_slabs_create(trl_simulation *sim, trl_location location, const trli_line line[3], int last,
-                                        const trl_offsets *around, trl_loop *loop, trli_slabs **slabs);
+/* plan: of all that they solve or visit, as long as they are. around: what solutions may bring along for each patch;
+ * NULL: nothing. */
+TRL_NODISCARD trl_err trli_slabs_create(trl_simulation *sim, trl_location location, const trli_line line[3],
+                                        const trli_direct_plan *plan, const trl_offsets *around, trl_loop *loop,
+                                        trli_slabs **slabs);
 void trli_slabs_destroy(trli_slabs **slabs);
 /* Solve for the right-hand side in the field `from`; the solution is written to the field `to`, or added to it; around:
  * around patches, too. mean: of the solution, if the plan sets it. Collective: yes. */
-TRL_NODISCARD trl_err trli_slabs_solve(trli_slabs *slabs, const trli_direct_plan *plan, int from, int to, bool add,
-                                       bool around, double mean);
+TRL_NODISCARD trl_err trli_slabs_solve(trli_slabs *slabs, int from, int to, bool add, bool around, double mean);
 
 /* Transformed lines along the last axis. */
 typedef struct trli_spectral_lines {
@@ -142,7 +141,7 @@ typedef struct trli_spectral_lines {
 } trli_spectral_lines;
 /* Transform a field along all axes that have a transform in the plan, and visit all lines. The order of calls is open.
  * Collective: yes. visit: Thread: any. */
-TRL_NODISCARD trl_err trli_slabs_visit(trli_slabs *slabs, const trli_direct_plan *plan, int from,
+TRL_NODISCARD trl_err trli_slabs_visit(trli_slabs *slabs, int from,
                                        void (*visit)(void *data, int worker, const trli_spectral_lines *lines),
                                        void *data);
 

@@ -100,15 +100,14 @@ static double eigenvalue(trli_transform_kind kind, int n, int k, double weight)
     return -4 * weight * s * s;
 }
 
-static trl_err transform_axis(trl_context *ctx, int n, const differences *d, trli_line_pairs pairs,
-                              trli_direct_plan *plan, int axis)
+static trl_err transform_axis(trl_context *ctx, int n, const differences *d, trli_direct_plan *plan, int axis)
 {
     trl_err err = TRL_OK;
     double *value = plan->axis[axis].value = trli_new(ctx, (size_t)n, sizeof *value);
     if (!value) return trli_no_memory(ctx, NULL, "for a direct solver");
     plan->axis[axis].kind = d->kind;
     for (int k = 0; k < n; ++k) value[k] = eigenvalue(d->kind, n, k, d->weight);
-    TRL_TRY(trli_transform_create(ctx, d->kind, n, pairs, &plan->axis[axis].transform));
+    TRL_TRY(trli_transform_create(ctx, d->kind, n, &plan->axis[axis].transform));
     plan->scale /= trli_transform_norm(plan->axis[axis].transform);
 done:
     return err;
@@ -179,20 +178,6 @@ static void choose_last(const trli_line line[3], const differences d[3], const b
         if (line[a].n > 1) plan->last = a;
 }
 
-trli_line_pairs trli_direct_pairs(const trli_line line[3], int last)
-{
-    return last != 0 && line[0].n % 2 == 0 ? TRLI_PAIRS_REAL : TRLI_PAIRS_NONE;
-}
-
-/* Along x waves of complex numbers, whose parts have one eigenvalue. */
-static trli_line_pairs choose_pairs(const trli_line line[3], int last, bool can, differences *along_x)
-{
-    const trli_line_pairs pairs = trli_direct_pairs(line, last);
-    if (!pairs || !can || along_x->kind != TRLI_TRANSFORM_PERIODIC) return pairs;
-    along_x->kind = TRLI_TRANSFORM_COMPLEX;
-    return TRLI_PAIRS_COMPLEX;
-}
-
 trl_err trli_direct_plan_create(trl_context *ctx, const trli_line line[3], int wanted, bool singular,
                                 trli_direct_plan *plan, const char **why)
 {
@@ -208,12 +193,11 @@ trl_err trli_direct_plan_create(trl_context *ctx, const trli_line line[3], int w
         if (line[a].n > 1) can[a] = find_differences(&line[a], scale, &d[a]);
     }
     choose_last(line, d, can, wanted, plan);
-    const trli_line_pairs pairs = choose_pairs(line, plan->last, can[0], &d[0]);
     for (int a = 0; a < 3; ++a) {
         if (a == plan->last && plan->swept) continue;
         if (!can[a]) *why = "along more than one axis its coefficients vary, or its conditions are of the kind robin";
         plan->axis[a].common = common_of(&line[a], &d[a]);
-        if (line[a].n > 1 && can[a]) TRL_TRY(transform_axis(ctx, line[a].n, &d[a], pairs, plan, a));
+        if (line[a].n > 1 && can[a]) TRL_TRY(transform_axis(ctx, line[a].n, &d[a], plan, a));
     }
     const trli_line *l = &line[plan->last];
     const double middle = others(line, d, plan->last, &least, &most);

@@ -31,8 +31,8 @@ struct trli_slabs {
     bool brings;
     double **scratch; /* [workers] */
     void *scratch_memory;
-    const trli_direct_plan *plan; /* of the present run */
-    bool back, add;
+    const trli_direct_plan *plan;
+    bool back, add;                                                          /* of the present run */
     void (*visit)(void *data, int worker, const trli_spectral_lines *lines); /* NULL: a run solves */
     void *visitor;
     double mean; /* of the solution, if that is free */
@@ -49,19 +49,14 @@ static void cut(int n, int ranks, int rank, int *lo, int *hi)
     *hi = (int)trli_cut_first(n, parts, rank + 1);
 }
 
-/* Boxes that are cut along one axis into a part for each rank; axis < 0: the first rank has it all. Along x pairs of
- * lines stay together. */
+/* Boxes that are cut along one axis into a part for each rank; axis < 0: the first rank has it all. */
 static void cut_grid(const trli_line line[3], int axis, int ranks, trli_shuffle_part *part)
 {
     for (int r = 0; r < ranks; ++r) {
         part[r] = (trli_shuffle_part){.rank = r};
         for (int a = 0; a < 3; ++a) part[r].hi[a] = axis >= 0 || r == 0 ? line[a].n : 0;
         if (axis < 0) continue;
-        const int n = line[axis].n, unit = axis == 0 ? 2 : 1;
-        int lo, hi;
-        cut((n + unit - 1) / unit, ranks, r, &lo, &hi);
-        part[r].lo[axis] = unit * lo;
-        part[r].hi[axis] = unit * hi < n ? unit * hi : n;
+        cut(line[axis].n, ranks, r, &part[r].lo[axis], &part[r].hi[axis]);
     }
 }
 
@@ -125,30 +120,32 @@ done:
     return err;
 }
 
-trl_err trli_slabs_create(trl_simulation *sim, trl_location location, const trli_line line[3], int last,
-                          const trl_offsets *around, trl_loop *loop, trli_slabs **slabs)
+trl_err trli_slabs_create(trl_simulation *sim, trl_location location, const trli_line line[3],
+                          const trli_direct_plan *plan, const trl_offsets *around, trl_loop *loop, trli_slabs **slabs)
 {
     trl_context *ctx = sim->ctx;
     const size_t workers = (size_t)trl_loop_workers(loop), local = (size_t)sim->layout->nlocal;
-    size_t longest = 1;
+    size_t values = 0;
     trl_err err = TRL_OK;
     trli_slabs *w = *slabs = trli_new(ctx, 1, sizeof *w);
     if (!w) return trli_no_memory(ctx, NULL, "for a direct solver");
     w->ctx = ctx;
     w->sim = sim;
     w->loop = loop;
-    w->last = last;
+    w->plan = plan;
+    w->last = plan->last;
     for (int a = 0; a < 3; ++a) {
+        const trli_transform *t = plan->axis[a].transform;
         w->first[a] = line[a].first;
-        if ((size_t)line[a].n > longest) longest = (size_t)line[a].n;
+        if (t && trli_transform_scratch(t) > values) values = trli_transform_scratch(t);
     }
+    values += 2 * TRLI_LANES * (size_t)line[w->last].n; /* lines, and what elimination keeps of them */
     w->brings = around && trl_context_ranks(ctx) > 1;
     const size_t ghosts = w->brings ? (size_t)trli_ghost_views(sim->layout) : 0;
     w->residual = trli_new(ctx, local, sizeof *w->residual);
     w->solution = trli_new(ctx, local + ghosts, sizeof *w->solution);
     w->scratch = trli_new(ctx, workers, sizeof *w->scratch);
     if (!w->residual || !w->solution || !w->scratch) TRL_TRY(trli_no_memory(ctx, NULL, "for a direct solver"));
-    const size_t values = 2 * TRLI_LANES * longest; /* lines, and what elimination keeps of them */
     TRL_TRY(trl_memory_alloc(ctx, workers * values * sizeof(double), "a direct solver", &w->scratch_memory));
     for (size_t k = 0; k < workers; ++k) w->scratch[k] = (double *)w->scratch_memory + k * values;
     TRL_TRY(make_distributions(w, location, line, around));
@@ -191,19 +188,6 @@ TRLI_CLONES static void scatter(const double *from, ptrdiff_t stride, int n, dou
     for (int i = 0; i < n; ++i) memcpy(to + i * stride, from + (ptrdiff_t)i * TRLI_LANES, TRLI_LANES * sizeof *to);
 }
 
-/* Lines along x, fewer at an end: the others are zero. */
-TRLI_CLONES static void gather_rows(double *const *row, int lanes, int n, double *to)
-{
-    for (int i = 0; i < n; ++i)
-        for (int l = 0; l < TRLI_LANES; ++l) to[(ptrdiff_t)i * TRLI_LANES + l] = l < lanes ? row[l][i] : 0;
-}
-
-TRLI_CLONES static void scatter_rows(const double *from, int lanes, int n, double *const *row)
-{
-    for (int i = 0; i < n; ++i)
-        for (int l = 0; l < lanes; ++l) row[l][i] = from[(ptrdiff_t)i * TRLI_LANES + l];
-}
-
 /* ---- planes ---- */
 
 static int groups_of(int n)
@@ -211,25 +195,36 @@ static int groups_of(int n)
     return (n + TRLI_LANES - 1) / TRLI_LANES;
 }
 
-/* Transform lines along an axis; box: local, with all of that axis. */
-static void transform_box(const trli_slabs *w, const int lo[3], const int hi[3], int axis, bool back, double *scratch)
+/* Rows along x of a box, TRLI_LANES at a time; outside: from the residual to the planes, or back to the solution. */
+static void transform_rows(const trli_slabs *w, const int lo[3], const int hi[3], bool outside, double *scratch)
+{
+    const trli_transform *t = w->plan->axis[0].transform;
+    const trli_view *in = outside && !w->back ? w->residual : &w->planes.local;
+    const trli_view *out = outside && w->back ? w->solution : &w->planes.local;
+    const int high = hi[1] - lo[1], rows = high * (hi[2] - lo[2]);
+    for (int begin = 0; begin < rows; begin += TRLI_LANES) {
+        const int count = rows - begin < TRLI_LANES ? rows - begin : TRLI_LANES;
+        const double *from[TRLI_LANES];
+        double *to[TRLI_LANES];
+        for (int r = 0; r < count; ++r) {
+            const ptrdiff_t j = lo[1] + (begin + r) % high, k = lo[2] + (begin + r) / high;
+            from[r] = in->at + j * in->stride[1] + k * in->stride[2];
+            to[r] = out->at + j * out->stride[1] + k * out->stride[2];
+        }
+        trli_transform_rows(t, w->back, count, from, to, outside && w->back && w->add, scratch);
+    }
+}
+
+/* Lines along y or z. */
+static void transform_lines(const trli_slabs *w, const int lo[3], const int hi[3], int axis, double *scratch)
 {
     const trli_transform *t = w->plan->axis[axis].transform;
     const trli_view *v = &w->planes.local;
-    const int n = w->planes.n[axis], other = axis == 1 ? 2 : 1;
-    if (!t) return;
-    if (axis == 0) {
-        for (int k = lo[2]; k < hi[2]; ++k)
-            for (int j = lo[1]; j < hi[1]; ++j)
-                trli_transform_line(t, back, v->at + j * v->stride[1] + k * v->stride[2], scratch);
-        return;
-    }
+    const int other = axis == 1 ? 2 : 1;
     for (int o = lo[other]; o < hi[other]; ++o)
         for (int i = lo[0]; i < hi[0]; i += TRLI_LANES) {
             double *at = v->at + i + o * v->stride[other];
-            gather(at, v->stride[axis], n, scratch);
-            trli_transform_lines(t, back, i == 0, scratch);
-            scatter(scratch, v->stride[axis], n, at);
+            trli_transform_lines(t, w->back, at, v->stride[axis], at, v->stride[axis], scratch);
         }
 }
 
@@ -254,49 +249,30 @@ static void move_rows(const trli_slabs *w, const int lo[3], const int hi[3], boo
         }
 }
 
-/* The planes are the only patch; lines along x, first on the way there and last back, are transformed between both. */
-static void transform_rows(const trli_slabs *w, const int lo[3], const int hi[3], double *scratch)
-{
-    const trli_transform *t = w->plan->axis[0].transform;
-    const trli_view *v = &w->planes.local, *r = w->residual, *c = w->solution;
-    for (int k = lo[2]; k < hi[2]; ++k)
-        for (int j = lo[1]; j < hi[1]; ++j) {
-            double *row = v->at + j * v->stride[1] + k * v->stride[2];
-            if (!w->back) {
-                trli_transform_row(t, false, r->at + j * r->stride[1] + k * r->stride[2], row, scratch);
-                continue;
-            }
-            double *to = c->at + j * c->stride[1] + k * c->stride[2];
-            if (w->add) {
-                trli_transform_line(t, true, row, scratch);
-                take_row(to, row, hi[0], true);
-            } else {
-                trli_transform_row(t, true, row, to, scratch);
-            }
-        }
-}
-
-/* Chunks are planes across the last axis; across x as many as fit in a cache line. */
+/* Chunks are planes across the last axis, as many at once as have TRLI_LANES rows along x; across x as many as fit in a
+ * cache line. The planes may be the only patch: then values come from the residual on the way there, and go to the
+ * solution on the way back. */
 static trl_err transform_planes(void *data, int chunk, int chunks, int worker)
 {
     const trli_slabs *w = data;
-    const int step = w->last == 0 ? TRLI_LANES : 1, n = w->planes.n[w->last], count = (n + step - 1) / step;
+    const int beside = w->last == 0 ? 1 : w->planes.n[3 - w->last], n = w->planes.n[w->last];
+    const int step = beside < TRLI_LANES ? TRLI_LANES / beside : 1, count = (n + step - 1) / step;
     const int begin = (int)((int64_t)count * chunk / chunks) * step;
     const int end = (int)((int64_t)count * (chunk + 1) / chunks) * step;
-    const bool rows = w->direct && w->last != 0 && w->plan->axis[0].transform;
+    const bool rows = w->last != 0 && w->plan->axis[0].transform;
+    double *scratch = w->scratch[worker];
     for (int k = begin; k < end && k < n; k += step) {
         int lo[3] = {0}, hi[3] = {w->planes.n[0], w->planes.n[1], w->planes.n[2]};
         lo[w->last] = k;
         hi[w->last] = k + step < n ? k + step : n;
-        if (w->direct && !w->back && !rows) move_rows(w, lo, hi, false);
-        for (int i = 0; i < 3; ++i) {
-            const int axis = w->back ? 2 - i : i;
-            if (axis == 0 && rows)
-                transform_rows(w, lo, hi, w->scratch[worker]);
-            else if (axis != w->last)
-                transform_box(w, lo, hi, axis, w->back, w->scratch[worker]);
+        if (!w->back && rows) transform_rows(w, lo, hi, w->direct, scratch);
+        if (!w->back && !rows && w->direct) move_rows(w, lo, hi, false);
+        for (int i = 1; i < 3; ++i) {
+            const int axis = w->back ? 3 - i : i;
+            if (axis != w->last && w->plan->axis[axis].transform) transform_lines(w, lo, hi, axis, scratch);
         }
-        if (w->direct && w->back && !rows) move_rows(w, lo, hi, true);
+        if (w->back && rows) transform_rows(w, lo, hi, w->direct, scratch);
+        if (w->back && !rows && w->direct) move_rows(w, lo, hi, true);
     }
     return TRL_OK;
 }
@@ -364,16 +340,16 @@ TRLI_CLONES static void divide_rows(const trli_direct_plan *p, const double *res
     }
 }
 
-/* Divide by eigenvalues, between transforms. first: the group begins with the first of all lines. */
-static void divide(const trli_direct_plan *p, const double *lambda, bool null, double mean, bool first, double *f)
+/* Divide by eigenvalues, between transforms. */
+static void divide(const trli_direct_plan *p, const double *lambda, bool null, double mean, double *f, double *scratch)
 {
     const double *value = p->axis[p->last].value;
     const trli_transform *t = p->axis[p->last].transform;
-    if (t) trli_transform_lines(t, false, first, f);
+    if (t) trli_transform_lines(t, false, f, TRLI_LANES, f, TRLI_LANES, scratch);
     for (int l = 0; l < TRLI_LANES && null; ++l)
         f[l] = lambda[l] == lambda[0] ? mean : f[l] * p->scale / (p->centre + (value ? value[0] : 0) + lambda[l]);
     divide_rows(p, lambda, null, f);
-    if (t) trli_transform_lines(t, true, first, f);
+    if (t) trli_transform_lines(t, true, f, TRLI_LANES, f, TRLI_LANES, scratch);
 }
 
 static double eigenvalue_of(const trli_direct_plan *p, int axis, int i)
@@ -405,7 +381,7 @@ static double *take_group(const trli_slabs *w, const slab *s, const int at[3], i
     double *first = v->at + at[0] * v->stride[0] + at[1] * v->stride[1] + at[2] * v->stride[2];
     for (int l = 0; l < TRLI_LANES; ++l) row[l] = first + (l < lanes ? l : 0) * v->stride[across];
     if (w->last == 0)
-        gather_rows(row, lanes, n, scratch);
+        trli_rows_take(lanes, (const double *const *)row, n, scratch);
     else
         gather(first, v->stride[w->last], n, scratch);
     if (across == 0 && at[0] + TRLI_LANES < s->n[0]) fetch(first + TRLI_LANES, v->stride[w->last], n);
@@ -421,7 +397,9 @@ static void visit_group(const trli_slabs *w, const slab *s, const int at[3], int
         .last = w->last, .across = across, .n = lanes, .points = w->plan->axis[w->last].n, .value = scratch};
     for (int a = 0; a < 3; ++a) lines.at[a] = at[a] + s->lo[a];
     (void)take_group(w, s, at, across, lanes, row, scratch);
-    if (t) trli_transform_lines(t, false, lines.at[across] == 0, scratch);
+    if (t)
+        trli_transform_lines(t, false, scratch, TRLI_LANES, scratch, TRLI_LANES,
+                             scratch + (ptrdiff_t)lines.points * TRLI_LANES);
     w->visit(w->visitor, worker, &lines);
 }
 
@@ -431,20 +409,20 @@ static void solve_group(const trli_slabs *w, const slab *s, const int at[3], int
     const trli_direct_plan *p = w->plan;
     const trli_view *v = &s->local;
     const int last = w->last, n = p->axis[last].n, rest = 3 - last - across;
-    double *row[TRLI_LANES] = {0};
+    double *row[TRLI_LANES] = {0}, *behind = scratch + (ptrdiff_t)n * TRLI_LANES;
     double *first = take_group(w, s, at, across, lanes, row, scratch);
     const int line[3] = {at[0] + s->lo[0], at[1] + s->lo[1], at[2] + s->lo[2]};
     const shift beside = shift_of(p, line, across, lanes);
     const bool null = p->singular && line[across] == 0 && line[rest] == 0;
     if (p->swept) {
         if (null && p->sets_mean && p->balanced) set_mean(scratch, n, 0);
-        eliminate(p, &beside, null, scratch, scratch + (ptrdiff_t)n * TRLI_LANES);
+        eliminate(p, &beside, null, scratch, behind);
         if (null && p->sets_mean) set_mean(scratch, n, w->mean);
     } else {
-        divide(p, beside.lambda, null, w->mean, line[across] == 0, scratch);
+        divide(p, beside.lambda, null, w->mean, scratch, behind);
     }
     if (last == 0)
-        scatter_rows(scratch, lanes, n, row);
+        trli_rows_give(lanes, row, n, scratch);
     else
         scatter(scratch, v->stride[last], n, first);
 }
@@ -505,14 +483,12 @@ done:
     return err;
 }
 
-trl_err trli_slabs_solve(trli_slabs *w, const trli_direct_plan *plan, int from, int to, bool add, bool around,
-                         double mean)
+trl_err trli_slabs_solve(trli_slabs *w, int from, int to, bool add, bool around, double mean)
 {
     const trl_simulation *sim = w->sim;
     const trli_shuffle_way back = around && w->brings ? TRLI_SHUFFLE_BACK_TO_ALL : TRLI_SHUFFLE_BACK;
     trl_err err = trli_frame_fetch(sim->frame, from);
     if (err == TRL_OK && add) err = trli_frame_fetch(sim->frame, to);
-    w->plan = plan;
     w->add = add;
     w->mean = mean;
     w->back = false;
@@ -536,12 +512,11 @@ done:
     return err;
 }
 
-trl_err trli_slabs_visit(trli_slabs *w, const trli_direct_plan *plan, int from,
+trl_err trli_slabs_visit(trli_slabs *w, int from,
                          void (*visit)(void *data, int worker, const trli_spectral_lines *lines), void *data)
 {
     const trl_simulation *sim = w->sim;
     trl_err err = trli_frame_fetch(sim->frame, from);
-    w->plan = plan;
     w->back = false;
     w->visit = visit;
     w->visitor = data;

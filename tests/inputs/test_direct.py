@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # Part of Trellis, an expression-graph PDE solver framework.
-# ctest: timeout=300 needs=fftw
+# ctest: timeout=300
 """Direct solutions: order 2 with every pair of conditions at every location, random systems whose bits are the same in
 all ways of running them, null spaces, operators that change in time, what auto takes, and what cannot be solved so."""
 import itertools

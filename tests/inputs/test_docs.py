@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # Part of Trellis, an expression-graph PDE solver framework.
-# ctest: timeout=300 needs=fftw
+# ctest: timeout=300
 """The fenced blocks of the pages in docs/ work as printed, each page in a folder of its own.
 
 c        with trl_plugin_entry: compiled to a plugin; else the text stands in a source that is compiled elsewhere yaml

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # Part of Trellis, an expression-graph PDE solver framework.
-# ctest: timeout=300 needs=fftw
+# ctest: timeout=300
 """Incompressible flow: orders in space and time of velocity and pressure, what is conserved, and published values."""
 import json
 import math

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # Part of Trellis, an expression-graph PDE solver framework.
-# ctest: timeout=300 needs=fftw
+# ctest: timeout=300
 """Equations that are solved have the same bits, and take as many iterations, in all ways of running them."""
 import os
 import pathlib

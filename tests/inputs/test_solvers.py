@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # Part of Trellis, an expression-graph PDE solver framework.
-# ctest: timeout=300 needs=fftw
+# ctest: timeout=300
 """Equations that are solved: order 2 with each kind of condition in 1-D to 3-D and at each location, one solution by
 all methods, few cycles on any mesh, null spaces, systems, steps."""
 import itertools

@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # Part of Trellis, an expression-graph PDE solver framework.
-# ctest: needs=fftw
 """Spectra as series: of waves whose energy is known, of fields at random beside a plain sum of waves, on any ranks and
 threads; and what is said where there are none."""
 import cmath

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Messages of all ranks in an iteration of a solver: sums, and agreements on errors that they wait for. */
-// ctest: np=2,3 sanitize=2 needs=fftw
+// ctest: np=2,3 sanitize=2
 #include "context_impl.h"
 #include "message_count.h"
 #include "run_fixture.h"

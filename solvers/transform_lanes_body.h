@@ -1,0 +1,518 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Passes over TRLI_LANES lines at once, whose values lie beside one another. Part of transform_passes.c, once for each
+ * width of vectors:
+ *
+ *     WIDTH      doubles in a vector
+ *     OF(name)   the name of a function for this width
+ *     TARGET     the attribute of functions for this width
+ *     VECTOR, LOOSE  the types of vectors, the second one at any address of a double
+ *
+ * In what follows a value is one of each line. `from` and `to` are values `step` doubles apart. */
+
+#define TRL_BUTTERFLY(name) OF(butterfly_##name)
+#define TRL_BUTTERFLY_BODY TARGET static inline __attribute__((always_inline))
+#define TRL_BUTTERFLY_REAL VECTOR
+#include "transform_body.h"
+#undef TRL_BUTTERFLY
+#undef TRL_BUTTERFLY_BODY
+#undef TRL_BUTTERFLY_REAL
+
+#define INLINE TARGET static inline __attribute__((always_inline))
+#define PASS TARGET static
+#define AT(value) (*(VECTOR *)(value))
+#define OF_ALL(value) (*(const VECTOR *)(value))
+#define EACH_LANE for (int l = 0; l < TRLI_LANES; l += (WIDTH))
+
+/* ---- passes of Fourier transforms ---- */
+
+/* z exp(-i a), with cosine and sine of a at w. */
+INLINE void OF(turn)(VECTOR *re, VECTOR *im, const double *w)
+{
+    const VECTOR a = *re, b = *im;
+    *re = a * w[0] + b * w[1];
+    *im = b * w[0] - a * w[1];
+}
+
+/* X[t] for 0 < t <= radix/2, and X[radix - t], of what an odd butterfly made of real and of imaginary parts. */
+INLINE void OF(combine)(int t, int radix, const VECTOR *ra, const VECTOR *rb, const VECTOR *ia, const VECTOR *ib,
+                        VECTOR *re, VECTOR *im)
+{
+    re[t] = ra[t] - ib[t];
+    im[t] = rb[t] + ia[t];
+    re[radix - t] = ra[t] + ib[t];
+    im[radix - t] = ia[t] - rb[t];
+}
+
+/* first: of spectra of one value, without factors. */
+INLINE void OF(complex_pass)(int radix, bool first, const trli_fourier_pass *p, const double *table, const double *from,
+                             double *to)
+{
+    enum { ROOM = TRLI_ODD_RADIX, HALF = ROOM / 2 + 1, POINT = 2 * TRLI_LANES };
+    const ptrdiff_t in = (ptrdiff_t)p->batch * POINT, out = in * p->length;
+    for (ptrdiff_t k = 0; k < (first ? 1 : p->length); ++k) {
+        const double *w = table + p->twiddle + k * (radix - 1) * 2;
+        for (ptrdiff_t c = 0; c < in; c += POINT) {
+            EACH_LANE
+            {
+                const double *x = from + k * in * radix + c + l;
+                double *y = to + k * in + c + l;
+                VECTOR re[ROOM], im[ROOM];
+                re[0] = OF_ALL(x);
+                im[0] = OF_ALL(x + TRLI_LANES);
+                for (int q = 1; q < radix; ++q) {
+                    re[q] = OF_ALL(x + q * in);
+                    im[q] = OF_ALL(x + q * in + TRLI_LANES);
+                    if (!first) OF(turn)(&re[q], &im[q], w + 2 * (q - 1));
+                }
+                if (radix == 2) {
+                    OF(butterfly_2)(re, im);
+                } else if (radix == 4) {
+                    OF(butterfly_4)(re, im);
+                } else if (radix == 8) {
+                    OF(butterfly_8)(re, im);
+                } else {
+                    VECTOR ra[HALF], rb[HALF], ia[HALF], ib[HALF];
+                    OF(butterfly_odd)(radix, table + p->root, re, ra, rb);
+                    OF(butterfly_odd)(radix, table + p->root, im, ia, ib);
+                    re[0] = ra[0];
+                    im[0] = ia[0];
+                    for (int t = 1; t <= radix / 2; ++t) OF(combine)(t, radix, ra, rb, ia, ib, re, im);
+                }
+                for (int q = 0; q < radix; ++q) {
+                    AT(y + q * out) = re[q];
+                    AT(y + q * out + TRLI_LANES) = im[q];
+                }
+            }
+        }
+    }
+}
+
+/* Waves 0 of spectra of real lines, and their imaginary parts, which are zero. */
+INLINE void OF(real_waves_0)(int radix, const trli_fourier_pass *p, const double *table, const double *from, double *to)
+{
+    enum { ROOM = TRLI_ODD_RADIX, HALF = ROOM / 2 + 1 };
+    const ptrdiff_t in = (ptrdiff_t)p->batch * TRLI_LANES, out = in * p->length;
+    for (ptrdiff_t c = 0; c < in; c += TRLI_LANES) EACH_LANE
+        {
+            VECTOR x[ROOM], a[HALF], b[HALF];
+            x[0] = OF_ALL(from + c + l);
+            for (int q = 1; q < radix; ++q) x[q] = OF_ALL(from + c + q * in + l);
+            OF(butterfly_odd)(radix, table + p->root, x, a, b);
+            AT(to + c + l) = a[0];
+            for (int t = 1; t <= radix / 2; ++t) {
+                AT(to + c + t * out + l) = a[t];
+                AT(to + c + (radix - t) * out + l) = b[t];
+            }
+        }
+}
+
+INLINE void OF(real_pass)(int radix, const trli_fourier_pass *p, const double *table, const double *from, double *to)
+{
+    enum { ROOM = TRLI_ODD_RADIX, HALF = ROOM / 2 + 1 };
+    const ptrdiff_t in = (ptrdiff_t)p->batch * TRLI_LANES, out = in * p->length;
+    OF(real_waves_0)(radix, p, table, from, to);
+    for (ptrdiff_t k = 1; 2 * k < p->length; ++k) {
+        const double *w = table + p->twiddle + k * (radix - 1) * 2;
+        const double *x = from + k * in * radix, *conjugate = from + (p->length - k) * in * radix;
+        for (ptrdiff_t c = 0; c < in; c += TRLI_LANES) EACH_LANE
+            {
+                VECTOR re[ROOM], im[ROOM], ra[HALF], rb[HALF], ia[HALF], ib[HALF];
+                re[0] = OF_ALL(x + c + l);
+                im[0] = OF_ALL(conjugate + c + l);
+                for (int q = 1; q < radix; ++q) {
+                    re[q] = OF_ALL(x + c + q * in + l);
+                    im[q] = OF_ALL(conjugate + c + q * in + l);
+                    OF(turn)(&re[q], &im[q], w + 2 * (q - 1));
+                }
+                OF(butterfly_odd)(radix, table + p->root, re, ra, rb);
+                OF(butterfly_odd)(radix, table + p->root, im, ia, ib);
+                double *y = to + k * in + c + l, *z = to + radix * out - k * in + c + l;
+                AT(y) = ra[0];
+                AT(z) = ia[0];
+                for (int t = 1; t <= radix / 2; ++t) {
+                    OF(combine)(t, radix, ra, rb, ia, ib, re, im);
+                    AT(y + t * out) = re[t];
+                    AT(z - t * out) = im[t];
+                    AT(z - (radix - t) * out) = re[radix - t];
+                    AT(y + (radix - t) * out) = -im[radix - t];
+                }
+            }
+    }
+}
+
+#define EACH_COMPLEX(X) X(2) X(3) X(4) X(5) X(7) X(8)
+#define COMPLEX_PASSES(radix)                                                                                     \
+    PASS void OF(first_##radix)(const trli_fourier_pass *p, const double *table, const double *from, double *to)  \
+    {                                                                                                             \
+        OF(complex_pass)(radix, true, p, table, from, to);                                                        \
+    }                                                                                                             \
+    PASS void OF(second_##radix)(const trli_fourier_pass *p, const double *table, const double *from, double *to) \
+    {                                                                                                             \
+        OF(complex_pass)(radix, false, p, table, from, to);                                                       \
+    }
+EACH_COMPLEX(COMPLEX_PASSES)
+#undef COMPLEX_PASSES
+PASS void OF(any_complex)(const trli_fourier_pass *p, const double *table, const double *from, double *to)
+{
+    OF(complex_pass)(p->radix, false, p, table, from, to);
+}
+
+#define EACH_REAL(X) X(3) X(5) X(7)
+#define REAL_PASSES(radix)                                                                                      \
+    PASS void OF(real_##radix)(const trli_fourier_pass *p, const double *table, const double *from, double *to) \
+    {                                                                                                           \
+        OF(real_pass)(radix, p, table, from, to);                                                               \
+    }
+EACH_REAL(REAL_PASSES)
+#undef REAL_PASSES
+PASS void OF(any_real)(const trli_fourier_pass *p, const double *table, const double *from, double *to)
+{
+    OF(real_pass)(p->radix, p, table, from, to);
+}
+
+PASS void OF(run_pass)(bool real, const trli_fourier_pass *p, const double *table, const double *from, double *to)
+{
+#define COMPLEX_CASE(r)                         \
+    case r:                                     \
+        if (p->length == 1)                     \
+            OF(first_##r)(p, table, from, to);  \
+        else                                    \
+            OF(second_##r)(p, table, from, to); \
+        return;
+#define REAL_CASE(r)                      \
+    case r:                               \
+        OF(real_##r)(p, table, from, to); \
+        return;
+    if (real) {
+        switch (p->radix) {
+            EACH_REAL(REAL_CASE)
+        default:
+            OF(any_real)(p, table, from, to);
+        }
+        return;
+    }
+    switch (p->radix) {
+        EACH_COMPLEX(COMPLEX_CASE)
+    default:
+        OF(any_complex)(p, table, from, to);
+    }
+#undef COMPLEX_CASE
+#undef REAL_CASE
+}
+#undef EACH_COMPLEX
+#undef EACH_REAL
+
+/* ---- Fourier transforms by a convolution ---- */
+
+/* Values times conjugates of the chirp, and zeros behind them. */
+PASS void OF(enter_convolution)(const trli_fourier *f, const double *table, const double *from, double *to)
+{
+    enum { POINT = 2 * TRLI_LANES };
+    const double *w = table + f->chirp;
+    for (ptrdiff_t j = 0; j < f->n; ++j) EACH_LANE
+        {
+            const double *x = from + j * (f->real ? TRLI_LANES : POINT) + l;
+            VECTOR re = OF_ALL(x), im = f->real ? re - re : OF_ALL(x + TRLI_LANES);
+            OF(turn)(&re, &im, w + 2 * j);
+            AT(to + j * POINT + l) = re;
+            AT(to + j * POINT + TRLI_LANES + l) = im;
+        }
+    memset(to + (ptrdiff_t)f->n * POINT, 0, (size_t)(f->convolved - f->n) * POINT * sizeof *to);
+}
+
+/* Times the filter; real and imaginary parts change places, as before and after a transform back. */
+PASS void OF(filter)(const trli_fourier *f, const double *table, double *at)
+{
+    for (ptrdiff_t k = 0; k < f->convolved; ++k) EACH_LANE
+        {
+            double *z = at + k * 2 * TRLI_LANES + l;
+            VECTOR re = OF_ALL(z), im = OF_ALL(z + TRLI_LANES);
+            OF(turn)(&re, &im, table + f->filter + 2 * k);
+            AT(z) = im;
+            AT(z + TRLI_LANES) = re;
+        }
+}
+
+PASS void OF(leave_convolution)(const trli_fourier *f, const double *table, const double *from, double *to)
+{
+    for (ptrdiff_t k = 0; k < (f->real ? f->n / 2 + 1 : f->n); ++k) EACH_LANE
+        {
+            const double *z = from + k * 2 * TRLI_LANES + l;
+            VECTOR re = OF_ALL(z + TRLI_LANES), im = OF_ALL(z);
+            OF(turn)(&re, &im, table + f->chirp + 2 * k);
+            AT(to + k * (f->real ? TRLI_LANES : 2 * TRLI_LANES) + l) = re;
+            if (!f->real)
+                AT(to + k * 2 * TRLI_LANES + TRLI_LANES + l) = im;
+            else if (k > 0)
+                AT(to + (f->n - k) * TRLI_LANES + l) = im;
+        }
+}
+
+/* ---- before and after ---- */
+
+PASS void OF(take)(const trli_transform *t, const double *from, ptrdiff_t step, double *to)
+{
+    for (ptrdiff_t i = 0; i < t->values; ++i) EACH_LANE
+        {
+            const VECTOR x = OF_ALL(from + (t->index ? t->index[i] : i) * step + l);
+            AT(to + i * TRLI_LANES + l) = t->index ? x * t->table[t->sign + (size_t)i] : x;
+        }
+}
+
+/* Of an even line: parts changed places. Of an odd one: the transform was of sums and differences of parts. */
+PASS void OF(give)(const trli_transform *t, const double *from, double *to, ptrdiff_t step)
+{
+    const ptrdiff_t n = t->n;
+    for (ptrdiff_t i = 0; i < n; ++i) EACH_LANE
+        {
+            VECTOR x;
+            if (n % 2 == 0)
+                x = OF_ALL(from + (i ^ 1) * TRLI_LANES + l);
+            else if (i == 0)
+                x = OF_ALL(from + l);
+            else if (2 * i < n)
+                x = OF_ALL(from + i * TRLI_LANES + l) - OF_ALL(from + (n - i) * TRLI_LANES + l);
+            else
+                x = OF_ALL(from + (n - i) * TRLI_LANES + l) + OF_ALL(from + i * TRLI_LANES + l);
+            AT(to + (t->index ? t->index[i] : i) * step + l) = t->index ? x * t->table[t->sign + (size_t)i] : x;
+        }
+}
+
+/* Parts of wave k of n to where they belong, and back; of cosines these are two values that are turned. */
+INLINE void OF(put)(const trli_transform *t, ptrdiff_t k, VECTOR re, VECTOR im, double *to, ptrdiff_t step, int l)
+{
+    const double *w = t->table + t->turn + 2 * k;
+    AT(to + k * step + l) = t->turned ? re * w[0] + im * w[1] : re;
+    AT(to + (t->n - k) * step + l) = t->turned ? re * w[1] - im * w[0] : im;
+}
+
+INLINE void OF(get)(const trli_transform *t, ptrdiff_t k, const double *from, ptrdiff_t step, int l, VECTOR *re,
+                    VECTOR *im)
+{
+    const double *w = t->table + t->turn + 2 * k;
+    const VECTOR a = OF_ALL(from + k * step + l), b = OF_ALL(from + (t->n - k) * step + l);
+    *re = t->turned ? a * w[0] + b * w[1] : a;
+    *im = t->turned ? a * w[1] - b * w[0] : b;
+}
+
+/* Waves k and m - k of a real line of 2m values, of which the transform of m complex ones has a and b, times
+ * `half`. w: cosine and sine of pi k/m. */
+INLINE void OF(separate)(const double *w, double half, const VECTOR a[2], const VECTOR b[2], VECTOR x[2], VECTOR y[2])
+{
+    const VECTOR re = a[0] + b[0], im = a[1] - b[1], dr = a[0] - b[0], di = a[1] + b[1];
+    const VECTOR real = di * w[0] - dr * w[1], image = dr * w[0] + di * w[1];
+    x[0] = (re + real) * half;
+    x[1] = (im - image) * half;
+    y[0] = (re - real) * half;
+    y[1] = (im + image) * -half;
+}
+
+PASS void OF(split_even)(const trli_transform *t, const double *from, double *to, ptrdiff_t step)
+{
+    const ptrdiff_t m = t->n / 2;
+    EACH_LANE
+    {
+        const VECTOR re = OF_ALL(from + l), im = OF_ALL(from + TRLI_LANES + l);
+        const double more = t->turned ? 2 : 1, last = t->turned ? 2 * t->table[t->turn + 2 * (size_t)m] : 1;
+        AT(to + l) = (re + im) * more;
+        AT(to + m * step + l) = (re - im) * last;
+    }
+    for (ptrdiff_t k = 1; 2 * k <= m; ++k) EACH_LANE
+        {
+            const double *p = from + 2 * k * TRLI_LANES + l, *q = from + 2 * (m - k) * TRLI_LANES + l;
+            const VECTOR a[2] = {OF_ALL(p), OF_ALL(p + TRLI_LANES)}, b[2] = {OF_ALL(q), OF_ALL(q + TRLI_LANES)};
+            VECTOR x[2], y[2];
+            OF(separate)(t->table + t->split + 2 * k, t->half, a, b, x, y);
+            OF(put)(t, k, x[0], x[1], to, step, l);
+            OF(put)(t, m - k, y[0], y[1], to, step, l);
+        }
+}
+
+PASS void OF(split_odd)(const trli_transform *t, const double *from, double *to, ptrdiff_t step)
+{
+    const double more = t->turned ? 2 : 1;
+    EACH_LANE AT(to + l) = OF_ALL(from + l) * more;
+    for (ptrdiff_t k = 1; 2 * k < t->n; ++k) EACH_LANE
+        {
+            const VECTOR re = OF_ALL(from + k * TRLI_LANES + l), im = OF_ALL(from + (t->n - k) * TRLI_LANES + l);
+            OF(put)(t, k, re * more, im * more, to, step, l);
+        }
+}
+
+PASS void OF(join_even)(const trli_transform *t, const double *from, ptrdiff_t step, double *to)
+{
+    const ptrdiff_t m = t->n / 2;
+    EACH_LANE
+    {
+        const double last = t->turned ? 2 * t->table[t->turn + 2 * (size_t)m] : 1;
+        const VECTOR a = OF_ALL(from + l), b = OF_ALL(from + m * step + l) * last;
+        AT(to + l) = a - b;
+        AT(to + TRLI_LANES + l) = a + b;
+    }
+    for (ptrdiff_t k = 1; 2 * k <= m; ++k) EACH_LANE
+        {
+            const double *w = t->table + t->split + 2 * k;
+            VECTOR ar, ai, br, bi;
+            OF(get)(t, k, from, step, l, &ar, &ai);
+            OF(get)(t, m - k, from, step, l, &br, &bi);
+            const VECTOR re = ar + br, im = ai - bi, dr = ar - br, di = ai + bi;
+            const VECTOR real = dr * w[1] + di * w[0], image = dr * w[0] - di * w[1];
+            double *p = to + 2 * k * TRLI_LANES + l, *q = to + 2 * (m - k) * TRLI_LANES + l;
+            AT(p) = im + image;
+            AT(p + TRLI_LANES) = re - real;
+            AT(q) = image - im;
+            AT(q + TRLI_LANES) = re + real;
+        }
+}
+
+PASS void OF(join_odd)(const trli_transform *t, const double *from, ptrdiff_t step, double *to)
+{
+    EACH_LANE AT(to + l) = OF_ALL(from + l);
+    for (ptrdiff_t k = 1; 2 * k < t->n; ++k) EACH_LANE
+        {
+            VECTOR re, im;
+            OF(get)(t, k, from, step, l, &re, &im);
+            AT(to + k * TRLI_LANES + l) = re - im;
+            AT(to + (t->n - k) * TRLI_LANES + l) = re + im;
+        }
+}
+
+/* Of a line that is even or odd about its ends, and was extended: the parts that are not zero. */
+PASS void OF(split_ends)(const trli_transform *t, const double *from, double *to, ptrdiff_t step)
+{
+    const ptrdiff_t m = t->values / 2;
+    const bool real = t->kind == TRLI_TRANSFORM_POINT_EVEN;
+    EACH_LANE
+    {
+        const VECTOR re = OF_ALL(from + l), im = OF_ALL(from + TRLI_LANES + l);
+        if (real) AT(to + l) = re + im;
+        if (real) AT(to + m * step + l) = re - im;
+    }
+    for (ptrdiff_t k = 1; 2 * k <= m; ++k) EACH_LANE
+        {
+            const double *p = from + 2 * k * TRLI_LANES + l, *q = from + 2 * (m - k) * TRLI_LANES + l;
+            const VECTOR a[2] = {OF_ALL(p), OF_ALL(p + TRLI_LANES)}, b[2] = {OF_ALL(q), OF_ALL(q + TRLI_LANES)};
+            VECTOR x[2], y[2];
+            OF(separate)(t->table + t->split + 2 * k, t->half, a, b, x, y);
+            AT(to + (real ? k : k - 1) * step + l) = real ? x[0] : -x[1];
+            AT(to + (real ? m - k : m - k - 1) * step + l) = real ? y[0] : -y[1];
+        }
+}
+
+/* Even lines that are even about one side, odd about the other: complex numbers of half as many. */
+PASS void OF(turn_in)(const trli_transform *t, const double *from, ptrdiff_t step, double *to)
+{
+    for (ptrdiff_t k = 0; 2 * k < t->n; ++k) EACH_LANE
+        {
+            VECTOR re = OF_ALL(from + 2 * k * step + l), im = OF_ALL(from + (t->n - 1 - 2 * k) * step + l);
+            OF(turn)(&re, &im, t->table + t->turn + 2 * k);
+            AT(to + 2 * k * TRLI_LANES + l) = re;
+            AT(to + (2 * k + 1) * TRLI_LANES + l) = im;
+        }
+}
+
+PASS void OF(turn_out)(const trli_transform *t, const double *from, double *to, ptrdiff_t step)
+{
+    const bool odd = t->kind == TRLI_TRANSFORM_ODD_EVEN;
+    for (ptrdiff_t k = 0; 2 * k < t->n; ++k) EACH_LANE
+        {
+            const double *z = from + 2 * k * TRLI_LANES + l;
+            VECTOR re = OF_ALL(z), im = OF_ALL(z + TRLI_LANES);
+            OF(turn)(&re, &im, t->table + t->out + 2 * k);
+            AT(to + 2 * k * step + l) = re;
+            AT(to + (t->n - 1 - 2 * k) * step + l) = odd ? im : -im;
+        }
+}
+
+/* Odd ones, of which wave k has the values of two. */
+PASS void OF(mix)(const trli_transform *t, const double *from, double *to, ptrdiff_t step)
+{
+    const int *index = t->index + t->values;
+    const double *w = t->table + t->turn;
+    EACH_LANE AT(to + index[0] * step + l) = OF_ALL(from + l) * w[0];
+    for (ptrdiff_t k = 1; 2 * k < t->n; ++k) EACH_LANE
+        {
+            const double *p = w + 2 * k, *q = w + 2 * (t->n - k);
+            const VECTOR re = OF_ALL(from + k * TRLI_LANES + l), im = OF_ALL(from + (t->n - k) * TRLI_LANES + l);
+            AT(to + index[k] * step + l) = re * p[0] + im * p[1];
+            AT(to + index[t->n - k] * step + l) = re * q[0] + im * q[1];
+        }
+}
+
+/* ---- rows, whose values follow one another ---- */
+
+/* As many vectors as one has values: value i of vector k becomes value k of vector i. Of two vectors `apart` from one
+ * another, blocks of as many values change places. */
+INLINE void OF(transpose)(VECTOR v[WIDTH])
+{
+#define EXCHANGE(apart, first, second)                          \
+    for (int i = 0; i < WIDTH; ++i) {                           \
+        if (i & (apart)) continue;                              \
+        const VECTOR a = v[i], b = v[i + (apart)];              \
+        v[i] = __builtin_shufflevector(a, b, first);            \
+        v[i + (apart)] = __builtin_shufflevector(a, b, second); \
+    }
+    TRANSPOSITION(EXCHANGE)
+#undef EXCHANGE
+}
+
+/* Lanes without a row get the first one. */
+PASS void OF(take_rows)(int rows, const double *const *row, int n, double *to)
+{
+    const int whole = n / WIDTH * WIDTH;
+    EACH_LANE for (int i = 0; i < whole; i += WIDTH)
+    {
+        VECTOR v[WIDTH];
+        for (int r = 0; r < WIDTH; ++r) v[r] = *(const LOOSE *)(row[l + r < rows ? l + r : 0] + i);
+        OF(transpose)(v);
+        for (int r = 0; r < WIDTH; ++r) AT(to + (ptrdiff_t)(i + r) * TRLI_LANES + l) = v[r];
+    }
+    for (int i = whole; i < n; ++i)
+        for (int l = 0; l < TRLI_LANES; ++l) to[(ptrdiff_t)i * TRLI_LANES + l] = row[l < rows ? l : 0][i];
+}
+
+PASS void OF(give_rows)(int rows, double *const *row, int n, bool add, const double *from)
+{
+    const int whole = n / WIDTH * WIDTH;
+    EACH_LANE for (int i = 0; i < whole; i += WIDTH)
+    {
+        VECTOR v[WIDTH];
+        for (int r = 0; r < WIDTH; ++r) v[r] = OF_ALL(from + (ptrdiff_t)(i + r) * TRLI_LANES + l);
+        OF(transpose)(v);
+        for (int r = 0; r < WIDTH && l + r < rows; ++r) {
+            LOOSE *to = (LOOSE *)(row[l + r] + i);
+            *to = add ? *to + v[r] : v[r];
+        }
+    }
+    for (int i = whole; i < n; ++i)
+        for (int l = 0; l < rows; ++l) {
+            const double value = from[(ptrdiff_t)i * TRLI_LANES + l];
+            row[l][i] = add ? row[l][i] + value : value;
+        }
+}
+
+/* ---- all of them ---- */
+
+#define MEMBER(NAME, function, what) OF(function),
+static const trli_passes OF(passes) = {.fourier = OF(run_pass),
+                                       .enter_convolution = OF(enter_convolution),
+                                       .filter = OF(filter),
+                                       .leave_convolution = OF(leave_convolution),
+                                       .first = {TRLI_FIRST_LIST(MEMBER)},
+                                       .last = {TRLI_LAST_LIST(MEMBER)},
+                                       .take_rows = OF(take_rows),
+                                       .give_rows = OF(give_rows)};
+#undef MEMBER
+
+#undef INLINE
+#undef PASS
+#undef AT
+#undef OF_ALL
+#undef EACH_LANE
+#undef WIDTH
+#undef OF
+#undef TARGET
+#undef VECTOR
+#undef LOOSE
+#undef TRANSPOSITION

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* How lines are transformed: a list of passes over whole lines, and the tables that these read. All is plain data, for
+ * whatever runs the passes. */
+#ifndef TRLI_TRANSFORM_PLAN_IMPL_H
+#define TRLI_TRANSFORM_PLAN_IMPL_H
+
+#include "transform_impl.h"
+
+enum {
+    TRLI_ODD_RADIX = 61,       /* the largest; primes above are transformed by a convolution */
+    TRLI_TRANSFORM_PASSES = 32 /* at most: each has a radix of 2 or more */
+};
+
+/* Spectra of `length` values each become one of radix*length, `batch` of them: decimation in time, from one buffer to
+ * another (Stockham 1966). Value k of spectrum c is at k*batch + c. */
+typedef struct trli_fourier_pass {
+    int radix, length, batch;
+    size_t twiddle; /* in the table: [length][radix - 1][2] cosine and sine of 2 pi k q/(radix*length) for q >= 1 */
+    size_t root;    /* of odd radices: [radix][2] of 2 pi j/radix */
+} trli_fourier_pass;
+
+/* A Fourier transform of n values: sums over j of x[j] exp(-2 pi i j k/n). Complex values have two places, real ones
+ * one; the spectrum of real ones, of which n is odd, has the real part of wave k at k, its imaginary part at n - k. */
+typedef struct trli_fourier {
+    int n;
+    bool real;
+    int npasses;
+    trli_fourier_pass pass[TRLI_TRANSFORM_PASSES]; /* of n values, or of the convolution */
+    /* By a convolution (Bluestein 1970): products with chirp, the convolution with `filter`, products with chirp. */
+    int convolved; /* complex values of the convolution; 0: there is none */
+    size_t chirp;  /* [n][2] cosine and sine of pi j^2/n */
+    size_t filter; /* [convolved][2] the spectrum, of the chirp over `convolved` */
+} trli_fourier;
+
+/* X(NAME, function, what): what happens to a line before the Fourier transform. */
+#define TRLI_FIRST_LIST(X)                                                                     \
+    X(TAKE, take, "values by index, with signs")                                               \
+    X(JOIN_EVEN, join_even, "a spectrum to half as many complex numbers, parts change places") \
+    X(JOIN_ODD, join_odd, "a spectrum to sums and differences of parts")                       \
+    X(TURN_IN, turn_in, "x[2k] + i x[n - 1 - 2k] times exp(-i pi (4k + 1)/4n)")
+
+/* X(NAME, function, what): and after it. */
+#define TRLI_LAST_LIST(X)                                                           \
+    X(GIVE, give, "what JOIN led to, by index, with signs")                         \
+    X(SPLIT_EVEN, split_even, "that of half as many complex numbers to a spectrum") \
+    X(SPLIT_ODD, split_odd, "a spectrum as it is")                                  \
+    X(SPLIT_ENDS, split_ends, "as SPLIT_EVEN, only parts that are not zero")        \
+    X(TURN_OUT, turn_out, "the parts of z[k] exp(-i pi k/n) to 2k and n - 1 - 2k")  \
+    X(MIX, mix, "sums and differences of the parts of waves, by index")
+
+#define TRLI_FIRST_ENUM(NAME, function, what) TRLI_FIRST_##NAME,
+#define TRLI_LAST_ENUM(NAME, function, what) TRLI_LAST_##NAME,
+typedef enum trli_transform_first { TRLI_FIRST_LIST(TRLI_FIRST_ENUM) TRLI_FIRSTS } trli_transform_first;
+typedef enum trli_transform_last { TRLI_LAST_LIST(TRLI_LAST_ENUM) TRLI_LASTS } trli_transform_last;
+#undef TRLI_FIRST_ENUM
+#undef TRLI_LAST_ENUM
+
+typedef struct trli_transform_way {
+    trli_transform_first first;
+    trli_transform_last last;
+    bool reversed_from, reversed_to; /* the line is read, or written, from its end */
+} trli_transform_way;
+
+/* Tables are at offsets in `table`. */
+struct trli_transform {
+    trli_transform_kind kind;
+    int n;
+    trli_transform_way way[2]; /* there, back */
+    trli_fourier fourier;
+    double norm;
+    int room;      /* values of a buffer */
+    int values;    /* of the line, extended to a period where it is even or odd about points */
+    int *index;    /* [values] of TAKE and GIVE, NULL: each is in its place; then [n] of MIX */
+    double *table; /* cosines, sines and signs */
+    size_t sign;   /* [values] of TAKE and GIVE */
+    size_t split;  /* [values/4 + 1][2] of 2 pi k/values */
+    double half;   /* of waves that are split */
+    bool turned;   /* waves of the spectrum are turned to values */
+    size_t turn;   /* [n/2 + 1][2] of pi k/2n; of TURN_IN [n/2][2]; of MIX [n][2] factors of both parts */
+    size_t out;    /* of TURN_OUT [n/2][2], times 2 */
+    const struct trli_passes *passes;
+};
+
+#endif
