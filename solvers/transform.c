@@ -103,15 +103,14 @@ static void lay_fourier(tables *t, trli_fourier *f, int n, bool real)
     for (int64_t j = 0; j < n; ++j) set_angle(t, f->chirp + 2 * (size_t)j, j * j, 2 * (int64_t)n, 1);
 }
 
-static void run_passes(const trli_transform *t, double **at, double **spare)
+static void run_pass(const trli_transform *t, int i, trli_pass_role role, const double *from, double *to,
+                     ptrdiff_t step)
 {
     const trli_fourier *f = &t->fourier;
-    for (int i = 0; i < f->npasses; ++i) {
-        double *from = *at;
-        t->passes->fourier(f->real && !f->convolved, &f->pass[i], t->table, from, *spare);
-        *at = *spare;
-        *spare = from;
-    }
+    const trli_fourier_pass *p = &f->pass[i];
+    trli_pass_fn *const(*of)[TRLI_PASS_RADICES] = f->real && !f->convolved ? t->passes->real : t->passes->complex;
+    trli_pass_fn *fixed = p->radix < TRLI_PASS_RADICES ? of[role][p->radix] : NULL;
+    (fixed ? fixed : of[role][0])(t, p, from, to, step);
 }
 
 static void exchange(double **a, double **b)
@@ -121,17 +120,23 @@ static void exchange(double **a, double **b)
     *b = kept;
 }
 
-static void run_fourier(const trli_transform *t, double **at, double **spare)
+/* Passes begin <= i < end, from buffer to buffer. */
+static void run_passes(const trli_transform *t, int begin, int end, double **at, double **spare)
 {
-    const trli_fourier *f = &t->fourier;
-    if (f->convolved) {
-        t->passes->enter_convolution(f, t->table, *at, *spare);
+    for (int i = begin; i < end; ++i) {
+        run_pass(t, i, i == 0 ? TRLI_PASS_FIRST : TRLI_PASS_WITHIN, *at, *spare, 0);
         exchange(at, spare);
     }
-    run_passes(t, at, spare);
-    if (!f->convolved) return;
+}
+
+static void convolve(const trli_transform *t, double **at, double **spare)
+{
+    const trli_fourier *f = &t->fourier;
+    t->passes->enter_convolution(f, t->table, *at, *spare);
+    exchange(at, spare);
+    run_passes(t, 0, f->npasses, at, spare);
     t->passes->filter(f, t->table, *at);
-    run_passes(t, at, spare);
+    run_passes(t, 0, f->npasses, at, spare);
     t->passes->leave_convolution(f, t->table, *at, *spare);
     exchange(at, spare);
 }
@@ -152,7 +157,7 @@ static trl_err make_filter(trl_context *ctx, trli_transform *t)
         for (int l = 0; l < POINT; ++l)
             at[(ptrdiff_t)j * POINT + l] = at[(ptrdiff_t)((f->convolved - j) % f->convolved) * POINT + l] =
                 t->table[f->chirp + 2 * (size_t)j + (l < TRLI_LANES ? 0 : 1)];
-    run_passes(t, &at, &spare);
+    run_passes(t, 0, f->npasses, &at, &spare);
     for (int k = 0; k < f->convolved; ++k) {
         t->table[f->filter + 2 * (size_t)k] = at[(ptrdiff_t)k * POINT] / f->convolved;
         t->table[f->filter + 2 * (size_t)k + 1] = -at[(ptrdiff_t)k * POINT + TRLI_LANES] / f->convolved;
@@ -342,23 +347,37 @@ size_t trli_transform_scratch(const trli_transform *transform)
     return 2 * (size_t)transform->room * TRLI_LANES;
 }
 
-/* From `from` to `to`, or to `spare`, which then has what comes out. */
+/* From `from` to `to`, or to `spare`, which then has what comes out. The first pass reads the line, and the last one
+ * writes it, where nothing else happens to its values. */
 static void run_way(const trli_transform *t, bool back, const double *from, ptrdiff_t step, double *to,
                     ptrdiff_t to_step, double *at, double **spare)
 {
     const trli_transform_way *way = &t->way[back];
+    const trli_fourier *f = &t->fourier;
+    const bool passes = !f->convolved && f->npasses > 0, by = t->index != NULL;
+    const bool enters = passes && way->first == TRLI_FIRST_TAKE;
+    const bool leaves = f->npasses > 1 && passes && way->last == TRLI_LAST_GIVE && !f->real;
     if (way->reversed_from) {
         from += (t->n - 1) * step;
         step = -step;
     }
-    t->passes->first[way->first](t, from, step, at);
-    run_fourier(t, &at, spare);
+    if (enters)
+        run_pass(t, 0, by ? TRLI_PASS_ENTER_BY : TRLI_PASS_ENTER, from, at, step);
+    else
+        t->passes->first[way->first](t, from, step, at);
+    if (f->convolved)
+        convolve(t, &at, spare);
+    else
+        run_passes(t, enters, f->npasses - leaves, &at, spare);
     if (!to) to = *spare;
     if (way->reversed_to) {
         to += (t->n - 1) * to_step;
         to_step = -to_step;
     }
-    t->passes->last[way->last](t, at, to, to_step);
+    if (leaves)
+        run_pass(t, f->npasses - 1, by ? TRLI_PASS_LEAVE_BY : TRLI_PASS_LEAVE, at, to, to_step);
+    else
+        t->passes->last[way->last](t, at, to, to_step);
 }
 
 void trli_transform_lines(const trli_transform *transform, bool back, const double *from, ptrdiff_t step, double *to,

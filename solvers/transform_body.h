@@ -72,13 +72,21 @@ TRL_BUTTERFLY_BODY void TRL_BUTTERFLY(odd)(int radix, const double *root, const 
         difference[q] = x[radix - q] - x[q];
         a[0] = a[0] + sum[q];
     }
-    for (int t = 1; t <= half; ++t) {
+    for (int t = 1; t <= half; t += 2) { /* two at once: neither waits for the sums of the other */
+        const int u = t < half ? t + 1 : t;
         TRL_BUTTERFLY_REAL re = x[0] + sum[1] * root[2 * t], im = difference[1] * root[2 * t + 1];
-        for (int q = 2, j = 2 * t % radix; q <= half; ++q, j = j + t < radix ? j + t : j + t - radix) {
-            re = re + sum[q] * root[2 * j];
-            im = im + difference[q] * root[2 * j + 1];
+        TRL_BUTTERFLY_REAL other_re = x[0] + sum[1] * root[2 * u], other_im = difference[1] * root[2 * u + 1];
+        for (int q = 2, i = t, j = u; q <= half; ++q) {
+            i = i + t < radix ? i + t : i + t - radix;
+            j = j + u < radix ? j + u : j + u - radix;
+            re = re + sum[q] * root[2 * i];
+            im = im + difference[q] * root[2 * i + 1];
+            other_re = other_re + sum[q] * root[2 * j];
+            other_im = other_im + difference[q] * root[2 * j + 1];
         }
         a[t] = re;
         b[t] = im;
+        a[u] = other_re;
+        b[u] = other_im;
     }
 }

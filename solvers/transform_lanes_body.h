@@ -22,7 +22,7 @@
 #define PASS TARGET static
 #define AT(value) (*(VECTOR *)(value))
 #define OF_ALL(value) (*(const VECTOR *)(value))
-#define EACH_LANE for (int l = 0; l < TRLI_LANES; l += (WIDTH))
+#define EACH_LANE _Pragma("GCC unroll 1") for (int l = 0; l < TRLI_LANES; l += (WIDTH))
 
 /* ---- passes of Fourier transforms ---- */
 
@@ -44,76 +44,103 @@ INLINE void OF(combine)(int t, int radix, const VECTOR *ra, const VECTOR *rb, co
     im[radix - t] = ia[t] - rb[t];
 }
 
-/* first: of spectra of one value, without factors. */
-INLINE void OF(complex_pass)(int radix, bool first, const trli_fourier_pass *p, const double *table, const double *from,
-                             double *to)
+/* Value i of a line as it is read, and where it is written: of a buffer, of a line whose values are in their places, or
+ * have others by index and signs. */
+enum OF(place) { OF(BUFFER), OF(LINE), OF(INDEXED) };
+
+INLINE VECTOR OF(load)(enum OF(place) place, const trli_transform *t, const double *from, ptrdiff_t step, ptrdiff_t i)
 {
-    enum { ROOM = TRLI_ODD_RADIX, HALF = ROOM / 2 + 1, POINT = 2 * TRLI_LANES };
-    const ptrdiff_t in = (ptrdiff_t)p->batch * POINT, out = in * p->length;
+    if (place == OF(BUFFER)) return OF_ALL(from + i * TRLI_LANES);
+    if (place == OF(LINE)) return OF_ALL(from + i * step);
+    return OF_ALL(from + t->index[i] * step) * t->table[t->sign + (size_t)i];
+}
+
+INLINE void OF(store)(enum OF(place) place, const trli_transform *t, double *to, ptrdiff_t step, ptrdiff_t i, VECTOR x)
+{
+    if (place == OF(BUFFER))
+        AT(to + i * TRLI_LANES) = x;
+    else if (place == OF(LINE))
+        AT(to + i * step) = x;
+    else
+        AT(to + t->index[i] * step) = x * t->table[t->sign + (size_t)i];
+}
+
+INLINE void OF(butterfly)(int radix, const double *root, VECTOR *re, VECTOR *im)
+{
+    enum { HALF = TRLI_ODD_RADIX / 2 + 1 };
+    if (radix == 2) {
+        OF(butterfly_2)(re, im);
+    } else if (radix == 4) {
+        OF(butterfly_4)(re, im);
+    } else if (radix == 8) {
+        OF(butterfly_8)(re, im);
+    } else {
+        VECTOR ra[HALF], rb[HALF], ia[HALF], ib[HALF];
+        OF(butterfly_odd)(radix, root, re, ra, rb);
+        OF(butterfly_odd)(radix, root, im, ia, ib);
+        re[0] = ra[0];
+        im[0] = ia[0];
+        for (int s = 1; s <= radix / 2; ++s) OF(combine)(s, radix, ra, rb, ia, ib, re, im);
+    }
+}
+
+/* A pass from a line to a buffer, from buffer to buffer, or from a buffer to a line, whose parts have changed places.
+ * The first pass, of spectra of one value, has no factors. */
+INLINE void OF(complex_pass)(int radix, enum OF(place) source, enum OF(place) target, bool first,
+                             const trli_transform *t, const trli_fourier_pass *p, const double *from, double *to,
+                             ptrdiff_t step)
+{
+    const ptrdiff_t in = p->batch, out = in * p->length, swapped = target != OF(BUFFER);
     for (ptrdiff_t k = 0; k < (first ? 1 : p->length); ++k) {
-        const double *w = table + p->twiddle + k * (radix - 1) * 2;
-        for (ptrdiff_t c = 0; c < in; c += POINT) {
-            EACH_LANE
+        const double *w = t->table + p->twiddle + k * (radix - 1) * 2;
+        for (ptrdiff_t c = 0; c < in; ++c) EACH_LANE
             {
-                const double *x = from + k * in * radix + c + l;
-                double *y = to + k * in + c + l;
-                VECTOR re[ROOM], im[ROOM];
-                re[0] = OF_ALL(x);
-                im[0] = OF_ALL(x + TRLI_LANES);
+                const ptrdiff_t x = k * in * radix + c, y = k * in + c;
+                VECTOR re[TRLI_ODD_RADIX], im[TRLI_ODD_RADIX];
+                re[0] = OF(load)(source, t, from + l, step, 2 * x);
+                im[0] = OF(load)(source, t, from + l, step, 2 * x + 1);
                 for (int q = 1; q < radix; ++q) {
-                    re[q] = OF_ALL(x + q * in);
-                    im[q] = OF_ALL(x + q * in + TRLI_LANES);
+                    re[q] = OF(load)(source, t, from + l, step, 2 * (x + q * in));
+                    im[q] = OF(load)(source, t, from + l, step, 2 * (x + q * in) + 1);
                     if (!first) OF(turn)(&re[q], &im[q], w + 2 * (q - 1));
                 }
-                if (radix == 2) {
-                    OF(butterfly_2)(re, im);
-                } else if (radix == 4) {
-                    OF(butterfly_4)(re, im);
-                } else if (radix == 8) {
-                    OF(butterfly_8)(re, im);
-                } else {
-                    VECTOR ra[HALF], rb[HALF], ia[HALF], ib[HALF];
-                    OF(butterfly_odd)(radix, table + p->root, re, ra, rb);
-                    OF(butterfly_odd)(radix, table + p->root, im, ia, ib);
-                    re[0] = ra[0];
-                    im[0] = ia[0];
-                    for (int t = 1; t <= radix / 2; ++t) OF(combine)(t, radix, ra, rb, ia, ib, re, im);
-                }
+                OF(butterfly)(radix, t->table + p->root, re, im);
                 for (int q = 0; q < radix; ++q) {
-                    AT(y + q * out) = re[q];
-                    AT(y + q * out + TRLI_LANES) = im[q];
+                    OF(store)(target, t, to + l, step, 2 * (y + q * out) + swapped, re[q]);
+                    OF(store)(target, t, to + l, step, 2 * (y + q * out) + !swapped, im[q]);
                 }
             }
-        }
     }
 }
 
 /* Waves 0 of spectra of real lines, and their imaginary parts, which are zero. */
-INLINE void OF(real_waves_0)(int radix, const trli_fourier_pass *p, const double *table, const double *from, double *to)
+INLINE void OF(real_waves_0)(int radix, enum OF(place) source, const trli_transform *t, const trli_fourier_pass *p,
+                             const double *from, ptrdiff_t step, double *to)
 {
     enum { ROOM = TRLI_ODD_RADIX, HALF = ROOM / 2 + 1 };
-    const ptrdiff_t in = (ptrdiff_t)p->batch * TRLI_LANES, out = in * p->length;
-    for (ptrdiff_t c = 0; c < in; c += TRLI_LANES) EACH_LANE
+    const ptrdiff_t in = p->batch, out = in * p->length;
+    for (ptrdiff_t c = 0; c < in; ++c) EACH_LANE
         {
             VECTOR x[ROOM], a[HALF], b[HALF];
-            x[0] = OF_ALL(from + c + l);
-            for (int q = 1; q < radix; ++q) x[q] = OF_ALL(from + c + q * in + l);
-            OF(butterfly_odd)(radix, table + p->root, x, a, b);
-            AT(to + c + l) = a[0];
-            for (int t = 1; t <= radix / 2; ++t) {
-                AT(to + c + t * out + l) = a[t];
-                AT(to + c + (radix - t) * out + l) = b[t];
+            x[0] = OF(load)(source, t, from + l, step, c);
+            for (int q = 1; q < radix; ++q) x[q] = OF(load)(source, t, from + l, step, c + q * in);
+            OF(butterfly_odd)(radix, t->table + p->root, x, a, b);
+            AT(to + c * TRLI_LANES + l) = a[0];
+            for (int s = 1; s <= radix / 2; ++s) {
+                AT(to + (c + s * out) * TRLI_LANES + l) = a[s];
+                AT(to + (c + (radix - s) * out) * TRLI_LANES + l) = b[s];
             }
         }
 }
 
-INLINE void OF(real_pass)(int radix, const trli_fourier_pass *p, const double *table, const double *from, double *to)
+/* The other waves. */
+INLINE void OF(real_waves)(int radix, const trli_transform *t, const trli_fourier_pass *p, const double *from,
+                           double *to)
 {
     enum { ROOM = TRLI_ODD_RADIX, HALF = ROOM / 2 + 1 };
     const ptrdiff_t in = (ptrdiff_t)p->batch * TRLI_LANES, out = in * p->length;
-    OF(real_waves_0)(radix, p, table, from, to);
     for (ptrdiff_t k = 1; 2 * k < p->length; ++k) {
-        const double *w = table + p->twiddle + k * (radix - 1) * 2;
+        const double *w = t->table + p->twiddle + k * (radix - 1) * 2;
         const double *x = from + k * in * radix, *conjugate = from + (p->length - k) * in * radix;
         for (ptrdiff_t c = 0; c < in; c += TRLI_LANES) EACH_LANE
             {
@@ -125,83 +152,55 @@ INLINE void OF(real_pass)(int radix, const trli_fourier_pass *p, const double *t
                     im[q] = OF_ALL(conjugate + c + q * in + l);
                     OF(turn)(&re[q], &im[q], w + 2 * (q - 1));
                 }
-                OF(butterfly_odd)(radix, table + p->root, re, ra, rb);
-                OF(butterfly_odd)(radix, table + p->root, im, ia, ib);
+                OF(butterfly_odd)(radix, t->table + p->root, re, ra, rb);
+                OF(butterfly_odd)(radix, t->table + p->root, im, ia, ib);
                 double *y = to + k * in + c + l, *z = to + radix * out - k * in + c + l;
                 AT(y) = ra[0];
                 AT(z) = ia[0];
-                for (int t = 1; t <= radix / 2; ++t) {
-                    OF(combine)(t, radix, ra, rb, ia, ib, re, im);
-                    AT(y + t * out) = re[t];
-                    AT(z - t * out) = im[t];
-                    AT(z - (radix - t) * out) = re[radix - t];
-                    AT(y + (radix - t) * out) = -im[radix - t];
+                for (int s = 1; s <= radix / 2; ++s) {
+                    OF(combine)(s, radix, ra, rb, ia, ib, re, im);
+                    AT(y + s * out) = re[s];
+                    AT(z - s * out) = im[s];
+                    AT(z - (radix - s) * out) = re[radix - s];
+                    AT(y + (radix - s) * out) = -im[radix - s];
                 }
             }
     }
 }
 
-#define EACH_COMPLEX(X) X(2) X(3) X(4) X(5) X(7) X(8)
-#define COMPLEX_PASSES(radix)                                                                                     \
-    PASS void OF(first_##radix)(const trli_fourier_pass *p, const double *table, const double *from, double *to)  \
-    {                                                                                                             \
-        OF(complex_pass)(radix, true, p, table, from, to);                                                        \
-    }                                                                                                             \
-    PASS void OF(second_##radix)(const trli_fourier_pass *p, const double *table, const double *from, double *to) \
-    {                                                                                                             \
-        OF(complex_pass)(radix, false, p, table, from, to);                                                       \
+/* Functions of each radix: a fixed one, with arguments of a pass before those of all, or that of the pass. */
+#define EACH_COMPLEX(X) X(2, 2) X(3, 3) X(4, 4) X(5, 5) X(8, 8) X(any, p->radix)
+#define EACH_REAL(X) X(3, 3) X(5, 5) X(any, p->radix)
+#define COMPLEX(name, radix, source, target, first)                                                         \
+    PASS void OF(name)(const trli_transform *t, const trli_fourier_pass *p, const double *from, double *to, \
+                       ptrdiff_t step)                                                                      \
+    {                                                                                                       \
+        OF(complex_pass)(radix, OF(source), OF(target), first, t, p, from, to, step);                       \
     }
+#define COMPLEX_PASSES(name, radix)                        \
+    COMPLEX(within_##name, radix, BUFFER, BUFFER, false)   \
+    COMPLEX(first_##name, radix, BUFFER, BUFFER, true)     \
+    COMPLEX(enter_##name, radix, LINE, BUFFER, true)       \
+    COMPLEX(enter_by_##name, radix, INDEXED, BUFFER, true) \
+    COMPLEX(leave_##name, radix, BUFFER, LINE, false)      \
+    COMPLEX(leave_by_##name, radix, BUFFER, INDEXED, false)
+#define REAL(name, radix, source)                                                                           \
+    PASS void OF(name)(const trli_transform *t, const trli_fourier_pass *p, const double *from, double *to, \
+                       ptrdiff_t step)                                                                      \
+    {                                                                                                       \
+        OF(real_waves_0)(radix, OF(source), t, p, from, step, to);                                          \
+        OF(real_waves)(radix, t, p, from, to);                                                              \
+    }
+#define REAL_PASSES(name, radix)         \
+    REAL(real_##name, radix, BUFFER)     \
+    REAL(real_enter_##name, radix, LINE) \
+    REAL(real_enter_by_##name, radix, INDEXED)
 EACH_COMPLEX(COMPLEX_PASSES)
-#undef COMPLEX_PASSES
-PASS void OF(any_complex)(const trli_fourier_pass *p, const double *table, const double *from, double *to)
-{
-    OF(complex_pass)(p->radix, false, p, table, from, to);
-}
-
-#define EACH_REAL(X) X(3) X(5) X(7)
-#define REAL_PASSES(radix)                                                                                      \
-    PASS void OF(real_##radix)(const trli_fourier_pass *p, const double *table, const double *from, double *to) \
-    {                                                                                                           \
-        OF(real_pass)(radix, p, table, from, to);                                                               \
-    }
 EACH_REAL(REAL_PASSES)
+#undef COMPLEX
+#undef COMPLEX_PASSES
+#undef REAL
 #undef REAL_PASSES
-PASS void OF(any_real)(const trli_fourier_pass *p, const double *table, const double *from, double *to)
-{
-    OF(real_pass)(p->radix, p, table, from, to);
-}
-
-PASS void OF(run_pass)(bool real, const trli_fourier_pass *p, const double *table, const double *from, double *to)
-{
-#define COMPLEX_CASE(r)                         \
-    case r:                                     \
-        if (p->length == 1)                     \
-            OF(first_##r)(p, table, from, to);  \
-        else                                    \
-            OF(second_##r)(p, table, from, to); \
-        return;
-#define REAL_CASE(r)                      \
-    case r:                               \
-        OF(real_##r)(p, table, from, to); \
-        return;
-    if (real) {
-        switch (p->radix) {
-            EACH_REAL(REAL_CASE)
-        default:
-            OF(any_real)(p, table, from, to);
-        }
-        return;
-    }
-    switch (p->radix) {
-        EACH_COMPLEX(COMPLEX_CASE)
-    default:
-        OF(any_complex)(p, table, from, to);
-    }
-#undef COMPLEX_CASE
-#undef REAL_CASE
-}
-#undef EACH_COMPLEX
-#undef EACH_REAL
 
 /* ---- Fourier transforms by a convolution ---- */
 
@@ -253,29 +252,28 @@ PASS void OF(leave_convolution)(const trli_fourier *f, const double *table, cons
 
 PASS void OF(take)(const trli_transform *t, const double *from, ptrdiff_t step, double *to)
 {
-    for (ptrdiff_t i = 0; i < t->values; ++i) EACH_LANE
-        {
-            const VECTOR x = OF_ALL(from + (t->index ? t->index[i] : i) * step + l);
-            AT(to + i * TRLI_LANES + l) = t->index ? x * t->table[t->sign + (size_t)i] : x;
-        }
+    const enum OF(place) source = t->index ? OF(INDEXED) : OF(LINE);
+    for (ptrdiff_t i = 0; i < t->values; ++i)
+        EACH_LANE AT(to + i * TRLI_LANES + l) = OF(load)(source, t, from + l, step, i);
 }
 
 /* Of an even line: parts changed places. Of an odd one: the transform was of sums and differences of parts. */
 PASS void OF(give)(const trli_transform *t, const double *from, double *to, ptrdiff_t step)
 {
+    const enum OF(place) target = t->index ? OF(INDEXED) : OF(LINE);
     const ptrdiff_t n = t->n;
-    for (ptrdiff_t i = 0; i < n; ++i) EACH_LANE
+    for (ptrdiff_t i = 0; n % 2 == 0 && i < n; ++i)
+        EACH_LANE OF(store)(target, t, to + l, step, i, OF_ALL(from + (i ^ 1) * TRLI_LANES + l));
+    for (ptrdiff_t i = 0; n % 2 && 2 * i < n; ++i) EACH_LANE
         {
-            VECTOR x;
-            if (n % 2 == 0)
-                x = OF_ALL(from + (i ^ 1) * TRLI_LANES + l);
-            else if (i == 0)
-                x = OF_ALL(from + l);
-            else if (2 * i < n)
-                x = OF_ALL(from + i * TRLI_LANES + l) - OF_ALL(from + (n - i) * TRLI_LANES + l);
-            else
-                x = OF_ALL(from + (n - i) * TRLI_LANES + l) + OF_ALL(from + i * TRLI_LANES + l);
-            AT(to + (t->index ? t->index[i] : i) * step + l) = t->index ? x * t->table[t->sign + (size_t)i] : x;
+            const VECTOR a = OF_ALL(from + i * TRLI_LANES + l);
+            if (i == 0) {
+                OF(store)(target, t, to + l, step, i, a);
+                continue;
+            }
+            const VECTOR b = OF_ALL(from + (n - i) * TRLI_LANES + l);
+            OF(store)(target, t, to + l, step, i, a - b);
+            OF(store)(target, t, to + l, step, n - i, a + b);
         }
 }
 
@@ -495,7 +493,24 @@ PASS void OF(give_rows)(int rows, double *const *row, int n, bool add, const dou
 /* ---- all of them ---- */
 
 #define MEMBER(NAME, function, what) OF(function),
-static const trli_passes OF(passes) = {.fourier = OF(run_pass),
+#define COMPLEX_OF(role)                                                                                 \
+    {                                                                                                    \
+        OF(role##_any), [2] = OF(role##_2), OF(role##_3), OF(role##_4), OF(role##_5), [8] = OF(role##_8) \
+    }
+#define REAL_OF(role)                                          \
+    {                                                          \
+        OF(role##_any), [3] = OF(role##_3), [5] = OF(role##_5) \
+    }
+static const trli_passes OF(passes) = {.complex[TRLI_PASS_WITHIN] = COMPLEX_OF(within),
+                                       .complex[TRLI_PASS_FIRST] = COMPLEX_OF(first),
+                                       .complex[TRLI_PASS_ENTER] = COMPLEX_OF(enter),
+                                       .complex[TRLI_PASS_ENTER_BY] = COMPLEX_OF(enter_by),
+                                       .complex[TRLI_PASS_LEAVE] = COMPLEX_OF(leave),
+                                       .complex[TRLI_PASS_LEAVE_BY] = COMPLEX_OF(leave_by),
+                                       .real[TRLI_PASS_FIRST] = REAL_OF(real),
+                                       .real[TRLI_PASS_WITHIN] = REAL_OF(real),
+                                       .real[TRLI_PASS_ENTER] = REAL_OF(real_enter),
+                                       .real[TRLI_PASS_ENTER_BY] = REAL_OF(real_enter_by),
                                        .enter_convolution = OF(enter_convolution),
                                        .filter = OF(filter),
                                        .leave_convolution = OF(leave_convolution),
@@ -503,7 +518,11 @@ static const trli_passes OF(passes) = {.fourier = OF(run_pass),
                                        .last = {TRLI_LAST_LIST(MEMBER)},
                                        .take_rows = OF(take_rows),
                                        .give_rows = OF(give_rows)};
+#undef COMPLEX_OF
+#undef REAL_OF
 #undef MEMBER
+#undef EACH_COMPLEX
+#undef EACH_REAL
 
 #undef INLINE
 #undef PASS

@@ -6,10 +6,28 @@
 
 #include "transform_plan_impl.h"
 
+/* Passes of Fourier transforms from buffer to buffer, of which the first has no factors, and those that begin with a
+ * line, or end with one whose parts have changed places, whose values are in their places or by index and signs. */
+typedef enum trli_pass_role {
+    TRLI_PASS_WITHIN,
+    TRLI_PASS_FIRST,
+    TRLI_PASS_ENTER,
+    TRLI_PASS_ENTER_BY,
+    TRLI_PASS_LEAVE, /* of complex values alone */
+    TRLI_PASS_LEAVE_BY,
+    TRLI_PASS_ROLES
+} trli_pass_role;
+
+/* step: of the line, in doubles. */
+typedef void trli_pass_fn(const trli_transform *t, const trli_fourier_pass *pass, const double *from, double *to,
+                          ptrdiff_t step);
+
+enum { TRLI_PASS_RADICES = 9 /* 0: any radix; 2 to 8 */ };
+
 /* Of TRLI_LANES lines, as these lie beside one another at cache lines; a step is that between their points, in doubles.
  * `from` and `to` are different buffers, except that of filter. All REQUIRED. Thread: any. */
 typedef struct trli_passes {
-    void (*fourier)(bool real, const trli_fourier_pass *pass, const double *table, const double *from, double *to);
+    trli_pass_fn *complex[TRLI_PASS_ROLES][TRLI_PASS_RADICES], *real[TRLI_PASS_ROLES][TRLI_PASS_RADICES];
     void (*enter_convolution)(const trli_fourier *f, const double *table, const double *from, double *to);
     void (*filter)(const trli_fourier *f, const double *table, double *at);
     void (*leave_convolution)(const trli_fourier *f, const double *table, const double *from, double *to);
