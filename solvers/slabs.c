@@ -340,16 +340,13 @@ TRLI_CLONES static void divide_rows(const trli_direct_plan *p, const double *res
     }
 }
 
-/* Divide by eigenvalues, between transforms. */
-static void divide(const trli_direct_plan *p, const double *lambda, bool null, double mean, double *f, double *scratch)
+/* Divide by eigenvalues. null: the first of the first line is zero; what it belongs to gets the mean. */
+static void divide(const trli_direct_plan *p, const double *lambda, bool null, double mean, double *f)
 {
     const double *value = p->axis[p->last].value;
-    const trli_transform *t = p->axis[p->last].transform;
-    if (t) trli_transform_lines(t, false, f, TRLI_LANES, f, TRLI_LANES, scratch);
     for (int l = 0; l < TRLI_LANES && null; ++l)
         f[l] = lambda[l] == lambda[0] ? mean : f[l] * p->scale / (p->centre + (value ? value[0] : 0) + lambda[l]);
     divide_rows(p, lambda, null, f);
-    if (t) trli_transform_lines(t, true, f, TRLI_LANES, f, TRLI_LANES, scratch);
 }
 
 static double eigenvalue_of(const trli_direct_plan *p, int axis, int i)
@@ -372,59 +369,72 @@ static shift shift_of(const trli_direct_plan *p, const int at[3], int across, in
     return s;
 }
 
-/* The values of a group of lines; row: where each begins. Returns where the first does. */
-static double *take_group(const trli_slabs *w, const slab *s, const int at[3], int across, int lanes, double **row,
-                          double *scratch)
-{
-    const trli_view *v = &s->local;
-    const int n = w->plan->axis[w->last].n;
-    double *first = v->at + at[0] * v->stride[0] + at[1] * v->stride[1] + at[2] * v->stride[2];
-    for (int l = 0; l < TRLI_LANES; ++l) row[l] = first + (l < lanes ? l : 0) * v->stride[across];
-    if (w->last == 0)
-        trli_rows_take(lanes, (const double *const *)row, n, scratch);
-    else
-        gather(first, v->stride[w->last], n, scratch);
-    if (across == 0 && at[0] + TRLI_LANES < s->n[0]) fetch(first + TRLI_LANES, v->stride[w->last], n);
-    return first;
-}
+/* Lines beside one another: `lanes` of them, the first of which begins at `at`, the next one further along `across`. */
+typedef struct group {
+    int at[3]; /* indices of the slab */
+    int across, lanes;
+    double *row[TRLI_LANES];
+    double *value, *behind; /* [points][TRLI_LANES] the lines; as much again, or a transform's scratch */
+} group;
 
-/* Likewise, to be looked at. */
-static void visit_group(const trli_slabs *w, const slab *s, const int at[3], int across, int lanes, int worker)
+/* Bring lines, transformed if they are to be. */
+static void take_group(const trli_slabs *w, const slab *s, group *g, double *scratch)
 {
     const trli_transform *t = w->plan->axis[w->last].transform;
-    double *row[TRLI_LANES], *scratch = w->scratch[worker];
+    const trli_view *v = &s->local;
+    const ptrdiff_t step = v->stride[w->last];
+    const int n = w->plan->axis[w->last].n;
+    double *first = v->at + g->at[0] * v->stride[0] + g->at[1] * v->stride[1] + g->at[2] * v->stride[2];
+    for (int l = 0; l < g->lanes; ++l) g->row[l] = first + l * v->stride[g->across];
+    g->value = scratch;
+    g->behind = scratch + (ptrdiff_t)n * TRLI_LANES;
+    if (w->last == 0) trli_rows_take(g->lanes, (const double *const *)g->row, n, scratch);
+    if (w->last == 0 && t)
+        trli_transform_lines(t, false, scratch, TRLI_LANES, scratch, TRLI_LANES, g->behind);
+    else if (t)
+        trli_transform_lines(t, false, first, step, scratch, TRLI_LANES, g->behind);
+    else if (w->last != 0)
+        gather(first, step, n, scratch);
+    if (g->across == 0 && g->at[0] + TRLI_LANES < s->n[0]) fetch(first + TRLI_LANES, step, n);
+}
+
+/* And back. */
+static void give_group(const trli_slabs *w, const slab *s, const group *g)
+{
+    const trli_transform *t = w->plan->axis[w->last].transform;
+    const ptrdiff_t step = s->local.stride[w->last];
+    const int n = w->plan->axis[w->last].n;
+    if (w->last == 0 && t)
+        trli_transform_lines(t, true, g->value, TRLI_LANES, g->value, TRLI_LANES, g->behind);
+    else if (t)
+        trli_transform_lines(t, true, g->value, TRLI_LANES, g->row[0], step, g->behind);
+    else if (w->last != 0)
+        scatter(g->value, step, n, g->row[0]);
+    if (w->last == 0) trli_rows_give(g->lanes, g->row, n, g->value);
+}
+
+static void visit_group(const trli_slabs *w, const slab *s, const group *g, int worker)
+{
     trli_spectral_lines lines = {
-        .last = w->last, .across = across, .n = lanes, .points = w->plan->axis[w->last].n, .value = scratch};
-    for (int a = 0; a < 3; ++a) lines.at[a] = at[a] + s->lo[a];
-    (void)take_group(w, s, at, across, lanes, row, scratch);
-    if (t)
-        trli_transform_lines(t, false, scratch, TRLI_LANES, scratch, TRLI_LANES,
-                             scratch + (ptrdiff_t)lines.points * TRLI_LANES);
+        .last = w->last, .across = g->across, .n = g->lanes, .points = w->plan->axis[w->last].n, .value = g->value};
+    for (int a = 0; a < 3; ++a) lines.at[a] = g->at[a] + s->lo[a];
     w->visit(w->visitor, worker, &lines);
 }
 
-/* One group of lines: `lanes` of them beginning at (i, j, k), whose next is one further along `across`. */
-static void solve_group(const trli_slabs *w, const slab *s, const int at[3], int across, int lanes, double *scratch)
+static void solve_group(const trli_slabs *w, const slab *s, const group *g)
 {
     const trli_direct_plan *p = w->plan;
-    const trli_view *v = &s->local;
-    const int last = w->last, n = p->axis[last].n, rest = 3 - last - across;
-    double *row[TRLI_LANES] = {0}, *behind = scratch + (ptrdiff_t)n * TRLI_LANES;
-    double *first = take_group(w, s, at, across, lanes, row, scratch);
-    const int line[3] = {at[0] + s->lo[0], at[1] + s->lo[1], at[2] + s->lo[2]};
-    const shift beside = shift_of(p, line, across, lanes);
-    const bool null = p->singular && line[across] == 0 && line[rest] == 0;
-    if (p->swept) {
-        if (null && p->sets_mean && p->balanced) set_mean(scratch, n, 0);
-        eliminate(p, &beside, null, scratch, behind);
-        if (null && p->sets_mean) set_mean(scratch, n, w->mean);
-    } else {
-        divide(p, beside.lambda, null, w->mean, scratch, behind);
+    const int n = p->axis[w->last].n, rest = 3 - w->last - g->across;
+    const int line[3] = {g->at[0] + s->lo[0], g->at[1] + s->lo[1], g->at[2] + s->lo[2]};
+    const shift beside = shift_of(p, line, g->across, g->lanes);
+    const bool null = p->singular && line[g->across] == 0 && line[rest] == 0;
+    if (!p->swept) {
+        divide(p, beside.lambda, null, w->mean, g->value);
+        return;
     }
-    if (last == 0)
-        trli_rows_give(lanes, row, n, scratch);
-    else
-        scatter(scratch, v->stride[last], n, first);
+    if (null && p->sets_mean && p->balanced) set_mean(g->value, n, 0);
+    eliminate(p, &beside, null, g->value, g->behind);
+    if (null && p->sets_mean) set_mean(g->value, n, w->mean);
 }
 
 /* Chunks are groups of lines. */
@@ -435,15 +445,18 @@ static trl_err solve_lines(void *data, int chunk, int chunks, int worker)
     const int across = w->last == 0 ? 1 : 0, rest = 3 - w->last - across, groups = groups_of(s->n[across]);
     const int64_t count = (int64_t)groups * s->n[rest];
     for (int64_t g = count * chunk / chunks; g < count * (chunk + 1) / chunks; ++g) {
-        int at[3] = {0};
-        at[across] = (int)(g % groups) * TRLI_LANES;
-        at[rest] = (int)(g / groups);
-        const int left = s->n[across] - at[across];
-        const int lanes = left < TRLI_LANES ? left : TRLI_LANES;
-        if (w->visit)
-            visit_group(w, s, at, across, lanes, worker);
-        else
-            solve_group(w, s, at, across, lanes, w->scratch[worker]);
+        group lines = {.across = across};
+        lines.at[across] = (int)(g % groups) * TRLI_LANES;
+        lines.at[rest] = (int)(g / groups);
+        const int left = s->n[across] - lines.at[across];
+        lines.lanes = left < TRLI_LANES ? left : TRLI_LANES;
+        take_group(w, s, &lines, w->scratch[worker]);
+        if (w->visit) {
+            visit_group(w, s, &lines, worker);
+        } else {
+            solve_group(w, s, &lines);
+            give_group(w, s, &lines);
+        }
     }
     return TRL_OK;
 }

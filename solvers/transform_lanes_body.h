@@ -459,32 +459,47 @@ INLINE void OF(transpose)(VECTOR v[WIDTH])
 PASS void OF(take_rows)(int rows, const double *const *row, int n, double *to)
 {
     const int whole = n / WIDTH * WIDTH;
-    EACH_LANE for (int i = 0; i < whole; i += WIDTH)
+    EACH_LANE
     {
-        VECTOR v[WIDTH];
-        for (int r = 0; r < WIDTH; ++r) v[r] = *(const LOOSE *)(row[l + r < rows ? l + r : 0] + i);
-        OF(transpose)(v);
-        for (int r = 0; r < WIDTH; ++r) AT(to + (ptrdiff_t)(i + r) * TRLI_LANES + l) = v[r];
+        const double *at[WIDTH];
+        for (int r = 0; r < WIDTH; ++r) at[r] = row[l + r < rows ? l + r : 0];
+        for (int i = 0; i < whole; i += WIDTH) {
+            VECTOR v[WIDTH];
+            for (int r = 0; r < WIDTH; ++r) v[r] = *(const LOOSE *)(at[r] + i);
+            OF(transpose)(v);
+            for (int r = 0; r < WIDTH; ++r) AT(to + (ptrdiff_t)(i + r) * TRLI_LANES + l) = v[r];
+        }
     }
     for (int i = whole; i < n; ++i)
         for (int l = 0; l < TRLI_LANES; ++l) to[(ptrdiff_t)i * TRLI_LANES + l] = row[l < rows ? l : 0][i];
 }
 
-PASS void OF(give_rows)(int rows, double *const *row, int n, bool add, const double *from)
+/* The first values, in whole vectors of each row. */
+INLINE void OF(give_whole)(double *const *row, int whole, bool add, const double *from)
 {
-    const int whole = n / WIDTH * WIDTH;
-    EACH_LANE for (int i = 0; i < whole; i += WIDTH)
+    EACH_LANE
     {
-        VECTOR v[WIDTH];
-        for (int r = 0; r < WIDTH; ++r) v[r] = OF_ALL(from + (ptrdiff_t)(i + r) * TRLI_LANES + l);
-        OF(transpose)(v);
-        for (int r = 0; r < WIDTH && l + r < rows; ++r) {
-            LOOSE *to = (LOOSE *)(row[l + r] + i);
-            *to = add ? *to + v[r] : v[r];
+        double *at[WIDTH];
+        for (int r = 0; r < WIDTH; ++r) at[r] = row[l + r];
+        for (int i = 0; i < whole; i += WIDTH) {
+            VECTOR v[WIDTH];
+            for (int r = 0; r < WIDTH; ++r) v[r] = OF_ALL(from + (ptrdiff_t)(i + r) * TRLI_LANES + l);
+            OF(transpose)(v);
+            for (int r = 0; r < WIDTH; ++r) {
+                LOOSE *to = (LOOSE *)(at[r] + i);
+                *to = add ? *to + v[r] : v[r];
+            }
         }
     }
-    for (int i = whole; i < n; ++i)
-        for (int l = 0; l < rows; ++l) {
+}
+
+PASS void OF(give_rows)(int rows, double *const *row, int n, bool add, const double *from)
+{
+    const int whole = rows < TRLI_LANES ? 0 : n / WIDTH * WIDTH;
+    if (whole > 0 && add) OF(give_whole)(row, whole, true, from);
+    if (whole > 0 && !add) OF(give_whole)(row, whole, false, from);
+    for (int l = 0; l < rows; ++l)
+        for (int i = whole; i < n; ++i) {
             const double value = from[(ptrdiff_t)i * TRLI_LANES + l];
             row[l][i] = add ? row[l][i] + value : value;
         }
