@@ -8,8 +8,8 @@
 
 #include "simulation_impl.h"
 
-/* Find the fields and count the columns, once the shown fields are known. INPUT: an axis is not periodic, there is no
- * such field, or no FFTW. */
+/* Find the fields and count the columns, once the shown fields are known. INPUT: an axis is not periodic, or there is
+ * no such field. */
 TRL_NODISCARD trl_err trli_spectra_compile(trl_simulation *sim);
 void trli_spectra_destroy(trl_simulation *sim);
 /* Columns of spectrum i of the problem. */
