@@ -212,7 +212,7 @@ PASS void OF(enter_convolution)(const trli_fourier *f, const double *table, cons
     for (ptrdiff_t j = 0; j < f->n; ++j) EACH_LANE
         {
             const double *x = from + j * (f->real ? TRLI_LANES : POINT) + l;
-            VECTOR re = OF_ALL(x), im = f->real ? re - re : OF_ALL(x + TRLI_LANES);
+            VECTOR re = OF_ALL(x), im = f->real ? (VECTOR){0} : OF_ALL(x + TRLI_LANES);
             OF(turn)(&re, &im, w + 2 * j);
             AT(to + j * POINT + l) = re;
             AT(to + j * POINT + TRLI_LANES + l) = im;
@@ -507,7 +507,7 @@ PASS void OF(give_rows)(int rows, double *const *row, int n, bool add, const dou
 
 /* ---- all of them ---- */
 
-#define MEMBER(NAME, function, what) OF(function),
+#define MEMBER(NAME, function) OF(function),
 #define COMPLEX_OF(role)                                                                                 \
     {                                                                                                    \
         OF(role##_any), [2] = OF(role##_2), OF(role##_3), OF(role##_4), OF(role##_5), [8] = OF(role##_8) \

@@ -8,7 +8,7 @@
 #include "transform_impl.h"
 
 enum {
-    TRLI_ODD_RADIX = 61,       /* the largest; primes above are transformed by a convolution */
+    TRLI_ODD_RADIX = 97,       /* the largest; primes above are transformed by a convolution */
     TRLI_TRANSFORM_PASSES = 32 /* at most: each has a radix of 2 or more */
 };
 
@@ -33,24 +33,22 @@ typedef struct trli_fourier {
     size_t filter; /* [convolved][2] the spectrum, of the chirp over `convolved` */
 } trli_fourier;
 
-/* X(NAME, function, what): what happens to a line before the Fourier transform. */
-#define TRLI_FIRST_LIST(X)                                                                     \
-    X(TAKE, take, "values by index, with signs")                                               \
-    X(JOIN_EVEN, join_even, "a spectrum to half as many complex numbers, parts change places") \
-    X(JOIN_ODD, join_odd, "a spectrum to sums and differences of parts")                       \
-    X(TURN_IN, turn_in, "x[2k] + i x[n - 1 - 2k] times exp(-i pi (4k + 1)/4n)")
+/* X(NAME, function): what happens to a line before the Fourier transform. TAKE: values by index, with signs. JOIN: a
+ * spectrum to what a transform there makes the line of: of an even line half as many complex numbers, whose parts
+ * change places; of an odd one sums and differences of parts. TURN_IN: x[2k] + i x[n - 1 - 2k] times
+ * exp(-i pi (4k + 1)/4n). */
+#define TRLI_FIRST_LIST(X) X(TAKE, take) X(JOIN_EVEN, join_even) X(JOIN_ODD, join_odd) X(TURN_IN, turn_in)
 
-/* X(NAME, function, what): and after it. */
-#define TRLI_LAST_LIST(X)                                                           \
-    X(GIVE, give, "what JOIN led to, by index, with signs")                         \
-    X(SPLIT_EVEN, split_even, "that of half as many complex numbers to a spectrum") \
-    X(SPLIT_ODD, split_odd, "a spectrum as it is")                                  \
-    X(SPLIT_ENDS, split_ends, "as SPLIT_EVEN, only parts that are not zero")        \
-    X(TURN_OUT, turn_out, "the parts of z[k] exp(-i pi k/n) to 2k and n - 1 - 2k")  \
-    X(MIX, mix, "sums and differences of the parts of waves, by index")
+/* X(NAME, function): and after it. GIVE: what JOIN led to, by index, with signs. SPLIT_EVEN: the transform of half as
+ * many complex numbers to a spectrum. SPLIT_ODD: a spectrum as it is. SPLIT_ENDS: as SPLIT_EVEN, only parts that are
+ * not zero. TURN_OUT: the parts of 2 z[k] exp(-i pi k/n) to 2k and n - 1 - 2k. MIX: sums and differences of the parts
+ * of waves, by index. */
+#define TRLI_LAST_LIST(X) \
+    X(GIVE, give)         \
+    X(SPLIT_EVEN, split_even) X(SPLIT_ODD, split_odd) X(SPLIT_ENDS, split_ends) X(TURN_OUT, turn_out) X(MIX, mix)
 
-#define TRLI_FIRST_ENUM(NAME, function, what) TRLI_FIRST_##NAME,
-#define TRLI_LAST_ENUM(NAME, function, what) TRLI_LAST_##NAME,
+#define TRLI_FIRST_ENUM(NAME, function) TRLI_FIRST_##NAME,
+#define TRLI_LAST_ENUM(NAME, function) TRLI_LAST_##NAME,
 typedef enum trli_transform_first { TRLI_FIRST_LIST(TRLI_FIRST_ENUM) TRLI_FIRSTS } trli_transform_first;
 typedef enum trli_transform_last { TRLI_LAST_LIST(TRLI_LAST_ENUM) TRLI_LASTS } trli_transform_last;
 #undef TRLI_FIRST_ENUM
