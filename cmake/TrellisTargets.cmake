@@ -61,6 +61,20 @@ add_custom_command(
     VERBATIM
 )
 
+# And the text behind it of kernels that transform lines.
+set(lines_prelude "${PROJECT_BINARY_DIR}/lines_prelude.c")
+set(lines_prelude_parts "${PROJECT_SOURCE_DIR}/solvers/transform_plan_body.h"
+                        "${PROJECT_SOURCE_DIR}/solvers/transform_threads_body.h"
+                        "${PROJECT_SOURCE_DIR}/solvers/transform_passes_body.h"
+                        "${PROJECT_SOURCE_DIR}/solvers/trl_lines_body.h")
+add_custom_command(
+    OUTPUT "${lines_prelude}"
+    COMMAND "${CMAKE_COMMAND}" -DNAME=trli_lines_prelude "-DOUTPUT=${lines_prelude}" "-DINPUTS=${lines_prelude_parts}"
+            -P "${PROJECT_SOURCE_DIR}/cmake/TrellisEmbed.cmake"
+    DEPENDS ${lines_prelude_parts} "${PROJECT_SOURCE_DIR}/cmake/TrellisEmbed.cmake"
+    VERBATIM
+)
+
 # A layer sees its own headers and those of the layers before it.
 set(layer_includes)
 set(TRL_LAYER_OBJECTS)
@@ -78,6 +92,9 @@ foreach(layer IN LISTS TRL_LAYERS)
         list(APPEND cuda_sources ${cuda_benchmarks})
     endif()
     list(FILTER sources EXCLUDE REGEX "/inputs/main\\.c$")
+    if(layer STREQUAL "solvers")
+        list(APPEND sources "${lines_prelude}")
+    endif()
     if(layer STREQUAL "expressions")
         list(APPEND sources "${kernel_prelude}")
         if(TARGET CUDA::nvrtc) # opened at run time, where the loader knows no other

@@ -146,8 +146,9 @@ static trl_err compare(const trli_direct *d, bool singular, int from, int to, bo
     const double enough = d->varies ? 1e-3 : 1e-9;
     const trl_simulation *sim = d->solver->sim;
     double most[3] = {-INFINITY, -INFINITY, 0}; /* of the difference, of its negative, and of what is wanted */
-    trl_err err = TRL_OK;
-    TRL_TRY(trl_context_agree(sim->ctx, trli_frame_fetch(sim->frame, from)));
+    trl_err err = trli_frame_fetch(sim->frame, from);
+    if (err == TRL_OK) err = trli_frame_fetch(sim->frame, to);
+    TRL_TRY(trl_context_agree(sim->ctx, err));
     for (int p = 0; p < sim->layout->nlocal; ++p) {
         const trl_array a = trli_frame_array(sim->frame, from, p, 0), b = trli_frame_array(sim->frame, to, p, 0);
         for (trl_lidx k = a.owned.lo[2]; k < a.owned.hi[2]; ++k)

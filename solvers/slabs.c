@@ -8,6 +8,7 @@
 #include "direct_impl.h"
 #include "late_impl.h"
 #include "memory_impl.h"
+#include "slabs_gpu_impl.h"
 #include "spatialops_impl.h"
 #include "vector_impl.h"
 
@@ -26,6 +27,7 @@ struct trli_slabs {
     int last, first[3];
     bool direct;                    /* the planes are the only patch: residual and solution are moved on the way */
     slab planes, lines;             /* on one rank lines are in planes, too */
+    trli_slabs_gpu *gpu;            /* likewise, on one rank; NULL: there is none */
     trli_shuffle *outside, *inside; /* from patches to planes; from planes to lines; NULL: not needed */
     trli_view *residual, *solution; /* [local patches]; and of ghosts, if solutions may bring these along */
     bool brings;
@@ -149,6 +151,7 @@ trl_err trli_slabs_create(trl_simulation *sim, trl_location location, const trli
     TRL_TRY(trl_memory_alloc(ctx, workers * values * sizeof(double), "a direct solver", &w->scratch_memory));
     for (size_t k = 0; k < workers; ++k) w->scratch[k] = (double *)w->scratch_memory + k * values;
     TRL_TRY(make_distributions(w, location, line, around));
+    if (w->direct) TRL_TRY(trli_slabs_gpu_create(sim, plan, w->planes.n, &w->gpu));
 done:
     return err;
 }
@@ -158,6 +161,7 @@ void trli_slabs_destroy(trli_slabs **slabs)
     trli_slabs *w = *slabs;
     *slabs = NULL;
     if (!w) return;
+    trli_slabs_gpu_destroy(&w->gpu);
     trli_shuffle_destroy(&w->outside);
     trli_shuffle_destroy(&w->inside);
     trl_memory_free(w->ctx, &w->planes.memory);
@@ -500,7 +504,19 @@ trl_err trli_slabs_solve(trli_slabs *w, int from, int to, bool add, bool around,
 {
     const trl_simulation *sim = w->sim;
     const trli_shuffle_way back = around && w->brings ? TRLI_SHUFFLE_BACK_TO_ALL : TRLI_SHUFFLE_BACK;
-    trl_err err = trli_frame_fetch(sim->frame, from);
+    bool solved = false;
+    trl_err err = TRL_OK;
+    if (w->gpu) {
+        const trli_slabs_request request = {.sim = sim,
+                                            .from = from,
+                                            .to = to,
+                                            .first = {w->first[0], w->first[1], w->first[2]},
+                                            .add = add,
+                                            .mean = mean};
+        TRL_TRY(trli_slabs_gpu_solve(w->gpu, &request, &solved));
+        if (solved) return TRL_OK;
+    }
+    err = trli_frame_fetch(sim->frame, from);
     if (err == TRL_OK && add) err = trli_frame_fetch(sim->frame, to);
     w->add = add;
     w->mean = mean;

@@ -120,27 +120,6 @@ static void exchange(double **a, double **b)
     *b = kept;
 }
 
-/* Passes begin <= i < end, from buffer to buffer. */
-static void run_passes(const trli_transform *t, int begin, int end, double **at, double **spare)
-{
-    for (int i = begin; i < end; ++i) {
-        run_pass(t, i, i == 0 ? TRLI_PASS_FIRST : TRLI_PASS_WITHIN, *at, *spare, 0);
-        exchange(at, spare);
-    }
-}
-
-static void convolve(const trli_transform *t, double **at, double **spare)
-{
-    const trli_fourier *f = &t->fourier;
-    t->passes->enter_convolution(f, t->table, *at, *spare);
-    exchange(at, spare);
-    run_passes(t, 0, f->npasses, at, spare);
-    t->passes->filter(f, t->table, *at);
-    run_passes(t, 0, f->npasses, at, spare);
-    t->passes->leave_convolution(f, t->table, *at, *spare);
-    exchange(at, spare);
-}
-
 /* The spectrum of the chirp, which goes around, over the length of the convolution; as conjugates, which values are
  * turned by. */
 static trl_err make_filter(trl_context *ctx, trli_transform *t)
@@ -157,7 +136,10 @@ static trl_err make_filter(trl_context *ctx, trli_transform *t)
         for (int l = 0; l < POINT; ++l)
             at[(ptrdiff_t)j * POINT + l] = at[(ptrdiff_t)((f->convolved - j) % f->convolved) * POINT + l] =
                 t->table[f->chirp + 2 * (size_t)j + (l < TRLI_LANES ? 0 : 1)];
-    run_passes(t, 0, f->npasses, &at, &spare);
+    for (int i = 0; i < f->npasses; ++i) {
+        run_pass(t, i, i == 0 ? TRLI_PASS_FIRST : TRLI_PASS_WITHIN, at, spare, 0);
+        exchange(&at, &spare);
+    }
     for (int k = 0; k < f->convolved; ++k) {
         t->table[f->filter + 2 * (size_t)k] = at[(ptrdiff_t)k * POINT] / f->convolved;
         t->table[f->filter + 2 * (size_t)k + 1] = -at[(ptrdiff_t)k * POINT + TRLI_LANES] / f->convolved;
@@ -236,13 +218,14 @@ static void lay_between(trli_transform *t, tables *made, bool odd)
 {
     const int m = t->n / 2;
     for (int back = 0; back < 2; ++back)
-        t->way[back] = (trli_transform_way){TRLI_FIRST_TAKE, TRLI_LAST_MIX, false, false};
+        t->way[back] = (trli_transform_way){.first = TRLI_FIRST_TAKE, .last = TRLI_LAST_MIX};
     if (t->n % 2) {
         lay_classes(t, made, odd);
         return;
     }
     for (int back = 0; back < 2; ++back)
-        t->way[back] = (trli_transform_way){TRLI_FIRST_TURN_IN, TRLI_LAST_TURN_OUT, odd, false};
+        t->way[back] =
+            (trli_transform_way){.first = TRLI_FIRST_TURN_IN, .last = TRLI_LAST_TURN_OUT, .reversed_from = odd};
     t->turn = reserve(made, 2 * (size_t)m);
     t->out = reserve(made, 2 * (size_t)m);
     for (int k = 0; k < m; ++k) {
@@ -255,10 +238,10 @@ static void lay_between(trli_transform *t, tables *made, bool odd)
 static void set_ways(trli_transform *t, bool reversed, bool exchanged)
 {
     const bool even = t->n % 2 == 0;
-    t->way[exchanged] =
-        (trli_transform_way){TRLI_FIRST_TAKE, even ? TRLI_LAST_SPLIT_EVEN : TRLI_LAST_SPLIT_ODD, false, reversed};
-    t->way[!exchanged] =
-        (trli_transform_way){even ? TRLI_FIRST_JOIN_EVEN : TRLI_FIRST_JOIN_ODD, TRLI_LAST_GIVE, reversed, false};
+    t->way[exchanged] = (trli_transform_way){
+        .first = TRLI_FIRST_TAKE, .last = even ? TRLI_LAST_SPLIT_EVEN : TRLI_LAST_SPLIT_ODD, .reversed_to = reversed};
+    t->way[!exchanged] = (trli_transform_way){
+        .first = even ? TRLI_FIRST_JOIN_EVEN : TRLI_FIRST_JOIN_ODD, .last = TRLI_LAST_GIVE, .reversed_from = reversed};
 }
 
 static void lay_kind(trli_transform *t, tables *made)
@@ -290,12 +273,46 @@ static void lay_kind(trli_transform *t, tables *made)
         t->norm = t->values;
         t->half = 0.5;
         for (int back = 0; back < 2; ++back)
-            t->way[back] = (trli_transform_way){TRLI_FIRST_TAKE, TRLI_LAST_SPLIT_ENDS, false, false};
+            t->way[back] = (trli_transform_way){.first = TRLI_FIRST_TAKE, .last = TRLI_LAST_SPLIT_ENDS};
         lay_period(t, made, odd);
         break;
     case TRLI_TRANSFORMS:
         break;
     }
+}
+
+static void add_call(trli_transform_way *way, trli_call_kind kind, int which, trli_pass_role role)
+{
+    way->call[way->ncalls++] = (trli_transform_call){kind, which, role};
+}
+
+static void add_passes(trli_transform_way *way, int begin, int end)
+{
+    for (int i = begin; i < end; ++i) add_call(way, TRLI_CALL_PASS, i, i == 0 ? TRLI_PASS_FIRST : TRLI_PASS_WITHIN);
+}
+
+/* The first pass reads the line, and the last one writes it, where nothing else happens to its values. */
+static void list_calls(const trli_transform *t, trli_transform_way *way)
+{
+    const trli_fourier *f = &t->fourier;
+    const bool passes = !f->convolved && f->npasses > 0, by = t->kind != TRLI_TRANSFORM_PERIODIC;
+    const bool enters = passes && way->first == TRLI_FIRST_TAKE;
+    const bool leaves = passes && f->npasses > 1 && way->last == TRLI_LAST_GIVE && !f->real;
+    if (enters)
+        add_call(way, TRLI_CALL_PASS, 0, by ? TRLI_PASS_ENTER_BY : TRLI_PASS_ENTER);
+    else
+        add_call(way, TRLI_CALL_FIRST, (int)way->first, TRLI_PASS_WITHIN);
+    if (f->convolved) add_call(way, TRLI_CALL_ENTER, 0, TRLI_PASS_WITHIN);
+    add_passes(way, enters, f->npasses - leaves);
+    if (f->convolved) {
+        add_call(way, TRLI_CALL_FILTER, 0, TRLI_PASS_WITHIN);
+        add_passes(way, 0, f->npasses);
+        add_call(way, TRLI_CALL_LEAVE, 0, TRLI_PASS_WITHIN);
+    }
+    if (leaves)
+        add_call(way, TRLI_CALL_PASS, f->npasses - 1, by ? TRLI_PASS_LEAVE_BY : TRLI_PASS_LEAVE);
+    else
+        add_call(way, TRLI_CALL_LAST, (int)way->last, TRLI_PASS_WITHIN);
 }
 
 static void lay_out(trli_transform *t, tables *made)
@@ -319,12 +336,15 @@ trl_err trli_transform_create(trl_context *ctx, trli_transform_kind kind, int n,
     t->n = n;
     t->passes = trli_passes_widest();
     lay_out(t, &made);
-    made = (tables){.at = trli_new(ctx, made.used, sizeof(double))};
+    t->ntable = made.used;
+    made = (tables){.at = trli_new(ctx, t->ntable, sizeof(double))};
     t->table = made.at;
-    if (kind != TRLI_TRANSFORM_PERIODIC) t->index = trli_new(ctx, (size_t)t->values + (size_t)n, sizeof *t->index);
-    if (!t->table || (!t->index && kind != TRLI_TRANSFORM_PERIODIC))
+    t->nindex = kind == TRLI_TRANSFORM_PERIODIC ? 0 : (size_t)t->values + (size_t)n;
+    if (t->nindex > 0) t->index = trli_new(ctx, t->nindex, sizeof *t->index);
+    if (!t->table || (!t->index && t->nindex > 0))
         return trli_no_memory(ctx, NULL, "for transforms of lines of %d points", n);
     lay_out(t, &made);
+    for (int back = 0; back < 2; ++back) list_calls(t, &t->way[back]);
     if (t->fourier.convolved) TRL_TRY(make_filter(ctx, t));
 done:
     return err;
@@ -347,37 +367,53 @@ size_t trli_transform_scratch(const trli_transform *transform)
     return 2 * (size_t)transform->room * TRLI_LANES;
 }
 
-/* From `from` to `to`, or to `spare`, which then has what comes out. The first pass reads the line, and the last one
- * writes it, where nothing else happens to its values. */
+static void run_call(const trli_transform *t, const trli_transform_call *c, double *at, const double *from, double *to,
+                     ptrdiff_t step)
+{
+    switch (c->kind) {
+    case TRLI_CALL_FIRST:
+        t->passes->first[c->which](t, from, step, to);
+        return;
+    case TRLI_CALL_PASS:
+        run_pass(t, c->which, c->role, from, to, step);
+        return;
+    case TRLI_CALL_ENTER:
+        t->passes->enter_convolution(&t->fourier, t->table, from, to);
+        return;
+    case TRLI_CALL_FILTER:
+        t->passes->filter(&t->fourier, t->table, at);
+        return;
+    case TRLI_CALL_LEAVE:
+        t->passes->leave_convolution(&t->fourier, t->table, from, to);
+        return;
+    case TRLI_CALL_LAST:
+        t->passes->last[c->which](t, from, to, step);
+        return;
+    }
+}
+
+/* From `from` to `to`, or to `spare`, which then has what comes out. */
 static void run_way(const trli_transform *t, bool back, const double *from, ptrdiff_t step, double *to,
                     ptrdiff_t to_step, double *at, double **spare)
 {
     const trli_transform_way *way = &t->way[back];
-    const trli_fourier *f = &t->fourier;
-    const bool passes = !f->convolved && f->npasses > 0, by = t->index != NULL;
-    const bool enters = passes && way->first == TRLI_FIRST_TAKE;
-    const bool leaves = f->npasses > 1 && passes && way->last == TRLI_LAST_GIVE && !f->real;
+    const int last = way->ncalls - 1;
+    const ptrdiff_t end = t->n - 1;
     if (way->reversed_from) {
-        from += (t->n - 1) * step;
+        from += end * step;
         step = -step;
     }
-    if (enters)
-        run_pass(t, 0, by ? TRLI_PASS_ENTER_BY : TRLI_PASS_ENTER, from, at, step);
-    else
-        t->passes->first[way->first](t, from, step, at);
-    if (f->convolved)
-        convolve(t, &at, spare);
-    else
-        run_passes(t, enters, f->npasses - leaves, &at, spare);
+    run_call(t, &way->call[0], NULL, from, at, step);
+    for (int i = 1; i < last; ++i) {
+        run_call(t, &way->call[i], at, at, *spare, 0);
+        if (way->call[i].kind != TRLI_CALL_FILTER) exchange(&at, spare);
+    }
     if (!to) to = *spare;
     if (way->reversed_to) {
-        to += (t->n - 1) * to_step;
+        to += end * to_step;
         to_step = -to_step;
     }
-    if (leaves)
-        run_pass(t, f->npasses - 1, by ? TRLI_PASS_LEAVE_BY : TRLI_PASS_LEAVE, at, to, to_step);
-    else
-        t->passes->last[way->last](t, at, to, to_step);
+    run_call(t, &way->call[last], NULL, at, to, to_step);
 }
 
 void trli_transform_lines(const trli_transform *transform, bool back, const double *from, ptrdiff_t step, double *to,

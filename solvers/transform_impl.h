@@ -6,29 +6,9 @@
 
 #include <trl_context.h>
 
-/* X(NAME, words, eigenvalue): the functions that a transform decomposes lines into are eigenvectors of second
- * differences between neighbours, with values that are even or odd about a side of the domain, which lies half a step
- * beyond the first and last point, or where the words say so at a point. eigenvalue: the angle t of function k of n, in
- * units of pi, whose second difference is 2 cos(pi t) - 2 of itself. PERIODIC has the real part of wave k at k and its
- * imaginary part at n - k. POINT_EVEN has two points or more. */
-#define TRLI_TRANSFORM_LIST(X)                                             \
-    X(PERIODIC, "Fourier", 2.0 * (k < n - k ? k : n - k) / n)              \
-    X(EVEN, "cosine", (double)k / n)                                       \
-    X(ODD, "sine", (k + 1.0) / n)                                          \
-    X(EVEN_ODD, "cosine (even and odd)", (k + 0.5) / n)                    \
-    X(ODD_EVEN, "sine (odd and even)", (k + 0.5) / n)                      \
-    X(POINT_EVEN, "cosine (even about points)", n > 1 ? k / (n - 1.0) : 0) \
-    X(POINT_ODD, "sine (odd about points)", (k + 1.0) / (n + 1.0))         \
-    X(POINT_EVEN_ODD, "cosine (even and odd about points)", (k + 0.5) / n) \
-    X(POINT_ODD_EVEN, "sine (odd and even about points)", (k + 0.5) / n)
-
-#define TRLI_TRANSFORM_ENUM(NAME, words, eigenvalue) TRLI_TRANSFORM_##NAME,
-typedef enum trli_transform_kind { TRLI_TRANSFORM_LIST(TRLI_TRANSFORM_ENUM) TRLI_TRANSFORMS } trli_transform_kind;
-#undef TRLI_TRANSFORM_ENUM
+#include "transform_plan_body.h"
 
 enum { TRLI_LANES = 8 /* lines that are transformed at once: a cache line of values */ };
-
-typedef struct trli_transform trli_transform;
 
 /* Both directions for lines of n points. The bits of a line depend on that line alone: not on those beside it, and not
  * on the machine. Fails with MEMORY. Thread: main. */

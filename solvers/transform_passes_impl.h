@@ -4,19 +4,7 @@
 #ifndef TRLI_TRANSFORM_PASSES_IMPL_H
 #define TRLI_TRANSFORM_PASSES_IMPL_H
 
-#include "transform_plan_impl.h"
-
-/* Passes of Fourier transforms from buffer to buffer, of which the first has no factors, and those that begin with a
- * line, or end with one whose parts have changed places, whose values are in their places or by index and signs. */
-typedef enum trli_pass_role {
-    TRLI_PASS_WITHIN,
-    TRLI_PASS_FIRST,
-    TRLI_PASS_ENTER,
-    TRLI_PASS_ENTER_BY,
-    TRLI_PASS_LEAVE, /* of complex values alone */
-    TRLI_PASS_LEAVE_BY,
-    TRLI_PASS_ROLES
-} trli_pass_role;
+#include "transform_impl.h"
 
 /* step: of the line, in doubles. */
 typedef void trli_pass_fn(const trli_transform *t, const trli_fourier_pass *pass, const double *from, double *to,

@@ -125,7 +125,7 @@ static void compile(trli_gpu_passes *p, const char **why)
     trli_gpu_kernels_compile(kernels);
     for (int w = 0; w < p->n; ++w) {
         const char *refused = p->kernel[w]->function ? NULL : p->kernel[w]->why;
-        if (!refused) trli_gpu_kernels_share(kernels, p->kernel[w], p->tile[w], &refused);
+        if (!refused) trli_gpu_kernels_share(kernels, p->kernel[w], trli_gpu_tile_bytes(p->tile[w]), &refused);
         if (refused) *why = refused;
         if (refused) continue;
         p->tile[n] = p->tile[w];

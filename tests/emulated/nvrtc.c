@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* In NVRTC's place: CUDA's text becomes a library for the processor, with a stand-in for what CUDA adds to C++.
- * Threads run one after the other, in warps of one; where a kernel has barriers (TRL_KERNEL_TAKES_STEPS), each up to
+ * Threads run one after the other, in warps of one; where a kernel has barriers (TRL_KERNEL_HAS_BARRIERS), each up to
  * the next one, on a stack of its own. gpu.c loads it. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,7 +50,7 @@ static const char after[] =
     "    size[1] = sizeof(B);\n"
     "    size[2] = sizeof(C);\n"
     "}\n"
-    "#ifdef TRL_KERNEL_TAKES_STEPS\n"
+    "#ifdef TRL_KERNEL_HAS_BARRIERS\n"
     "template <class A, class B, class C> struct fiber {\n"
     "    void (*kernel)(A, B, C);\n"
     "    const A *a;\n"
@@ -104,7 +104,7 @@ static const char after[] =
     "    for (blockIdx.z = blocks[2]; blockIdx.z-- > 0;)\n"
     "        for (blockIdx.y = blocks[1]; blockIdx.y-- > 0;)\n"
     "            for (blockIdx.x = blocks[0]; blockIdx.x-- > 0;)\n"
-    "#ifdef TRL_KERNEL_TAKES_STEPS\n"
+    "#ifdef TRL_KERNEL_HAS_BARRIERS\n"
     "                do_block(kernel, a, b, c);\n"
     "#else\n"
     "                for (threadIdx.y = blockDim.y; threadIdx.y-- > 0;)\n"

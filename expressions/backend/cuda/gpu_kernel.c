@@ -490,7 +490,7 @@ static void choose_for_pieces(const trli_gpu_kernels *k, const long long n[3], u
 }
 
 /* Of a tile: planes of the input beside one of each level between, or two that all levels use. */
-static size_t shared_bytes(const trli_emit_steps *s)
+size_t trli_gpu_tile_bytes(const trli_emit_steps *s)
 {
     const size_t plane = (size_t)s->wide * (size_t)(s->high + 2) + 2;
     return (size_t)s->fields * (size_t)(s->flat ? 2 : 2 + s->steps) * plane * sizeof(double);
@@ -518,11 +518,10 @@ static void choose_for_steps(const trli_gpu_kernels *k, const trli_emit_steps *s
     work->blocks[0] = (unsigned)across;
     work->blocks[1] = (unsigned)along;
     work->blocks[2] = (unsigned)trli_ceil_div(n[2], *planes);
-    work->shared = shared_bytes(s);
+    work->shared = trli_gpu_tile_bytes(s);
 }
 
-void trli_gpu_kernels_share(const trli_gpu_kernels *k, const trli_gpu_kernel *kernel, const trli_emit_steps *steps,
-                            const char **why)
+void trli_gpu_kernels_share(const trli_gpu_kernels *k, const trli_gpu_kernel *kernel, size_t bytes, const char **why)
 {
     const trli_gpu_api *api;
     void *stream;
@@ -532,7 +531,7 @@ void trli_gpu_kernels_share(const trli_gpu_kernels *k, const trli_gpu_kernel *ke
         if (trli_gpu_use(k->devices->device[d], TRLI_STREAM_COMPUTE, &api, &stream) != TRL_OK)
             *why = "the GPU is lost";
         else
-            code = api->share(kernel->function, shared_bytes(steps));
+            code = api->share(kernel->function, bytes);
         if (code) *why = api->message(code);
     }
 }
@@ -557,6 +556,12 @@ trl_err trli_gpu_launch(const trli_gpu_kernels *k, const trli_gpu_kernel *kernel
         break;
     case TRLI_GPU_STEPS:
         choose_for_steps(k, call->steps, n, &work, &call->launch.planes);
+        break;
+    case TRLI_GPU_GIVEN:
+        memcpy(work.blocks, call->layout->blocks, sizeof work.blocks);
+        work.threads[0] = call->layout->threads;
+        work.threads[1] = work.threads[2] = 1;
+        work.shared = call->layout->shared;
         break;
     default:
         choose_threads(n, work.threads);

@@ -24,8 +24,15 @@ typedef enum trli_gpu_shape {
     TRLI_GPU_STORING,   /* a column each, as kernels that store values want it */
     TRLI_GPU_MERGING,   /* few blocks go through all points, for kernels that add to shares */
     TRLI_GPU_BY_PIECES, /* along y by pieces, along x by the points of the largest */
-    TRLI_GPU_STEPS      /* tiles, through chunks of z, for kernels that take several steps */
+    TRLI_GPU_STEPS,     /* tiles, through chunks of z, for kernels that take several steps */
+    TRLI_GPU_GIVEN      /* as the call says */
 } trli_gpu_shape;
+
+/* Blocks, their threads, and the memory that these have in common. */
+typedef struct trli_gpu_layout {
+    unsigned blocks[3], threads;
+    size_t shared;
+} trli_gpu_layout;
 
 /* What a launch gives to a kernel: copied before it returns. */
 typedef struct trli_gpu_call {
@@ -35,7 +42,8 @@ typedef struct trli_gpu_call {
     double *scalar;           /* that it reads */
     int nresults;             /* that it stores at a point; 0: as 1 */
     trli_gpu_shape shape;
-    const trli_emit_steps *steps; /* STEPS: the tile */
+    const trli_emit_steps *steps;  /* STEPS: the tile */
+    const trli_gpu_layout *layout; /* GIVEN */
 } trli_gpu_call;
 
 /* For the opened GPUs, which are of one kind. Fails with MEMORY. */
@@ -63,10 +71,12 @@ void trli_gpu_kernels_compile(trli_gpu_kernels *kernels);
  * it to the others. kernels: NULL where a rank has none; local: of this rank so far. Collective: yes. Fails with
  * MEMORY, MPI, and as any rank so far. */
 TRL_NODISCARD trl_err trli_gpu_kernels_compile_together(trl_context *ctx, trli_gpu_kernels *kernels, trl_err local);
-/* Before the first launch of a kernel of several steps: let it have the shared memory of its tile on all GPUs. *why:
+/* Before the first launch of a kernel whose blocks have shared memory: let them have so many bytes on all GPUs. *why:
  * NULL, or why it cannot. */
-void trli_gpu_kernels_share(const trli_gpu_kernels *kernels, const trli_gpu_kernel *kernel,
-                            const trli_emit_steps *steps, const char **why);
+void trli_gpu_kernels_share(const trli_gpu_kernels *kernels, const trli_gpu_kernel *kernel, size_t bytes,
+                            const char **why);
+/* The shared memory of a tile. */
+size_t trli_gpu_tile_bytes(const trli_emit_steps *steps);
 typedef struct trli_gpu_kernel_stats {
     int compiled, cached, failed;
     double seconds; /* that compiling took */

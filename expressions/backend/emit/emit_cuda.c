@@ -503,7 +503,7 @@ static void put_launch(const trli_emitter *e)
     fprintf(e->out,
             "    trl_kernel_take%s_steps<trl_tile, %u, %d>(call, stepped, trl_point{call, arrays, scalars.value});\n"
             "}\n"
-            "#define TRL_KERNEL_TAKES_STEPS\n",
+            "#define TRL_KERNEL_HAS_BARRIERS\n",
             s->flat ? "_flat" : "", find_wraps(e), e->check_finite ? e->level->nstages : 0);
 }
 

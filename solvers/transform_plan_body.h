@@ -1,11 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* How lines are transformed: a list of passes over whole lines, and the tables that these read. All is plain data, for
- * whatever runs the passes. */
-#ifndef TRLI_TRANSFORM_PLAN_IMPL_H
-#define TRLI_TRANSFORM_PLAN_IMPL_H
+ * whatever runs the passes, also in the text of kernels for GPUs. */
+#ifndef TRLI_TRANSFORM_PLAN_BODY_H
+#define TRLI_TRANSFORM_PLAN_BODY_H
 
-#include "transform_impl.h"
+/* X(NAME, words, eigenvalue): the functions that a transform decomposes lines into are eigenvectors of second
+ * differences between neighbours, with values that are even or odd about a side of the domain, which lies half a step
+ * beyond the first and last point, or where the words say so at a point. eigenvalue: the angle t of function k of n, in
+ * units of pi, whose second difference is 2 cos(pi t) - 2 of itself. PERIODIC has the real part of wave k at k and its
+ * imaginary part at n - k. POINT_EVEN has two points or more. */
+#define TRLI_TRANSFORM_LIST(X)                                             \
+    X(PERIODIC, "Fourier", 2.0 * (k < n - k ? k : n - k) / n)              \
+    X(EVEN, "cosine", (double)k / n)                                       \
+    X(ODD, "sine", (k + 1.0) / n)                                          \
+    X(EVEN_ODD, "cosine (even and odd)", (k + 0.5) / n)                    \
+    X(ODD_EVEN, "sine (odd and even)", (k + 0.5) / n)                      \
+    X(POINT_EVEN, "cosine (even about points)", n > 1 ? k / (n - 1.0) : 0) \
+    X(POINT_ODD, "sine (odd about points)", (k + 1.0) / (n + 1.0))         \
+    X(POINT_EVEN_ODD, "cosine (even and odd about points)", (k + 0.5) / n) \
+    X(POINT_ODD_EVEN, "sine (odd and even about points)", (k + 0.5) / n)
+
+#define TRLI_TRANSFORM_ENUM(NAME, words, eigenvalue) TRLI_TRANSFORM_##NAME,
+typedef enum trli_transform_kind { TRLI_TRANSFORM_LIST(TRLI_TRANSFORM_ENUM) TRLI_TRANSFORMS } trli_transform_kind;
+#undef TRLI_TRANSFORM_ENUM
 
 enum {
     TRLI_ODD_RADIX = 97,       /* the largest; primes above are transformed by a convolution */
@@ -54,14 +72,45 @@ typedef enum trli_transform_last { TRLI_LAST_LIST(TRLI_LAST_ENUM) TRLI_LASTS } t
 #undef TRLI_FIRST_ENUM
 #undef TRLI_LAST_ENUM
 
+/* Passes of the Fourier transform from buffer to buffer, of which the first has no factors, and those that begin with a
+ * line, or end with one whose parts have changed places, whose values are in their places or by index and signs. */
+typedef enum trli_pass_role {
+    TRLI_PASS_WITHIN,
+    TRLI_PASS_FIRST,
+    TRLI_PASS_ENTER,
+    TRLI_PASS_ENTER_BY,
+    TRLI_PASS_LEAVE, /* of complex values alone */
+    TRLI_PASS_LEAVE_BY,
+    TRLI_PASS_ROLES
+} trli_pass_role;
+
+typedef enum trli_call_kind {
+    TRLI_CALL_FIRST,
+    TRLI_CALL_PASS,
+    TRLI_CALL_ENTER,  /* a convolution */
+    TRLI_CALL_FILTER, /* where the values are: all others take them from one place to another */
+    TRLI_CALL_LEAVE,
+    TRLI_CALL_LAST
+} trli_call_kind;
+
+/* The first call takes values from the line to a buffer, the last one to the line, those between from one of two
+ * buffers to the other. */
+typedef struct trli_transform_call {
+    trli_call_kind kind;
+    int which; /* trli_transform_first or _last; the pass */
+    trli_pass_role role;
+} trli_transform_call;
+
 typedef struct trli_transform_way {
+    bool reversed_from, reversed_to; /* the line is read, or written, from its end */
     trli_transform_first first;
     trli_transform_last last;
-    bool reversed_from, reversed_to; /* the line is read, or written, from its end */
+    int ncalls;
+    trli_transform_call call[2 * TRLI_TRANSFORM_PASSES + 5];
 } trli_transform_way;
 
 /* Tables are at offsets in `table`. */
-struct trli_transform {
+typedef struct trli_transform {
     trli_transform_kind kind;
     int n;
     trli_transform_way way[2]; /* there, back */
@@ -71,13 +120,14 @@ struct trli_transform {
     int values;    /* of the line, extended to a period where it is even or odd about points */
     int *index;    /* [values] of TAKE and GIVE, NULL: each is in its place; then [n] of MIX */
     double *table; /* cosines, sines and signs */
-    size_t sign;   /* [values] of TAKE and GIVE */
-    size_t split;  /* [values/4 + 1][2] of 2 pi k/values */
-    double half;   /* of waves that are split */
-    bool turned;   /* waves of the spectrum are turned to values */
-    size_t turn;   /* [n/2 + 1][2] of pi k/2n; of TURN_IN [n/2][2]; of MIX [n][2] factors of both parts */
-    size_t out;    /* of TURN_OUT [n/2][2], times 2 */
+    size_t nindex, ntable;
+    size_t sign;  /* [values] of TAKE and GIVE */
+    size_t split; /* [values/4 + 1][2] of 2 pi k/values */
+    double half;  /* of waves that are split */
+    bool turned;  /* waves of the spectrum are turned to values */
+    size_t turn;  /* [n/2 + 1][2] of pi k/2n; of TURN_IN [n/2][2]; of MIX [n][2] factors of both parts */
+    size_t out;   /* of TURN_OUT [n/2][2], times 2 */
     const struct trli_passes *passes;
-};
+} trli_transform;
 
 #endif

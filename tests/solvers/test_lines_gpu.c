@@ -1,0 +1,254 @@
+// ctest: np=1 labels=gpu emulated=1 timeout=600
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Transforms of lines by a GPU: the bits of the host, for each kind, lengths of all kinds of factors, and lines along
+ * x and across; and NVRTC compiles their texts where there is no GPU. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "trl_test.h"
+
+#include "executor_impl.h"
+#include "gpu_kernel_impl.h"
+#include "memory_impl.h"
+#include "memstream_impl.h"
+#include "native_impl.h"
+#include "rtc_impl.h"
+#include "slabs_gpu_impl.h"
+
+/* 103 and 206 are convolved; lines of 1000 points leave room for few in a block. */
+static const int lengths[] = {24, 35, 206, 2, 1000, 103, 30, 3, 128, 9, 14, 97};
+enum { LENGTHS = sizeof lengths / sizeof *lengths, ACROSS = 19, REST = 2, ROOM = ACROSS + TRLI_LINES_MOST };
+
+typedef struct sample {
+    trli_transform *transform;
+    trli_lines_shape shape;
+    bool rows;
+    int n;
+    trli_gpu_kernel *kernel;
+} sample;
+
+static sample make_sample(trli_transform_kind kind, int n, bool rows)
+{
+    sample s = {.rows = rows, .n = n};
+    ck_ok(trli_transform_create(test_ctx, kind, n, &s.transform));
+    ck_assert(trli_lines_shape_of(s.transform, rows, &s.shape));
+    return s;
+}
+
+static char *text_of(const sample *s)
+{
+    trli_memstream text;
+    ck_assert(trli_memstream_open(test_ctx, &text));
+    trli_lines_write(s->transform, &s->shape, s->rows, false, true, text.out);
+    ck_assert(trli_memstream_close(&text));
+    return text.text;
+}
+
+/* Each kind with some lengths, one of them in the short form. */
+static int make_samples(sample *s)
+{
+    int n = 0;
+    for (int kind = 0; kind < TRLI_TRANSFORMS; ++kind)
+        for (int i = 0; i < LENGTHS; ++i)
+            if (test_has(i + kind, 4)) s[n++] = make_sample((trli_transform_kind)kind, lengths[i], (i + kind) % 8 < 4);
+    return n;
+}
+
+/* ---- the host ---- */
+
+static double draw(void)
+{
+    static unsigned long state = 99;
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return (double)(state >> 33 & 0xffffff) / 0x800000 - 1;
+}
+
+/* Where value i of line `across`, `rest` is. */
+static size_t place(const sample *s, int i, int across, int rest)
+{
+    const size_t n = (size_t)s->n;
+    return s->rows ? (size_t)i + n * (size_t)(across + ROOM * rest)
+                   : (size_t)across + ROOM * ((size_t)i + n * (size_t)rest);
+}
+
+static void on_host(const sample *s, double *at, double scale)
+{
+    void *memory = NULL;
+    ck_ok(trl_memory_alloc(test_ctx,
+                           ((size_t)s->n * TRLI_LANES + trli_transform_scratch(s->transform)) * sizeof(double), "test",
+                           &memory));
+    double *line = memory, *scratch = line + (size_t)s->n * TRLI_LANES;
+    for (int rest = 0; rest < REST; ++rest)
+        for (int across = 0; across < ACROSS; ++across) {
+            for (int i = 0; i < s->n; ++i)
+                for (int l = 0; l < TRLI_LANES; ++l) line[i * TRLI_LANES + l] = at[place(s, i, across, rest)];
+            trli_transform_lines(s->transform, false, line, TRLI_LANES, line, TRLI_LANES, scratch);
+            for (int i = 0; i < s->n * TRLI_LANES; ++i) line[i] = line[i] * scale / (1.5 + 0.0 + (0.0 + 0.0));
+            trli_transform_lines(s->transform, true, line, TRLI_LANES, line, TRLI_LANES, scratch);
+            for (int i = 0; i < s->n; ++i) at[place(s, i, across, rest)] = line[i * TRLI_LANES];
+        }
+    trl_memory_free(test_ctx, &memory);
+}
+
+/* ---- a GPU ---- */
+
+typedef struct calling {
+    const trli_gpu_kernels *kernels;
+    const sample *s;
+    double *lines, *table, *index;
+    double scale;
+} calling;
+
+static trl_err call(void *data, const trl_task_args *args, bool *done)
+{
+    const calling *c = data;
+    const sample *s = c->s;
+    trl_kernel_array array[TRLI_LINES_ARRAYS] = {{0}};
+    double scalar[TRLI_LINES_SCALARS] = {0, c->scale, 1.5, 0, 0};
+    const trli_gpu_layout layout = {.blocks = {(unsigned)((ACROSS + s->shape.lanes - 1) / s->shape.lanes), REST, 1},
+                                    .threads = (unsigned)(s->shape.lanes * s->shape.workers),
+                                    .shared = s->shape.shared};
+    trli_gpu_call launch = {
+        .label = "lines", .array = array, .scalar = scalar, .shape = TRLI_GPU_GIVEN, .layout = &layout};
+    (void)done;
+    launch.launch.hi[0] = s->n;
+    launch.launch.hi[1] = ACROSS;
+    launch.launch.hi[2] = REST;
+    array[0].at = c->lines;
+    array[0].stride[0] = (long long)place(s, 1, 0, 0);
+    array[0].stride[1] = (long long)place(s, 0, 1, 0);
+    array[0].stride[2] = (long long)place(s, 0, 0, 1);
+    array[1] = array[0];
+    array[2].at = c->table;
+    array[3].at = c->index;
+    return trli_gpu_launch(c->kernels, s->kernel, &launch, args->space, args->stream);
+}
+
+static void move(trl_device *device, void *to, const void *from, size_t bytes, bool out)
+{
+    const trli_box_copy copy = {.to = to,
+                                .from = from,
+                                .to_space = out ? 0 : device->space,
+                                .from_space = out ? device->space : 0,
+                                .row = bytes,
+                                .rows = 1,
+                                .planes = 1};
+    ck_ok(trli_device_copy_now(device, 1, &copy));
+}
+
+static void *send(trl_device *device, const void *from, size_t bytes)
+{
+    void *memory;
+    ck_ok(device->ops->allocate(device, bytes + sizeof(double), &memory));
+    if (bytes > 0) move(device, memory, from, bytes, false);
+    return memory;
+}
+
+static void check_sample(const trli_gpu_kernels *kernels, trl_device *device, const sample *s)
+{
+    const size_t values = (size_t)s->n * ROOM * REST, bytes = values * sizeof(double);
+    const trl_task_args args = {.chunks = 1, .space = device->space};
+    const char *why;
+    double *host = calloc(values, sizeof *host), *there = calloc(values, sizeof *there);
+    ck_assert(host && there);
+    ck_assert_msg(s->kernel->function != NULL, "%s", s->kernel->why);
+    trli_gpu_kernels_share(kernels, s->kernel, s->shape.shared, &why);
+    ck_assert_msg(!why, "%s", why);
+    for (int rest = 0; rest < REST; ++rest)
+        for (int across = 0; across < ACROSS; ++across)
+            for (int i = 0; i < s->n; ++i) host[place(s, i, across, rest)] = draw();
+    calling c = {.kernels = kernels,
+                 .s = s,
+                 .lines = send(device, host, bytes),
+                 .table = send(device, s->transform->table, s->transform->ntable * sizeof(double)),
+                 .index = send(device, s->transform->index, s->transform->nindex * sizeof(int)),
+                 .scale = 1 / trli_transform_norm(s->transform)};
+    ck_ok(trli_device_call_now(device, call, &c, &args));
+    move(device, there, c.lines, bytes, true);
+    on_host(s, host, c.scale);
+    for (int rest = 0; rest < REST; ++rest)
+        for (int across = 0; across < ACROSS; ++across)
+            for (int i = 0; i < s->n; ++i) {
+                const size_t at = place(s, i, across, rest);
+                if (memcmp(&host[at], &there[at], sizeof *host) != 0)
+                    ck_abort_msg("kind %d of %d points, %s: point %d of line %d, %d is %.17g, not %.17g",
+                                 (int)s->transform->kind, s->n, s->rows ? "rows" : "lines", i, across, rest, there[at],
+                                 host[at]);
+            }
+    device->ops->release(device, c.lines);
+    device->ops->release(device, c.table);
+    device->ops->release(device, c.index);
+    free(host);
+    free(there);
+}
+
+static bool has_gpu(void)
+{
+    const char *required = getenv("TRL_REQUIRE_GPU");
+    trl_devices *devices = NULL;
+    if (trl_devices_open(test_ctx, "gpu", &devices) == TRL_OK) {
+        trl_devices_close(&devices);
+        return true;
+    }
+    ck_assert_msg(!required || strcmp(required, "1") != 0, "there is no GPU");
+    test_clear();
+    return false;
+}
+
+START_TEST(lines_have_the_bits_of_the_host)
+{
+    static sample s[TRLI_TRANSFORMS * LENGTHS];
+    const int n = make_samples(s);
+    trl_devices *devices;
+    trli_gpu_kernels *kernels;
+    if (has_gpu()) {
+        ck_ok(trl_devices_open(test_ctx, "gpu", &devices));
+        ck_ok(trli_gpu_kernels_create(test_ctx, devices, &kernels));
+        for (int i = 0; i < n; ++i) {
+            char *text = text_of(&s[i]);
+            ck_ok(trli_gpu_kernels_add(kernels, text, TRLI_LINES_ARRAYS, TRLI_LINES_SCALARS, &s[i].kernel));
+            trli_free(text);
+        }
+        trli_gpu_kernels_compile(kernels);
+        for (int i = 0; i < n; ++i) check_sample(kernels, devices->device[0], &s[i]);
+        trli_gpu_kernels_destroy(&kernels);
+        trl_devices_close(&devices);
+    }
+    for (int i = 0; i < n; ++i) trli_transform_destroy(&s[i].transform);
+}
+END_TEST
+
+START_TEST(texts_are_compiled)
+{
+    trli_rtc rtc;
+    char why[TRLI_RTC_WHY_ROOM];
+    static sample s[TRLI_TRANSFORMS * LENGTHS];
+    if (!trli_rtc_open(&rtc, why)) {
+        printf("skipped: %s\n", why);
+        return;
+    }
+    const int n = make_samples(s);
+    for (int i = 0; i < n; ++i) {
+        char *text = text_of(&s[i]), *all = malloc(strlen(trli_kernel_prelude) + strlen(text) + 1);
+        size_t bytes;
+        ck_assert_ptr_nonnull(all);
+        strcat(strcpy(all, trli_kernel_prelude), text);
+        void *image = test_has(i, 3) ? trli_rtc_compile(&rtc, test_ctx, all, 90, &bytes, why) : NULL;
+        ck_assert_msg(image || !test_has(i, 3), "kind %d of %d points: %s", (int)s[i].transform->kind, s[i].n, why);
+        trli_free(image);
+        trli_free(text);
+        free(all);
+        trli_transform_destroy(&s[i].transform);
+    }
+    trli_rtc_close(&rtc);
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+    tcase_add_test(tc, lines_have_the_bits_of_the_host);
+    tcase_add_test(tc, texts_are_compiled);
+}
+
+TRL_TEST_MAIN("lines on GPUs", add_tests)
