@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* In NVRTC's place: CUDA's text becomes a library for the processor, with a stand-in for what CUDA adds to C++.
- * Threads run one after the other, in warps of one; where a kernel has barriers (TRL_KERNEL_HAS_BARRIERS), each up to
- * the next one, on a stack of its own. gpu.c loads it. */
+ * Threads run one after the other, in warps of one; where a kernel has barriers (TRL_KERNEL_HAS_BARRIERS, and sums of
+ * blocks), each up to the next one, on a stack of its own. gpu.c loads it. */
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +24,7 @@ static const char before[] =
     "#define __forceinline__ inline\n"
     "#define TRL_KERNEL_SHARED(name) double *const name = trl_shared\n"
     "#define __device__\n"
+    "#define __shared__ static thread_local\n"
     "#define __launch_bounds__(...)\n"
     "#define __grid_constant__\n"
     "struct triple { unsigned x, y, z; };\n"
@@ -33,18 +35,19 @@ static const char before[] =
     "static long long __double_as_longlong(double x) { long long b; __builtin_memcpy(&b, &x, 8); return b; }\n"
     "static double __longlong_as_double(long long b) { double x; __builtin_memcpy(&x, &b, 8); return x; }\n"
     "static int __double2hiint(double x) { return (int)(__double_as_longlong(x) >> 32); }\n"
-    "template <class T> T __shfl_xor_sync(unsigned, T x, int) { return x; }\n"
+    "template <class T> static T __shfl_xor_sync(unsigned, T x, int) { return x; }\n"
     "static unsigned __ballot_sync(unsigned, bool where) { return where; }\n"
     "static bool __any_sync(unsigned, bool where) { return where; }\n"
     "static int __popc(unsigned lanes) { return __builtin_popcount(lanes); }\n"
-    "template <class T> T atomicAdd(T *to, T x) { T was = *to; *to += x; return was; }\n"
-    "template <class T> T atomicMin(T *to, T x) { T was = *to; if (x < was) *to = x; return was; }\n"
-    "template <class T> T atomicMax(T *to, T x) { T was = *to; if (x > was) *to = x; return was; }\n";
+    "template <class T> static T atomicAdd(T *to, T x) { T was = *to; *to += x; return was; }\n"
+    "template <class T> static T atomicMin(T *to, T x) { T was = *to; if (x < was) *to = x; return was; }\n"
+    "template <class T> static T atomicMax(T *to, T x) { T was = *to; if (x > was) *to = x; return was; }\n";
 
-/* Blocks and threads in descending order, which nothing may depend on. */
+/* Blocks and threads in descending order, which nothing may depend on. All is static: a library with a symbol that is
+ * unique in the process would stay, and be taken for the next one of the same file number. */
 static const char after[] =
     "\n"
-    "template <class A, class B, class C> void find_sizes(void (*)(A, B, C), size_t size[3])\n"
+    "template <class A, class B, class C> static void find_sizes(void (*)(A, B, C), size_t size[3])\n"
     "{\n"
     "    size[0] = sizeof(A);\n"
     "    size[1] = sizeof(B);\n"
@@ -59,17 +62,18 @@ static const char after[] =
     "    ucontext_t at;\n"
     "    bool done;\n"
     "};\n"
-    "template <class A, class B, class C> void begin(unsigned low, unsigned high)\n"
+    "template <class A, class B, class C> static void begin(unsigned low, unsigned high)\n"
     "{\n"
     "    fiber<A, B, C> *f = (fiber<A, B, C> *)((size_t)high << 32 | low);\n"
     "    f->kernel(*f->a, *f->b, *f->c);\n"
     "    f->done = true;\n"
     "}\n"
-    "template <class A, class B, class C> void do_block(void (*kernel)(A, B, C), const A &a, const B &b, const C &c)\n"
+    "enum { STACK = 1 << 16 };\n"
+    "static thread_local char *stacks; /* of a block's threads */\n"
+    "template <class A, class B, class C> static void do_block(void (*kernel)(A, B, C), const A &a, const B &b, const "
+    "C &c)\n"
     "{\n"
-    "    enum { STACK = 1 << 16 };\n"
-    "    const unsigned n = blockDim.x;\n"
-    "    static thread_local char *stacks = (char *)malloc((size_t)1024 * STACK);\n"
+    "    const unsigned n = blockDim.x * blockDim.y;\n"
     "    fiber<A, B, C> *f = (fiber<A, B, C> *)calloc(n, sizeof *f);\n"
     "    for (double &x : trl_shared) x = __builtin_nan(\"\");\n"
     "    for (unsigned t = 0; t < n; ++t) {\n"
@@ -86,7 +90,7 @@ static const char after[] =
     "        for (unsigned t = n; t-- > 0;) {\n"
     "            if (f[t].done) continue;\n"
     "            some = true;\n"
-    "            threadIdx = triple{t, 0, 0};\n"
+    "            threadIdx = triple{t % blockDim.x, t / blockDim.x, 0};\n"
     "            trl_self = &f[t].at;\n"
     "            swapcontext(&trl_turn, &f[t].at);\n"
     "        }\n"
@@ -94,13 +98,16 @@ static const char after[] =
     "    free(f);\n"
     "}\n"
     "#endif\n"
-    "template <class A, class B, class C> void do_all(void (*kernel)(A, B, C), void **argument, const unsigned "
+    "template <class A, class B, class C> static void do_all(void (*kernel)(A, B, C), void **argument, const unsigned "
     "*blocks)\n"
     "{\n"
     "    const A a = *(const A *)argument[0];\n"
     "    const B b = *(const B *)argument[1];\n"
     "    const C c = *(const C *)argument[2];\n"
     "    gridDim = triple{blocks[0], blocks[1], blocks[2]};\n"
+    "#ifdef TRL_KERNEL_HAS_BARRIERS\n"
+    "    stacks = (char *)malloc((size_t)blockDim.x * blockDim.y * STACK);\n"
+    "#endif\n"
     "    for (blockIdx.z = blocks[2]; blockIdx.z-- > 0;)\n"
     "        for (blockIdx.y = blocks[1]; blockIdx.y-- > 0;)\n"
     "            for (blockIdx.x = blocks[0]; blockIdx.x-- > 0;)\n"
@@ -109,6 +116,9 @@ static const char after[] =
     "#else\n"
     "                for (threadIdx.y = blockDim.y; threadIdx.y-- > 0;)\n"
     "                    for (threadIdx.x = blockDim.x; threadIdx.x-- > 0;) kernel(a, b, c);\n"
+    "#endif\n"
+    "#ifdef TRL_KERNEL_HAS_BARRIERS\n"
+    "    free(stacks);\n"
     "#endif\n"
     "}\n"
     "extern \"C\" void trl_emulated_sizes(size_t size[3]) { find_sizes(trl_kernel, size); }\n"
@@ -137,7 +147,7 @@ int nvrtcDestroyProgram(void **of);
 int nvrtcVersion(int *major, int *minor)
 {
     *major = 0;
-    *minor = 1;
+    *minor = 3; /* one more where what it adds to texts changes: their libraries are cached */
     return SUCCESS;
 }
 
@@ -170,9 +180,10 @@ static char *read_file(const char *path, size_t *bytes)
 
 static int write_text(const char *path, const char *text)
 {
+    const bool sums = strstr(text, "trl_kernel_block_begin(block") != NULL;
     FILE *file = fopen(path, "w");
     if (!file) return FAILURE;
-    (void)fprintf(file, "%s%s%s", before, text, after);
+    (void)fprintf(file, "%s%s%s%s", before, sums ? "#define TRL_KERNEL_HAS_BARRIERS\n" : "", text, after);
     return fclose(file) == 0 ? SUCCESS : FAILURE;
 }
 

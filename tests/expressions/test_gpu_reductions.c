@@ -10,12 +10,14 @@
 #include "model_impl.h"
 #include "simulation_impl.h"
 
-/* Warps of one thread, in which nothing is at the same time as anything else. */
+/* Blocks of one thread, in which nothing is at the same time as anything else. */
 static const char warp_stand_in[] =
     "#ifndef TRL_KERNEL_WARP\n"
     "#define TRL_KERNEL_WARP 1\n"
     "#define TRL_KERNEL_APART static\n"
+    "#define __shared__ static\n"
     "static triple gridDim;\n"
+    "static void __syncthreads() {}\n"
     "static long long __double_as_longlong(double x) { long long b; __builtin_memcpy(&b, &x, 8); return b; }\n"
     "static double __longlong_as_double(long long b) { double x; __builtin_memcpy(&x, &b, 8); return x; }\n"
     "static int __double2hiint(double x) { return (int)(__double_as_longlong(x) >> 32); }\n"
@@ -29,21 +31,19 @@ static const char warp_stand_in[] =
     "#endif\n";
 
 /* Fewer threads than points, of a kernel with %d arrays and %d scalars of these numbers; call->edges: the launch. */
-static const char run_merging[] = BEHIND_KERNEL
-    "extern \"C\" void trl_kernel(trl_kernel_call *call)\n"
-    "{\n"
-    "    const trl_kernel_launch launch = *(const trl_kernel_launch *)call->edges;\n"
-    "    trl_kernel_arrays<%d> arrays;\n"
-    "    for (int i = 0; i < %d; ++i) arrays.array[i] = call->input[i];\n"
-    "    static const int number[] = {%s};\n"
-    "    trl_kernel_scalars<%d> scalars;\n"
-    "    for (int i = 0; i < %d; ++i) scalars.value[i] = call->scalar[number[i]];\n"
-    "    blockDim.x = 3, blockDim.y = 2, gridDim.x = 2, gridDim.y = 5;\n"
-    "    for (blockIdx.y = 5; blockIdx.y-- > 0;)\n"
-    "        for (blockIdx.x = 2; blockIdx.x-- > 0;)\n"
-    "            for (threadIdx.y = 0; threadIdx.y < 2; ++threadIdx.y)\n"
-    "                for (threadIdx.x = 0; threadIdx.x < 3; ++threadIdx.x) gpu_kernel(launch, arrays, scalars);\n"
-    "}\n";
+static const char run_merging[] =
+    BEHIND_KERNEL "extern \"C\" void trl_kernel(trl_kernel_call *call)\n"
+                  "{\n"
+                  "    const trl_kernel_launch launch = *(const trl_kernel_launch *)call->edges;\n"
+                  "    trl_kernel_arrays<%d> arrays;\n"
+                  "    for (int i = 0; i < %d; ++i) arrays.array[i] = call->input[i];\n"
+                  "    static const int number[] = {%s};\n"
+                  "    trl_kernel_scalars<%d> scalars;\n"
+                  "    for (int i = 0; i < %d; ++i) scalars.value[i] = call->scalar[number[i]];\n"
+                  "    blockDim.x = blockDim.y = 1, gridDim.x = 6, gridDim.y = 10;\n"
+                  "    for (blockIdx.y = 10; blockIdx.y-- > 0;)\n"
+                  "        for (blockIdx.x = 6; blockIdx.x-- > 0;) gpu_kernel(launch, arrays, scalars);\n"
+                  "}\n";
 
 static char *read_text(const char *path)
 {

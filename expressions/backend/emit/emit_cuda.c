@@ -308,8 +308,25 @@ static void put_storing(trli_emitter *e, const values *done)
 
 /* ---- reductions ---- */
 
+/* What warps add their sums to: shares of the block, as far as it has memory for them, or those of the launch. */
+static const char *shares_of(const trli_emitter *e)
+{
+    enum { MOST = 40 };
+    bool any = false;
+    for (int r = 0; r < e->nroots; ++r) any |= e->merge[r] == TRLI_MERGE_SUM;
+    return any && e->nroots <= MOST ? "block" : "call.share";
+}
+
+static bool has_block(const trli_emitter *e)
+{
+    return shares_of(e)[0] == 'b';
+}
+
 static void put_totals(trli_emitter *e)
 {
+    if (has_block(e))
+        fprintf(e->out, "    __shared__ trl_kernel_partial block[%d];\n    trl_kernel_block_begin(block, %d);\n",
+                e->nroots, e->nroots);
     for (int r = 0; r < e->nroots; ++r)
         if (e->merge[r] == TRLI_MERGE_SUM)
             fprintf(e->out, "    trl_kernel_sum t%d = {0, 0, {0, 0}};\n", r);
@@ -343,7 +360,7 @@ static void put_merges(trli_emitter *e)
 {
     for (int r = 0; r < e->nroots; ++r)
         if (e->merge[r] == TRLI_MERGE_SUM)
-            fprintf(e->out, "            trl_kernel_merge_sum(&t%d, &call.share[%d], r%d);\n", r, r, r);
+            fprintf(e->out, "            trl_kernel_merge_sum(&t%d, &%s[%d], r%d);\n", r, shares_of(e), r, r);
         else
             fprintf(e->out, "            trl_kernel_merge_extreme(&t%d, r%d, %d);\n", r, r,
                     e->merge[r] == TRLI_MERGE_MIN);
@@ -376,10 +393,13 @@ static void put_merging(trli_emitter *e, const values *done)
     fputs("        }\n    }\n", e->out);
     for (int r = 0; r < e->nroots; ++r)
         if (e->merge[r] == TRLI_MERGE_SUM)
-            fprintf(e->out, "    trl_kernel_sum_empty(t%d, &call.share[%d]);\n", r, r);
+            fprintf(e->out, "    trl_kernel_sum_empty(t%d, &%s[%d]);\n", r, shares_of(e), r);
         else
             fprintf(e->out, "    trl_kernel_end_extreme(&t%d, &call.share[%d], %d);\n", r, r,
                     e->merge[r] == TRLI_MERGE_MIN);
+    for (int r = 0; r < e->nroots && has_block(e); ++r)
+        if (e->merge[r] == TRLI_MERGE_SUM)
+            fprintf(e->out, "    trl_kernel_block_end(&block[%d], &call.share[%d]);\n", r, r);
     fputs("}\n", e->out);
 }
 

@@ -40,6 +40,28 @@ TRL_KERNEL_APART void trl_kernel_partial_add(trl_kernel_partial *share, double x
             atomicAdd((unsigned long long *)&share->word[(exponent >> 5) + i], bits >> 63 ? 0 - piece[i] : piece[i]);
 }
 
+/* All threads of a block together, before and after its warps add to n shares of the block: these begin with nothing,
+ * and what they have goes to a share of the launch. Thousands of warps that add to that one would wait for each other.
+ */
+TRL_BODY void trl_kernel_block_begin(trl_kernel_partial *block, int n)
+{
+    const int threads = (int)(blockDim.x * blockDim.y), words = n * (int)(sizeof *block / sizeof block->word[0]);
+    long long *const word = (long long *)block; /* all members are as large as one */
+    for (int i = (int)(threadIdx.x + threadIdx.y * blockDim.x); i < words; i += threads) word[i] = 0;
+    __syncthreads();
+}
+
+TRL_BODY void trl_kernel_block_end(trl_kernel_partial *block, trl_kernel_partial *share)
+{
+    const int threads = (int)(blockDim.x * blockDim.y);
+    const int words = (int)((sizeof block->word + sizeof block->special) / sizeof block->word[0]); /* one by one */
+    const unsigned long long *const from = (const unsigned long long *)block;
+    unsigned long long *const to = (unsigned long long *)share;
+    __syncthreads();
+    for (int i = (int)(threadIdx.x + threadIdx.y * blockDim.x); i < words; i += threads)
+        if (from[i] != 0) atomicAdd(&to[i], from[i]);
+}
+
 /* All threads of a warp together: let what they have go to the share. */
 TRL_KERNEL_APART void trl_kernel_sum_empty(const trl_kernel_sum s, trl_kernel_partial *share)
 {
