@@ -71,6 +71,29 @@ def check_solver():
         sys.exit(f"{iterations} iterations moved {moved}")
 
 
+def check_direct():
+    """A direct solution is made by the device that has the grid, by transforms or by elimination: no field is copied in
+    a step."""
+    deck = pathlib.Path("direct.yaml").absolute()
+    deck.write_text("trellis: 1\ngrid: {cells: [24, 20, 15], periodic: [true, false, true]}\nequations:\n  p:\n"
+                    "    solve: \"d2dx(p) + ddy(k*ddy(p)) + d2dz(p) - p = f\"\n    initial: 0\n    solver: s\n"
+                    "    boundary: {y-: {dirichlet: 0}, y+: {neumann: 1}}\n"
+                    "  f: {initial: \"sin(2*pi*x)*y + random(5)\", ddt: p}\n"
+                    "expressions: {k: 1}\nsolvers:\n  s: {method: direct}\n"
+                    "time: {dt: 1e-3, steps: 3, method: ssprk2}\noutput: {fields: []}\n", encoding="utf-8")
+    os.environ["TRL_EMULATED_GPUS"] = "1"
+    for k in ("1", "1 + y"):
+        moved, hashes = [], set()
+        for devices, steps in (("cpu", 3), ("gpu", 3), ("gpu", 23)):
+            report = run(deck, f"run.devices={devices}", f"time.steps={steps}", f"expressions.k={k}")
+            moved.append(sum(n for name, n in report["device_transfers"].items() if name.endswith("bytes")))
+            if steps == 3:
+                hashes.add(report["fields"]["p"]["hash"])
+        if len(hashes) > 1 or moved[2] - moved[1] > 20 * (24 * 20 * 15 * 8) / 4:
+            sys.exit(f"direct solutions with {k} copied {moved}, and have hashes {hashes}")
+    os.environ["TRL_EMULATED_GPUS"] = "2"
+
+
 def check_points():
     """Of a field on a device, only what lies around points is copied for receivers and probes, after each step; those
     beside a side and beyond a patch, too."""
@@ -185,5 +208,6 @@ check_failures()
 check_coarse_grids()
 check_points()
 check_solver()
+check_direct()
 GPU = pathlib.Path(__file__).with_name("test_gpu.py")
 os.execv(sys.executable, [sys.executable, str(GPU), *([] if LONG else DECKS)])
