@@ -34,10 +34,10 @@ struct trli_slabs {
     double **scratch; /* [workers] */
     void *scratch_memory;
     const trli_direct_plan *plan;
-    bool back, add;                                                          /* of the present run */
     void (*visit)(void *data, int worker, const trli_spectral_lines *lines); /* NULL: a run solves */
     void *visitor;
-    double mean; /* of the solution, if that is free */
+    bool back, add; /* of the present run */
+    double mean;    /* of the solution, if that is free */
 };
 
 /* ---- who has what ---- */
