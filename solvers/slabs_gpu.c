@@ -48,6 +48,7 @@ struct trli_slabs_gpu {
     int nstages;
     stage stage[STAGES_MOST];
     bool tried, ready;  /* kernels were asked for; and are there */
+    bool warned;        /* that the host solves what a GPU should */
     trl_device *device; /* which has the memory; NULL: none has */
     double *memory;     /* in it, each from an offset on: */
     size_t values;      /* of the grid, */
@@ -158,6 +159,13 @@ static trl_err ask_for(const trli_slabs_gpu *g, stage *s, const trli_lines_shape
     return err;
 }
 
+/* Once. */
+static void warn(trli_slabs_gpu *g, const char *why)
+{
+    if (!g->warned) trl_warn(g->ctx, NULL, "direct solutions are made by the CPU, not by GPUs: %s", why);
+    g->warned = true;
+}
+
 /* Once. Without all of them the host solves. */
 static trl_err provide_kernels(trli_slabs_gpu *g, trli_gpu_kernels *kernels)
 {
@@ -167,15 +175,24 @@ static trl_err provide_kernels(trli_slabs_gpu *g, trli_gpu_kernels *kernels)
     g->tried = true;
     for (int i = 0; i < g->nstages; ++i) {
         trli_lines_shape shape;
-        if (!lay_out(g, &g->stage[i], &shape)) goto done;
+        if (!lay_out(g, &g->stage[i], &shape)) {
+            if (g->plan->axis[g->stage[i].axis].transform) warn(g, "lines are too long for the memory of a block");
+            goto done;
+        }
         TRL_TRY(ask_for(g, &g->stage[i], &shape, kernels));
     }
     trli_gpu_kernels_compile(kernels);
     for (int i = 0; i < g->nstages; ++i) {
         const stage *s = &g->stage[i];
-        if (!s->kernel->function) goto done;
+        if (!s->kernel->function) {
+            warn(g, s->kernel->why);
+            goto done;
+        }
         if (s->layout.shared > 0) trli_gpu_kernels_share(kernels, s->kernel, s->layout.shared, &why);
-        if (why) goto done;
+        if (why) {
+            warn(g, why);
+            goto done;
+        }
     }
     g->ready = true;
 done:
@@ -381,6 +398,8 @@ trl_err trli_slabs_gpu_solve(trli_slabs_gpu *g, const trli_slabs_request *reques
     if (spaces == 0 || spaces & 1) return TRL_OK;
     trl_device *device = trli_device_of(devices, __builtin_ctz(spaces));
     if (device->kind != TRL_KIND_GPU || !trli_device_usable(device)) return TRL_OK;
-    if (solve(g, request, device, done) != TRL_OK) trli_diagnostics_forgive(g->ctx, said); /* the host solves */
+    if (solve(g, request, device, done) == TRL_OK) return TRL_OK;
+    trli_diagnostics_forgive(g->ctx, said); /* the host solves, if the device gives it the values */
+    warn(g, "a GPU has no memory left for them, or has failed");
     return TRL_OK;
 }
