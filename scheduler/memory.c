@@ -77,7 +77,7 @@ static bool account(trli_memory *memory, size_t bytes)
  * distance below 256 bytes is as bad. So successive blocks begin at different places: of eight in a row no two are
  * closer than 384 bytes. The number of places is prime: the fields of a patch, every np-th block of np patches,
  * never all begin at one place, unless np is a multiple of it. */
-static size_t stagger(size_t bytes, int64_t number)
+size_t trli_memory_stagger(size_t bytes, int64_t number)
 {
     enum { PLACES = 61, STEP = 17 };
     return bytes >= staggered_block ? (size_t)(number * STEP % PLACES) * ALIGNMENT : 0;
@@ -109,10 +109,23 @@ void trli_memory_set_peak(trl_context *ctx, size_t bytes)
     atomic_store_explicit(&ctx->memory.peak_bytes, bytes, memory_order_relaxed);
 }
 
+bool trli_memory_count(trl_context *ctx, size_t bytes)
+{
+    if (!account(&ctx->memory, bytes)) return false;
+    atomic_fetch_add_explicit(&ctx->memory.arrays, 1, memory_order_relaxed);
+    return true;
+}
+
+void trli_memory_discount(trl_context *ctx, size_t bytes)
+{
+    atomic_fetch_sub_explicit(&ctx->memory.bytes, bytes, memory_order_relaxed);
+}
+
 void *trli_memory_try(trl_context *ctx, size_t bytes)
 {
     if (!account(&ctx->memory, bytes)) return NULL;
-    size_t gap = stagger(bytes, atomic_fetch_add_explicit(&ctx->memory.arrays, 1, memory_order_relaxed));
+    const size_t gap =
+        trli_memory_stagger(bytes, atomic_fetch_add_explicit(&ctx->memory.arrays, 1, memory_order_relaxed));
     char *block = allocate(bytes, gap);
     if (block == NULL) {
         atomic_fetch_sub_explicit(&ctx->memory.bytes, bytes, memory_order_relaxed);
@@ -139,7 +152,7 @@ void trl_memory_free(trl_context *ctx, void **memory)
 {
     if (*memory == NULL) return;
     block_header *block = (block_header *)((char *)*memory - ALIGNMENT);
-    atomic_fetch_sub_explicit(&ctx->memory.bytes, block->bytes, memory_order_relaxed);
+    trli_memory_discount(ctx, block->bytes);
     free(block->start);
     *memory = NULL;
 }

@@ -21,6 +21,11 @@ typedef struct trli_memory {
 
 /* As trl_memory_alloc, but without a message: NULL where the limit or the system refuses. */
 void *trli_memory_try(trl_context *ctx, size_t bytes);
+/* An array in memory that the caller has from elsewhere: count it; false: the limit refuses. And forget it. */
+bool trli_memory_count(trl_context *ctx, size_t bytes);
+void trli_memory_discount(trl_context *ctx, size_t bytes);
+/* How far behind a page a block begins, the number-th of those that are used together. */
+size_t trli_memory_stagger(size_t bytes, int64_t number);
 /* Lower the peak, after memory that was not part of the problem was freed. Thread: main, when no other thread
  * allocates. */
 void trli_memory_set_peak(trl_context *ctx, size_t bytes);
