@@ -4,147 +4,12 @@
 #include <sched.h>
 #include <string.h>
 
-#ifdef __SSE2__
-#include <emmintrin.h>
-#endif
-
 #include <clock_impl.h>
 #include <context_impl.h>
 
 #include "exchange_impl.h"
 
 enum { EXCHANGE_TAGS = 64 /* of the context's communicator: those below are for others */ };
-
-#ifdef __SSE2__
-enum { STREAMED = 64 /* bytes: a line of the cache, which is not read before it is written */ };
-
-static bool may_stream(const unsigned char *to, size_t bytes)
-{
-    return (uintptr_t)to % STREAMED == 0 && bytes % STREAMED == 0;
-}
-
-static void stream_row(unsigned char *to, const unsigned char *from, size_t bytes)
-{
-    for (size_t i = 0; i < bytes; i += STREAMED) {
-        __m128i part[STREAMED / sizeof(__m128i)];
-        memcpy(part, from + i, sizeof part);
-        for (size_t k = 0; k < sizeof part / sizeof *part; ++k) _mm_stream_si128((__m128i *)(to + i) + k, part[k]);
-    }
-}
-
-/* Other ranks see what was streamed before what is stored from now on. */
-static void end_streams(void)
-{
-    _mm_sfence();
-}
-#else
-static bool may_stream(const unsigned char *to, size_t bytes)
-{
-    (void)to, (void)bytes;
-    return false;
-}
-
-static void stream_row(unsigned char *to, const unsigned char *from, size_t bytes)
-{
-    memcpy(to, from, bytes);
-}
-
-static void end_streams(void)
-{
-}
-#endif
-
-/* Copy the rows of a box from the first-th on; they are contiguous. Strides in bytes. Values move as bytes, so that any
- * bit pattern survives. late: they are not read before they would have left the caches. */
-static void copy_some_rows(unsigned char *to, const ptrdiff_t to_stride[3], const unsigned char *from,
-                           const ptrdiff_t from_stride[3], const trl_lidx extent[3], size_t value_bytes, int64_t first,
-                           int64_t end, bool late)
-{
-    const size_t row = (size_t)extent[0] * value_bytes;
-    if (first >= end) return;
-    ptrdiff_t j = (ptrdiff_t)(first % extent[1]), k = (ptrdiff_t)(first / extent[1]);
-    for (int64_t n = first; n < end; ++n) {
-        unsigned char *t = to + j * to_stride[1] + k * to_stride[2];
-        const unsigned char *f = from + j * from_stride[1] + k * from_stride[2];
-        if (row == 8) {
-            memcpy(t, f, 8); /* the common one-point row, without a call */
-        } else if (late && may_stream(t, row)) {
-            stream_row(t, f, row);
-        } else {
-            memcpy(t, f, row);
-        }
-        if (++j < extent[1]) continue;
-        j = 0;
-        ++k;
-    }
-    if (late) end_streams();
-}
-
-static unsigned char *byte_at(const trl_array *array, const trl_lidx at[3], size_t value_bytes)
-{
-    return (unsigned char *)array->at + trl_array_offset(array, at[0], at[1], at[2]) * (ptrdiff_t)value_bytes;
-}
-
-static void strides_of(const trl_array *array, size_t value_bytes, ptrdiff_t stride[3])
-{
-    for (int a = 0; a < 3; ++a) stride[a] = array->stride[a] * (ptrdiff_t)value_bytes;
-}
-
-static void packed_strides(const trli_exchange_piece *t, ptrdiff_t stride[3])
-{
-    stride[0] = (ptrdiff_t)t->value_bytes;
-    stride[1] = stride[0] * t->extent[0];
-    stride[2] = stride[1] * t->extent[1];
-}
-
-/* Where a transfer of a message lies packed. */
-static unsigned char *packed_at(unsigned char *buffer, const trli_message *m, const trli_exchange_piece *t,
-                                int64_t round)
-{
-    return m->slot ? m->room[round & 1] + (t->offset - m->offset) : buffer + t->offset;
-}
-
-static int64_t rows_before(const trli_exchange_piece *t, int chunk, int chunks)
-{
-    return (int64_t)t->extent[1] * t->extent[2] * chunk / chunks;
-}
-
-void trli_exchange_pack(const trl_exchange *exchange, int message, int transfer, int chunk, int chunks,
-                        const trl_array *source)
-{
-    const trli_message *m = &exchange->sends.message[message];
-    const trli_exchange_piece *t = &exchange->sends.transfer[transfer];
-    ptrdiff_t to[3], from[3];
-    if (m->slot) atomic_store_explicit(&m->slot->far[m->round & 1], false, memory_order_relaxed);
-    packed_strides(t, to);
-    strides_of(source, t->value_bytes, from);
-    copy_some_rows(packed_at(exchange->send_buffer, m, t, m->round), to, byte_at(source, t->from, t->value_bytes), from,
-                   t->extent, t->value_bytes, rows_before(t, chunk, chunks), rows_before(t, chunk + 1, chunks),
-                   exchange->late);
-}
-
-void trli_exchange_unpack(const trl_exchange *exchange, int message, int transfer, int chunk, int chunks,
-                          const trl_array *target)
-{
-    const trli_message *m = &exchange->receives.message[message];
-    const trli_exchange_piece *t = &exchange->receives.transfer[transfer];
-    ptrdiff_t to[3], from[3];
-    strides_of(target, t->value_bytes, to);
-    packed_strides(t, from);
-    copy_some_rows(byte_at(target, t->to, t->value_bytes), to, packed_at(exchange->receive_buffer, m, t, m->round - 1),
-                   from, t->extent, t->value_bytes, rows_before(t, chunk, chunks), rows_before(t, chunk + 1, chunks),
-                   exchange->late);
-}
-
-void trli_exchange_copy(const trli_exchange_piece *t, int chunk, int chunks, const trl_array *source,
-                        const trl_array *target)
-{
-    ptrdiff_t to[3], from[3];
-    strides_of(target, t->value_bytes, to);
-    strides_of(source, t->value_bytes, from);
-    copy_some_rows(byte_at(target, t->to, t->value_bytes), to, byte_at(source, t->from, t->value_bytes), from,
-                   t->extent, t->value_bytes, rows_before(t, chunk, chunks), rows_before(t, chunk + 1, chunks), false);
-}
 
 static trl_err check_array(trl_context *ctx, const trli_exchange_piece *t, const trl_array *array, int patch,
                            const trl_lidx at[3])
@@ -405,19 +270,26 @@ static trl_err test(trl_exchange *exchange, trli_message *m, bool *done)
     return TRL_OK;
 }
 
+/* A round is there: packed by stores before, which are not streamed, or lent. */
+static void announce(const trli_message *m)
+{
+    atomic_store_explicit(&m->slot->sent_ns[m->round & 1], trli_now_ns(), memory_order_relaxed);
+    atomic_store_explicit(&m->slot->sent, m->round + 1, memory_order_release);
+}
+
 trl_err trli_exchange_send(trl_exchange *exchange, int message, bool *done)
 {
     trli_message *m = &exchange->sends.message[message];
     trl_err err = TRL_OK;
     if (trl_context_lost(exchange->ctx)) return TRL_ERR_MPI;
     if (m->slot) {
-        atomic_store_explicit(&m->slot->sent_ns[m->round & 1], trli_now_ns(), memory_order_relaxed);
-        atomic_store_explicit(&m->slot->sent, m->round + 1, memory_order_release); /* of what was packed */
+        if (!m->started) announce(m);
+        if (m->lends) *done = atomic_load_explicit(&m->slot->taken, memory_order_acquire) > m->round;
     } else {
         if (!m->started) TRL_TRY(start(exchange, m));
-        m->started = true;
         TRL_TRY(test(exchange, m, done));
     }
+    m->started = true;
     if (*done) close_message(exchange, m);
 done:
     return err;
@@ -561,6 +433,7 @@ trl_err trl_exchange_finish(trl_exchange *exchange, const trl_array *const *arra
             const trli_exchange_piece *t = &receives->transfer[n];
             trli_exchange_unpack(exchange, i, n, 0, 1, &arrays[t->field][t->target_local]);
         }
+        if (arrived) trli_exchange_release(exchange, i);
     }
     for (int i = 0; i < sends->nmessages; ++i) {
         bool sent = true;

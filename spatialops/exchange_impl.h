@@ -10,6 +10,7 @@
 #include <trl_field.h>
 
 #include <executor_impl.h>
+#include <open_memory_impl.h>
 
 #include "residence_impl.h"
 #include "spatialops_impl.h"
@@ -26,6 +27,13 @@ typedef struct trli_exchange_piece {
     size_t value_bytes, offset; /* bytes of one value; bytes from the start of the buffer */
 } trli_exchange_piece;
 
+/* Where a transfer lies in memory that ranks of a node share. */
+typedef struct trli_node_piece {
+    bool lent;           /* in a field of the sender; else packed in the message's room */
+    ptrdiff_t at;        /* bytes from the start of the sender's memory (open_memory_impl.h), or of the room */
+    ptrdiff_t stride[3]; /* bytes */
+} trli_node_piece;
+
 /* Consecutive transfers to or from one rank, of one label. */
 typedef struct trli_message {
     int peer, label;
@@ -34,9 +42,12 @@ typedef struct trli_message {
     bool open, started;   /* in the exchange under way: not complete; a send: begun */
     /* In memory that ranks of a node share (exchange_node.c); NULL: messages of MPI. */
     struct trli_node_slot *slot;
-    unsigned char *room[2]; /* of even rounds, of odd ones */
-    int64_t round;          /* complete ones */
-    int64_t sent_ns;        /* of what was received last: when it was sent, by trli_now_ns; 0: not known */
+    unsigned char *room[2];      /* of even rounds, of odd ones */
+    trli_node_piece *piece;      /* [n] of lent ones those of the present round */
+    bool lends;                  /* some are lent: a send is complete once the receiver has read them */
+    const unsigned char *lender; /* a receive: the sender's memory, as this rank has it mapped */
+    int64_t round;               /* complete ones */
+    int64_t sent_ns;             /* of what was received last: when it was sent, by trli_now_ns; 0: not known */
     /* In memory of GPUs (exchange_device.c); NULL: there is none. */
     unsigned char *near[2]; /* this rank's, of even rounds, of odd ones; of a send one, from which it is copied */
     unsigned char *far[2];  /* a send: the receiver's */
@@ -57,20 +68,24 @@ struct trl_exchange {
     int tag;    /* of messages of label 0 */
     trli_traffic receives, sends, copies;
     unsigned char *receive_buffer, *send_buffer;
-    MPI_Request *request; /* receives, then sends */
-    int nrequests;        /* those created so far */
-    MPI_Win window;       /* of shared memory; MPI_WIN_NULL: none */
-    bool connected;       /* on all ranks */
-    bool halfway;         /* trl_exchange_begin was called, and trl_exchange_finish was not done */
-    bool follows_plan;    /* transfers are a plan's */
-    trl_device *device;   /* a GPU that packs and unpacks; NULL: none */
-    _Atomic int open;     /* messages of the exchange under way that are not complete */
-    int64_t begun;        /* exchanges since creation */
+    MPI_Request *request;           /* receives, then sends */
+    int nrequests;                  /* those created so far */
+    MPI_Win window;                 /* of shared memory; MPI_WIN_NULL: none */
+    const struct trli_loans *loans; /* by which ranks of the node read fields of each other; NULL: all is packed */
+    bool connected;                 /* on all ranks */
+    bool halfway;                   /* trl_exchange_begin was called, and trl_exchange_finish was not done */
+    bool follows_plan;              /* transfers are a plan's */
+    trl_device *device;             /* a GPU that packs and unpacks; NULL: none */
+    _Atomic int open;               /* messages of the exchange under way that are not complete */
+    int64_t begun;                  /* exchanges since creation */
 };
 
 /* Fill receives, sends and copies. Local: no communication. Fails as trl_exchange_create. */
 trl_err trli_exchange_plan(trl_exchange *exchange, const trl_layout *layout, int nfields,
                            const trl_exchange_field *fields);
+
+/* What a piece takes in a buffer: its values, up to the next word. */
+size_t trli_exchange_piece_bytes(const trli_exchange_piece *piece);
 
 /* Fill receives and sends with pieces. Local. Fails as trl_exchange_create. */
 TRL_NODISCARD trl_err trli_exchange_take_pieces(trl_exchange *exchange, int nreceives,
@@ -94,9 +109,21 @@ TRL_NODISCARD trl_err trli_exchange_create_from(const trl_exchange *plan, trl_ex
 void trli_exchange_copy(const trli_exchange_piece *piece, int chunk, int chunks, const trl_array *source,
                         const trl_array *target);
 
+/* Memory of this rank that the others of its node may read, and theirs, mapped. own: what this rank has of it outlives
+ * the loans; NULL: nothing. *loans: NULL where a rank of a node has nothing, or cannot map the others'. Collective:
+ * yes. Fails with MPI, MEMORY. */
+typedef struct trli_loans trli_loans;
+TRL_NODISCARD trl_err trli_loans_create(trl_context *ctx, const trli_open_memory *own, trli_loans **loans);
+void trli_loans_destroy(trli_loans **loans);
+const trli_open_memory *trli_loans_own(const trli_loans *loans);
+/* Another rank's memory; NULL: it is not of this node. */
+const unsigned char *trli_loans_of(const trli_loans *loans, int rank);
+
 /* From now on messages between ranks of a node go through memory that they share: the same bits, without MPI. If some
- * rank gets none, all is as before. Collective: yes. Fails with MPI, MEMORY. */
-TRL_NODISCARD trl_err trli_exchange_share(trl_exchange *exchange);
+ * rank gets none, all is as before. loans: arrays that are packed are all in this rank's memory of them, and the
+ * receiver reads rows of them there, so that a send is not done before; NULL: all is packed. Collective: yes. Fails
+ * with MPI, MEMORY. */
+TRL_NODISCARD trl_err trli_exchange_share(trl_exchange *exchange, const trli_loans *loans);
 
 /* ---- an exchange message by message: post, then pack and send each, receive and unpack each, in any order. No call
  * waits: *done = false asks for another one. Messages are counted as in sends and receives; calls for different ones
@@ -104,25 +131,25 @@ TRL_NODISCARD trl_err trli_exchange_share(trl_exchange *exchange);
 
 /* Once the buffers are free. */
 TRL_NODISCARD trl_err trli_exchange_post(trl_exchange *exchange, bool *done);
-/* The rows of a transfer that are the chunk-th of so many parts. */
+/* The rows of a transfer that are the chunk-th of so many parts. What is lent is not copied: where it lies is noted. */
 void trli_exchange_pack(const trl_exchange *exchange, int message, int transfer, int chunk, int chunks,
                         const trl_array *source);
 void trli_exchange_unpack(const trl_exchange *exchange, int message, int transfer, int chunk, int chunks,
                           const trl_array *target);
-/* *done: the buffer may be written again. */
+/* *done: the buffer may be written again, and what was lent. */
 TRL_NODISCARD trl_err trli_exchange_send(trl_exchange *exchange, int message, bool *done);
 /* *done: it may be unpacked. */
 TRL_NODISCARD trl_err trli_exchange_receive(trl_exchange *exchange, int message, bool *done);
 
 /* ---- exchange_node.c ---- */
 
-/* A message in shared memory that its sender owns. Rounds of it that are packed, and that are unpacked and no longer
- * needed: two rounds have room of their own. */
+/* A message in shared memory that its sender owns. Rounds of it that are packed or lent, and that are unpacked and no
+ * longer needed: two rounds have room of their own. */
 typedef struct trli_node_slot {
     alignas(64) _Atomic int64_t sent;
     alignas(64) _Atomic int64_t taken;
-    int peer, label;   /* who receives it */
-    ptrdiff_t room[2]; /* from the start of the sender's memory */
+    int peer, label;          /* who receives it */
+    ptrdiff_t room[2], piece; /* from the start of the slots' memory */
     /* Of even rounds, of odd ones: the message lies in the memory of the receiver's GPU. Written before `sent`. */
     _Atomic bool far[2];
     _Atomic int64_t sent_ns[2]; /* when they were sent, by trli_now_ns. Written before `sent`. */
@@ -163,7 +190,7 @@ TRL_NODISCARD trl_err trli_exchange_source(const trl_exchange *exchange, int mes
                                            unsigned char **source);
 /* Before workers unpack: bring a message to the host, if a GPU has it. Fails with DEVICE. */
 TRL_NODISCARD trl_err trli_exchange_fetch(const trl_exchange *exchange, int message);
-/* A received message is unpacked: its memory may be written again. */
+/* A received message is unpacked, after an error or not: its memory may be written again. */
 void trli_exchange_release(const trl_exchange *exchange, int message);
 
 #endif

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Messages between ranks of a node, through memory that they share (MPI_Win_allocate_shared). Each rank owns the memory
- * of what it sends: a slot for each message, then room for two rounds of it. The sender counts the rounds that are
- * packed, the receiver those that it needs no more; a round is packed when the one before the last is not needed, so no
- * value is written while another rank reads it. */
+ * of what it sends: a slot for each message, where each of its pieces lies, then room for two rounds of those that are
+ * packed. Rows of a line and more are lent, where loans allow it: the receiver copies them out of the sender's field.
+ * Shorter rows are packed: each value in a line of its own would travel with the line. The sender counts the rounds
+ * that are there, the receiver those that it needs no more. A round is packed when the one before the last is not
+ * needed, and the send of what is lent lasts until the receiver has read it; so no value is written while another rank
+ * reads it. */
 #include <stdint.h>
 #include <string.h>
 
@@ -11,7 +14,14 @@
 
 #include "exchange_impl.h"
 
-enum { LINE = 64 };
+enum {
+    LINE = 64,
+#ifdef TRL_SMALL_SIZES
+    LENT_ROW = 1 /* builds for testing: short rows are lent, too */
+#else
+    LENT_ROW = LINE /* bytes of a row, at least */
+#endif
+};
 
 /* At the start of each rank's memory. */
 typedef struct node_memory {
@@ -43,6 +53,29 @@ static size_t header_bytes(int slots)
     return aligned(sizeof(node_memory) + (size_t)slots * sizeof(trli_node_slot));
 }
 
+static bool is_lent(const trl_exchange *exchange, const trli_exchange_piece *t)
+{
+    return exchange->loans && (size_t)t->extent[0] * t->value_bytes >= LENT_ROW;
+}
+
+/* Pieces of a message, and bytes of those that are packed. */
+static size_t lay_out(const trl_exchange *exchange, const trli_message *m, trli_node_piece *piece)
+{
+    size_t packed = 0;
+    for (int i = 0; i < m->n; ++i) {
+        const trli_exchange_piece *t = &exchange->sends.transfer[m->first + i];
+        const bool lent = is_lent(exchange, t);
+        if (piece) piece[i] = (trli_node_piece){.lent = lent, .at = lent ? 0 : (ptrdiff_t)packed};
+        if (!lent) packed += trli_exchange_piece_bytes(t);
+    }
+    return packed;
+}
+
+static size_t piece_bytes(const trli_message *m)
+{
+    return aligned((size_t)m->n * sizeof(trli_node_piece));
+}
+
 /* Slots and bytes of what this rank sends to others of the node. */
 static size_t memory_bytes(const trl_exchange *exchange, const trli_node_ranks *n, int *slots)
 {
@@ -52,7 +85,7 @@ static size_t memory_bytes(const trl_exchange *exchange, const trli_node_ranks *
         const trli_message *m = &exchange->sends.message[i];
         if (place_of(n, m->peer) < 0) continue;
         ++*slots;
-        bytes += 2 * aligned(m->words * 8);
+        bytes += piece_bytes(m) + 2 * aligned(lay_out(exchange, m, NULL));
     }
     return LINE + header_bytes(*slots) + bytes;
 }
@@ -84,11 +117,16 @@ static void describe(const trl_exchange *exchange, const trli_node_ranks *n, nod
         memset(slot, 0, sizeof *slot);
         slot->peer = m->peer;
         slot->label = m->label;
+        slot->piece = (ptrdiff_t)at;
+        m->piece = (trli_node_piece *)(void *)((unsigned char *)memory + at);
+        at += piece_bytes(m);
+        const size_t packed = lay_out(exchange, m, m->piece);
+        for (int i = 0; i < m->n; ++i) m->lends |= m->piece[i].lent;
         for (int k = 0; k < 2; ++k) {
             slot->room[k] = (ptrdiff_t)at;
             m->room[k] = (unsigned char *)memory + at;
-            memset(m->room[k], 0, m->words * 8);
-            at += aligned(m->words * 8);
+            memset(m->room[k], 0, packed);
+            at += aligned(packed);
         }
     }
 }
@@ -109,6 +147,8 @@ static trl_err find_message(const trl_exchange *exchange, const trli_node_ranks 
         trli_node_slot *slot = &memory->slot[i];
         if (slot->peer != exchange->ctx->rank || slot->label != m->label) continue;
         *found = slot;
+        m->piece = (trli_node_piece *)(void *)((unsigned char *)memory + slot->piece);
+        m->lender = exchange->loans ? trli_loans_of(exchange->loans, m->peer) : NULL;
         for (int k = 0; k < 2; ++k) m->room[k] = (unsigned char *)memory + slot->room[k];
     }
 done:
@@ -128,7 +168,7 @@ done:
     return err;
 }
 
-trl_err trli_exchange_share(trl_exchange *exchange)
+trl_err trli_exchange_share(trl_exchange *exchange, const trli_loans *loans)
 {
     trl_context *ctx = exchange->ctx;
     trli_node_ranks n = {.comm = MPI_COMM_NULL};
@@ -136,6 +176,9 @@ trl_err trli_exchange_share(trl_exchange *exchange)
     int slots = 0;
     int64_t refused = 0;
     trl_err err;
+    exchange->loans = loans;
+    /* Kernels between two exchanges need the rest of the cache. */
+    exchange->late |= loans && exchange->receives.bytes > trl_context_cache_bytes(ctx, 2) / 4;
     trl_context_begin_phase(ctx);
     err = trli_topology_node(ctx, &n);
     if (err == TRL_OK) err = trl_context_agree(ctx, TRL_OK);

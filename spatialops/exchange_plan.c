@@ -204,6 +204,13 @@ static trl_err close_message(trl_context *ctx, trli_message *message, size_t end
         message->words * 8, message->peer, INT_MAX * 8.0);
 }
 
+size_t trli_exchange_piece_bytes(const trli_exchange_piece *t)
+{
+    size_t bytes = t->value_bytes;
+    for (int a = 0; a < 3; ++a) bytes *= (size_t)t->extent[a];
+    return (bytes + 7) / 8 * 8;
+}
+
 /* Order the transfers, give each its place in the buffer, and find the messages. */
 static trl_err make_messages(trl_context *ctx, trli_traffic *traffic)
 {
@@ -230,9 +237,7 @@ static trl_err make_messages(trl_context *ctx, trli_traffic *traffic)
         }
         ++traffic->message[open].n;
         transfer->offset = offset;
-        size_t bytes = transfer->value_bytes;
-        for (int a = 0; a < 3; ++a) bytes *= (size_t)transfer->extent[a];
-        offset += (bytes + 7) / 8 * 8;
+        offset += trli_exchange_piece_bytes(transfer);
     }
     TRL_TRY(close_message(ctx, &traffic->message[open], offset));
     traffic->bytes = offset;

@@ -27,7 +27,32 @@ static trl_err host_copy(void *data, void *to, const void *from, size_t bytes)
 static const trl_space_ops host_ops = {
     .name = "host", .allocate = host_allocate, .free = host_free, .copy_in = host_copy, .copy_out = host_copy};
 
+/* Memory that other ranks can map, as long as there is room in it. */
+static trl_err open_allocate(void *data, size_t bytes, void **memory)
+{
+    const trl_field_manager *m = data;
+    *memory = trli_open_memory_take(m->open, bytes);
+    return *memory ? TRL_OK : host_allocate(m->ctx, bytes, memory);
+}
+
+static void open_free(void *data, void *memory)
+{
+    const trl_field_manager *m = data;
+    if (trli_open_memory_offset(m->open, memory) >= 0)
+        trli_open_memory_give(m->open, memory);
+    else
+        host_free(m->ctx, memory);
+}
+
+static const trl_space_ops open_ops = {
+    .name = "host", .allocate = open_allocate, .free = open_free, .copy_in = host_copy, .copy_out = host_copy};
+
 trl_err trl_field_manager_create(trl_context *ctx, trl_field_manager **manager)
+{
+    return trli_field_manager_create_open(ctx, NULL, manager);
+}
+
+trl_err trli_field_manager_create_open(trl_context *ctx, trli_open_memory *open, trl_field_manager **manager)
 {
     trl_err err = TRL_OK;
     int host;
@@ -35,11 +60,12 @@ trl_err trl_field_manager_create(trl_context *ctx, trl_field_manager **manager)
     *manager = NULL;
     if (!m) return trli_no_memory(ctx, NULL, "for a field manager");
     m->ctx = ctx;
+    m->open = open;
     pthread_mutex_init(&m->table, NULL);
     m->nbuckets = 64;
     m->bucket = trli_new(ctx, m->nbuckets, sizeof(trl_block *));
     if (!m->bucket) TRL_TRY(trli_no_memory(ctx, NULL, "for a table of blocks"));
-    TRL_TRY(trl_field_manager_add_space(m, &host_ops, ctx, &host));
+    TRL_TRY(trl_field_manager_add_space(m, open ? &open_ops : &host_ops, open ? (void *)m : ctx, &host));
     *manager = m;
     m = NULL;
 done:

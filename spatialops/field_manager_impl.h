@@ -12,6 +12,7 @@
 #include <stdalign.h>
 
 #include <context_impl.h>
+#include <open_memory_impl.h>
 #include <trl_field_manager.h>
 
 /* Size classes: multiples of 64 bytes up to 512, then eight to a doubling. A block loses less than an eighth of its
@@ -100,13 +101,18 @@ struct trli_block_group {
 
 struct trl_field_manager {
     trl_context *ctx;
-    pthread_mutex_t table; /* guards bucket, nbuckets, nblocks */
+    trli_open_memory *open; /* that the host's pool takes from first; NULL: none */
+    pthread_mutex_t table;  /* guards bucket, nbuckets, nblocks */
     trl_block **bucket;
     size_t nbuckets, nblocks; /* nbuckets: a power of two */
     int nspaces;
     trli_pool pool[TRL_SPACES_MAX]; /* [0]: the host's */
 };
 
+/* A manager whose blocks on the host are in memory that other ranks can map, which outlives it, as long as there is
+ * room; its blocks get memory, and give it back, in one thread at a time. open: NULL: none. */
+TRL_NODISCARD trl_err trli_field_manager_create_open(trl_context *ctx, trli_open_memory *open,
+                                                     trl_field_manager **manager);
 /* Give back the memory that was reserved in a space. Thread: any, while no thread uses the block. */
 void trli_block_leave(trl_block *block, int space);
 /* Record an error about a block: its tag and patch, then the text; returns code. */

@@ -26,6 +26,11 @@ typedef struct share {
     int i, n;
 } share;
 
+static bool is_open(const trl_field_manager *m, const void *memory)
+{
+    return m->open && trli_open_memory_offset(m->open, memory) >= 0;
+}
+
 static trl_err touch_share(void *data, const trl_task_args *args, bool *done)
 {
     enum { LINE = 64 };
@@ -38,6 +43,7 @@ static trl_err touch_share(void *data, const trl_task_args *args, bool *done)
         size_t begin = lines * i / n * LINE, end = i + 1 < n ? lines * (i + 1) / n * LINE : extent->wanted;
         char *memory = extent->memory;
         if (trl_context_pinned(ctx)) trli_topology_bind(&ctx->topology, s->i, memory + begin, end - begin);
+        if (is_open(s->manager, memory)) trli_open_memory_settle(s->manager->open, memory + begin, end - begin);
         trli_poison(memory + begin, end - begin, s->block[b]->type);
     }
     return TRL_OK;

@@ -188,7 +188,7 @@ trl_err trli_rooms_there(trl_field *field, trl_exchange *exchange, trli_rooms **
     *rooms = NULL;
     if (trl_context_ranks(ctx) == 1) return TRL_OK;
     TRL_TRY(trli_agree_max(ctx, TRL_OK, 1, &refused));
-    TRL_TRY(trli_exchange_share(exchange));
+    TRL_TRY(trli_exchange_share(exchange, NULL));
     if (!refused) TRL_TRY(trli_rooms_probe(ctx, field->device->device, &reach));
     err = trli_rooms_create(ctx, field->device->device, reach, 1, &exchange, rooms);
 done:

@@ -13,13 +13,14 @@
 
 /* ---- exchanges ---- */
 
-trl_err trli_exchange_connect(const trli_model *model, const trl_exchange *plan, trli_exchange_run *run)
+trl_err trli_exchange_connect(const trli_model *model, const trl_exchange *plan, const trli_loans *loans,
+                              trli_exchange_run *run)
 {
     const bool shares = trl_context_ranks(model->ctx) > 1 && !(model->settings.disabled_passes & TRL_PASS_SHARED);
     trl_err err = TRL_OK;
     TRL_TRY(trli_exchange_create_from(plan, &run->exchange));
     trl_exchange_traffic(run->exchange, &run->bytes, &run->messages);
-    if (shares) TRL_TRY(trli_exchange_share(run->exchange));
+    if (shares) TRL_TRY(trli_exchange_share(run->exchange, loans));
 done:
     return err;
 }
@@ -27,6 +28,14 @@ done:
 void trli_exchange_disconnect(trli_exchange_run *run)
 {
     trl_exchange_destroy(&run->exchange);
+}
+
+/* Fields are lent to ranks of the node, but where GPUs may have them. */
+static trl_err make_loans(trli_frame *frame)
+{
+    const trli_model *model = frame->model;
+    if (trl_context_ranks(model->ctx) == 1 || model->run->nexchanges == 0) return TRL_OK;
+    return trli_loans_create(model->ctx, frame->open, &frame->loans);
 }
 
 /* Ranks connect in one order, and stop at the first failure of any: the next is collective, too. */
@@ -37,7 +46,8 @@ static trl_err connect_all(trli_frame *frame)
     for (int i = 0; i < model->nprograms; ++i) {
         const trli_program_execution *run = model->program[i]->run;
         for (int e = 0; e < run->nexchanges; ++e)
-            TRL_TRY(trli_exchange_connect(model, run->exchanged[e].plan, &frame->exchange[run->first_exchange + e]));
+            TRL_TRY(trli_exchange_connect(model, run->exchanged[e].plan, frame->loans,
+                                          &frame->exchange[run->first_exchange + e]));
     }
 done:
     return err;
@@ -190,6 +200,7 @@ trl_err trli_frame_create(trli_model *model, trli_frame **result)
     TRL_TRY(own_records(frame));
     TRL_TRY(trli_slots_allocate(frame));
     TRL_TRY(create_reductions(frame));
+    TRL_TRY(make_loans(frame));
     TRL_TRY(connect_all(frame));
     TRL_TRY(make_rooms(frame));
     *result = frame;
@@ -207,6 +218,7 @@ void trli_frame_destroy(trli_frame **result)
     const trli_model_run *run = frame->model->run;
     trli_rooms_destroy(&frame->rooms);
     for (int e = 0; frame->exchange && e < run->nexchanges; ++e) trli_exchange_disconnect(&frame->exchange[e]);
+    trli_loans_destroy(&frame->loans);
     for (int r = 0; frame->reduction && r < run->nreductions; ++r) {
         trli_free(frame->reduction[r].part);
         trli_free(frame->reduction[r].window);
@@ -220,6 +232,7 @@ void trli_frame_destroy(trli_frame **result)
     trli_frame_release_gathered(frame);
     trli_frame_release_spaces(frame);
     trl_field_manager_destroy(&frame->memory);
+    trli_open_memory_destroy(&frame->open);
     trli_free(frame->exchange);
     trli_free(frame->reduction);
     trli_free(frame->batch);

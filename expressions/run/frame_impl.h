@@ -87,8 +87,10 @@ typedef struct trli_frame {
     bool defers;                   /* a run posts its reductions and ends; trli_reductions_await has their results */
     MPI_Comm comm;                 /* of reductions, whose order is that of a handle */
     bool has_comm;
-    trl_field_manager *memory; /* of slots and scratch */
-    trl_block ***block;        /* [slot][local patch] */
+    trl_field_manager *memory;     /* of slots and scratch */
+    struct trli_open_memory *open; /* where slots are if other ranks may read them there; NULL: elsewhere */
+    struct trli_loans *loans;      /* of what they read; NULL: nothing */
+    trl_block ***block;            /* [slot][local patch] */
     /* By memory space [local patch][model->run->nreductions]: what a device makes of a patch for a reduction, and on
      * the host its copy, until it is merged. NULL where it has no memory. */
     trli_partial *share[TRL_SPACES_MAX];
@@ -160,9 +162,10 @@ void trli_frame_traffic(const trli_frame *frame, const trli_program *program, in
 /* Make a frame that has its own scalars and records and shares the rest with another frame, which outlives it. */
 TRL_NODISCARD trl_err trli_frame_share(trli_frame *frame, const trli_frame *other);
 void trli_frame_release_shared(trli_frame *frame);
-/* Make an exchange, whose messages are those of a plan that outlives it. Collective: yes. */
+/* Make an exchange, whose messages are those of a plan that outlives it. loans: of the frame whose slots are sent, if
+ * the tasks that send read them until that is done; NULL: all is packed. Collective: yes. */
 TRL_NODISCARD trl_err trli_exchange_connect(const trli_model *model, const struct trl_exchange *plan,
-                                            trli_exchange_run *run);
+                                            const struct trli_loans *loans, trli_exchange_run *run);
 void trli_exchange_disconnect(trli_exchange_run *run);
 /* Room for what the slots' memory in a space is; and spaces for the devices of the model's workers. */
 TRL_NODISCARD trl_err trli_frame_add_space(trli_frame *frame, int space);

@@ -69,7 +69,7 @@ static trl_err release(void *data, const trl_task_args *args, bool *done)
 {
     const trli_step_task *t = data;
     (void)done;
-    trli_exchange_release(exchange_of(t, args), t->message);
+    if (!is_given(t, args)) trli_exchange_release(exchange_of(t, args), t->message);
     return TRL_OK;
 }
 
@@ -102,7 +102,10 @@ done:
 static trl_err receive_and_unpack(void *data, const trl_task_args *args, bool *done)
 {
     trl_err err = receive(data, args, done);
-    return err == TRL_OK && *done ? unpack(data, args, done) : err;
+    if (err != TRL_OK || !*done) return err;
+    err = unpack(data, args, done);
+    (void)!release(data, args, done);
+    return err;
 }
 
 /* ---- building ---- */
@@ -180,6 +183,7 @@ static trl_err add_send(trli_task_builder *b, const trli_exchanged *exchanged, c
     TRL_TRY(add(b, "send", send_packed, t, 1, MESSAGE, &send));
     TRL_TRY(trli_builder_value(b, send, post, "posted", TRL_READ));
     TRL_TRY(trli_builder_value(b, send, &packed, "packed", TRL_READ));
+    if (!gpu) TRL_TRY(touch(b, send, exchanged, &plan->sends, m, false)); /* the receiver may read them until then */
     if (gpu) TRL_TRY(trli_builder_value(b, send, sent, "sent", TRL_ADD));
 done:
     return err;
@@ -204,9 +208,10 @@ static trl_err add_receive(trli_task_builder *b, const trli_exchanged *exchanged
         TRL_TRY(trli_builder_value(b, task, &received, "received", TRL_READ));
     }
     TRL_TRY(touch(b, task, exchanged, &plan->receives, m, true));
-    if (!gpu) goto done;
+    if (chunks == 1 && !gpu) goto done;
     TRL_TRY(trli_builder_value(b, task, &unpacked, "unpacked", TRL_WRITE));
-    TRL_TRY(add(b, "release", release, t, 1, 0, &last)); /* the run does not end before a GPU has unpacked */
+    /* The run does not end before a GPU has unpacked; senders wait for what workers have not, after an error too. */
+    TRL_TRY(add(b, "release", release, t, 1, gpu ? 0 : TRL_TASK_ALWAYS, &last));
     TRL_TRY(trli_builder_value(b, last, &unpacked, "unpacked", TRL_READ));
 done:
     return err;

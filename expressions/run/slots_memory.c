@@ -4,6 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <context_impl.h>
+#include <field_manager_impl.h>
+#include <open_memory_impl.h>
+
 #include "builder_impl.h"
 #include "frame_impl.h"
 #include "memory_impl.h"
@@ -100,6 +104,22 @@ done:
     return err;
 }
 
+/* Other ranks of the node read what is sent to them where it is. Devices would have host memory of their own kind. */
+static bool may_be_open(const trli_model *model)
+{
+    return model->ctx->topology.node_ranks > 1 && !(model->settings.disabled_passes & TRL_PASS_SHARED) &&
+           model->run->nexchanges > 0 && !trl_workers_devices(model->run->workers);
+}
+
+static size_t room_of_slots(const trli_model *model)
+{
+    size_t room = 0;
+    for (int s = 0; s < model->slots->n; ++s)
+        for (int p = 0; p < model->layout->nlocal; ++p)
+            room += trli_open_memory_room((size_t)trli_slot_values(model->slots, s, p) * sizeof(double));
+    return room;
+}
+
 trl_err trli_slots_allocate(trli_frame *frame)
 {
     const trli_model *model = frame->model;
@@ -118,7 +138,8 @@ trl_err trli_slots_allocate(trli_frame *frame)
     }
     for (int i = 0; i < n * TRLI_POINTS; ++i) frame->valid_rows[i] = 1; /* the host's */
     TRL_TRY(trli_frame_add_space(frame, 0));
-    TRL_TRY(trl_field_manager_create(model->ctx, &frame->memory));
+    if (may_be_open(model)) frame->open = trli_open_memory_create(model->ctx, room_of_slots(model));
+    TRL_TRY(trli_field_manager_create_open(model->ctx, frame->open, &frame->memory));
     TRL_TRY(trli_frame_add_devices(frame));
     TRL_TRY(provide_slots(frame, block));
     TRL_TRY(provide_scratch(frame, block + n));

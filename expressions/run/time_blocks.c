@@ -405,7 +405,7 @@ static trl_err connect_exchange(trli_time_blocks *t, trli_exchange_run *run)
 {
     trl_err err;
     TRL_TRY(trl_context_agree(t->model->ctx, trli_exchange_plan_of(t->model, &t->deep, &t->what)));
-    TRL_TRY(trli_exchange_connect(t->model, t->what, run));
+    TRL_TRY(trli_exchange_connect(t->model, t->what, NULL, run));
 done:
     return err;
 }

@@ -336,7 +336,7 @@ trl_err trli_time_faces_connect(trli_time_faces *faces, trli_exchange_run *run)
     TRL_TRY(compare_cuts(faces, &same, &most));
     faces->blocks = same ? faces->cuts->count[0] : 1;
     TRL_TRY(trl_context_agree(model->ctx, plan_messages(faces, 2 * most)));
-    TRL_TRY(trli_exchange_connect(model, faces->what, run));
+    TRL_TRY(trli_exchange_connect(model, faces->what, NULL, run));
 done:
     return err;
 }

@@ -23,6 +23,7 @@
 
 static _Atomic uint64_t seed; /* 0: no delays */
 static _Atomic uint64_t calls;
+static long longest_ns = 100000;        /* wait */
 static _Atomic int64_t delayed, denied; /* calls, of all seeds */
 _Atomic int reductions_begun;
 
@@ -41,7 +42,7 @@ static void wait_sometimes(unsigned one_of)
     const uint64_t x = draw();
     if (x % one_of != 0) return;
     atomic_fetch_add(&delayed, 1);
-    nanosleep(&(struct timespec){.tv_nsec = (long)(x >> 40) % 100000}, NULL);
+    nanosleep(&(struct timespec){.tv_nsec = (long)(x >> 40) % longest_ns}, NULL);
 }
 
 /* Whether what may be done is said not to be. */
@@ -110,7 +111,16 @@ int sched_yield(void)
 
 /* ---- problems ---- */
 
-enum { PLAIN = 12, LONG_STEPS = 4, PASSES = 4, WAYS = PLAIN + LONG_STEPS + PASSES };
+enum { PLAIN = 12, LONG_STEPS = 4, PASSES = 4, REUSES = 2, WAYS = PLAIN + LONG_STEPS + PASSES + REUSES };
+
+/* Make the problem of the deck, with so many workers on each rank. */
+static void open_with(int threads)
+{
+    close_problem();
+    ck_ok(trl_context_set_threads(test_ctx, threads));
+    ck_ok(open_problem());
+    ck_ok(trl_simulation_initialise(sim));
+}
 
 /* Steps by their error, equations that are solved, and implicit terms: the ranks agree on each run beside the next. */
 static void open_long_steps(int way)
@@ -124,10 +134,9 @@ static void open_long_steps(int way)
     say("grid: {cells: [12, 24], periodic: [true, true], patches: [1, 4]}\n"
         "solvers: {s: {method: cg, preconditioner: none}, m: {method: cg, preconditioner: multigrid}}\n"
         "equations: {T: {initial: \"sin(2*pi*x)\", ddt: \"0.01*laplacian(T)\"}, U: {initial: \"0\", ddt: \"T\"}%s}\n"
-        "time: {method: %s, steps: 4}\nrun: {compile: never, threads: 1}\n",
+        "time: {method: %s, steps: 4}\nrun: {compile: never}\n",
         way_of[way][0], way_of[way][1]);
-    ck_ok(open_problem());
-    ck_ok(trl_simulation_initialise(sim));
+    open_with(1);
 }
 
 /* Neighbours in one and two directions, messages of MPI and shared memory, with reductions, and without overlap. */
@@ -141,11 +150,9 @@ static void open_way(int way)
         say("%s  %c: {initial: \"sin(2*pi*(x + %d*y))\", ddt: \"%s\"%s}\n", f ? "" : "equations:\n", f ? 'U' : 'T', f,
             f ? "0.002*laplacian(U) + 0.1*T" : slope[way / 2 % 2],
             way % 2 ? "" : ", boundary: {y-: {dirichlet: 0}, y+: {neumann: 0.1}}");
-    say("time: {method: ssprk2, dt: %s, steps: 5}\nrun: {compile: never, threads: %d, passes: {shared: %s, overlap: "
-        "%s}}\n",
-        way / 3 % 2 ? "{cfl: 0.5}" : "0.01", 1 + way % 2, way / 6 ? "true" : "false", way % 5 == 4 ? "false" : "true");
-    ck_ok(open_problem());
-    ck_ok(trl_simulation_initialise(sim));
+    say("time: {method: ssprk2, dt: %s, steps: 5}\nrun: {compile: never, passes: {shared: %s, overlap: %s}}\n",
+        way / 3 % 2 ? "{cfl: 0.5}" : "0.01", way / 6 ? "true" : "false", way % 5 == 4 ? "false" : "true");
+    open_with(1 + way % 2);
 }
 
 /* Several steps in a pass: patches behind one another, and beside one another, too. */
@@ -159,10 +166,62 @@ static void open_passes(int way)
         periodic ? "" : ", boundary: {y-: {dirichlet: 0}, y+: {neumann: 0.1}}");
     say("  U: {initial: \"y\", ddt: \"T\"}\n");
     say("time: {method: euler, dt: 0.01, steps: 9}\n"
-        "run: {compile: never, threads: 1, time_blocking: 3, passes: {shared: %s}}\n",
+        "run: {compile: never, time_blocking: 3, passes: {shared: %s}}\n",
         way % 2 ? "true" : "false");
-    ck_ok(open_problem());
-    ck_ok(trl_simulation_initialise(sim));
+    open_with(1);
+}
+
+static trl_err opaque_advertise(const void *state, trl_deps *deps)
+{
+    trl_err err = trl_deps_compute(deps, "out", TRL_CELL);
+    (void)state;
+    return err == TRL_OK ? trl_deps_require(deps, "in", TRL_CELL, NULL, NULL) : err;
+}
+
+static trl_err opaque_bind(void *state, const trl_binding *binding)
+{
+    (void)state, (void)binding;
+    return TRL_OK;
+}
+
+static bool fails; /* the plugin, on rank 1 at step 2 */
+
+static trl_err opaque_evaluate(const void *state, const trl_eval_args *args, const trl_box *box)
+{
+    const trl_array *from = &args->required[0], *to = &args->computed[0];
+    (void)state;
+    for (trl_lidx j = box->lo[1]; j < box->hi[1]; ++j)
+        for (trl_lidx i = box->lo[0]; i < box->hi[0]; ++i)
+            ((double *)to->at)[trl_array_offset(to, i, j, 0)] =
+                2 * ((double *)from->at)[trl_array_offset(from, i, j, 0)];
+    if (fails && args->step == 2 && trl_context_rank(test_ctx) == 1)
+        return trl_fail(test_ctx, TRL_ERR_NUMERICS, NULL, "rank 1 fails");
+    return TRL_OK;
+}
+
+static const trl_expr_type opaque = {.abi = TRL_PLUGIN_ABI,
+                                     .size = sizeof(trl_expr_type),
+                                     .name = "opaque",
+                                     .doc = "twice its input",
+                                     .advertise_dependents = opaque_advertise,
+                                     .bind_fields = opaque_bind,
+                                     .evaluate = opaque_evaluate};
+
+/* What a plugin computes is sent, and c takes its memory as soon as b, which reads it, is done, whatever other ranks
+ * still read. Small messages, and such as both workers of a rank pack and unpack. */
+static void open_reuse(int way)
+{
+    static const trl_expr_type *const types[] = {&opaque, NULL};
+    test_types = types;
+    new_deck();
+    say("grid: {cells: [%s], periodic: [true, true], patches: [1, 4]}\n"
+        "expressions: {P: {type: opaque, computes: [a], inputs: {in: T}}, b: \"laplacian(a)\", c: \"1 + b*b\", "
+        "d: \"c/(1 + c*c)\"}\n"
+        "equations: {T: {initial: \"sin(2*pi*x)\", ddt: \"d - T\"}, U: {initial: \"0\", ddt: \"T\"}}\n"
+        "time: {method: ssprk2, dt: 0.01, steps: 5}\nrun: {compile: never, fusion: node}\n",
+        way ? "800, 8" : "12, 24");
+    open_with(1 + way);
+    test_types = NULL;
 }
 
 /* The ranks agree on the other steps beside the next ones. */
@@ -179,8 +238,10 @@ static uint64_t run_way(int way, uint64_t delays)
         open_way(way);
     else if (way < PLAIN + LONG_STEPS)
         open_long_steps(way - PLAIN);
-    else
+    else if (way < PLAIN + LONG_STEPS + PASSES)
         open_passes(way - PLAIN - LONG_STEPS);
+    else
+        open_reuse(way - PLAIN - LONG_STEPS - PASSES);
     atomic_store(&calls, 0);
     atomic_store(&seed, delays ? delays * 64 + (uint64_t)trl_context_rank(test_ctx) + 1 : 0);
     while (err == TRL_OK && !trl_simulation_done(sim)) err = trl_simulation_advance(sim, looks_at_times, NULL);
@@ -211,6 +272,37 @@ START_TEST(delays_change_no_bit)
 }
 END_TEST
 
+/* Long ones, in which another rank goes on to the next kernels but one. */
+START_TEST(nothing_is_written_while_another_rank_reads_it)
+{
+    const int seeds = test_long() ? 200 : 10;
+    longest_ns = 1000000;
+    for (int way = WAYS - REUSES; way < WAYS; ++way) {
+        const uint64_t whole = run_way(way, 0);
+        for (int s = 1; s <= seeds; ++s)
+            ck_assert_msg(run_way(way, (uint64_t)s) == whole, "way %d, seed %d: other bits", way, s);
+    }
+    longest_ns = 100000;
+}
+END_TEST
+
+/* It does not unpack any more, so it has to say that it needs nothing of what is lent. */
+START_TEST(no_rank_waits_until_one_that_fails_has_read)
+{
+    for (int way = 0; way < REUSES; ++way) {
+        trl_err err = TRL_OK;
+        open_reuse(way);
+        fails = true;
+        while (err == TRL_OK && !trl_simulation_done(sim)) err = trl_simulation_advance(sim, looks_at_times, NULL);
+        if (err == TRL_OK) err = trl_simulation_settle(sim);
+        fails = false;
+        ck_assert_int_eq(err, TRL_ERR_NUMERICS);
+        close_problem();
+        test_clear();
+    }
+}
+END_TEST
+
 START_TEST(what_does_not_read_dt_is_done_before_it_is_known)
 {
     enum { STEPS = 6, EVENTS = 10000 };
@@ -219,9 +311,8 @@ START_TEST(what_does_not_read_dt_is_done_before_it_is_known)
         "expressions: {c: {formula: \"1 + T*T\"}, q: {formula: \"-0.01*at(c, faces)*grad(T)\"}}\n"
         "equations: {T: {initial: \"sin(2*pi*y)\", ddt: \"-div(q)\"}}\n"
         "time: {method: euler, dt: {cfl: 0.5}, steps: 100}\n"
-        "run: {compile: never, fusion: node, threads: 1}\n");
-    ck_ok(open_problem());
-    ck_ok(trl_simulation_initialise(sim));
+        "run: {compile: never, fusion: node}\n");
+    open_with(1);
     ck_ok(trl_simulation_step(sim)); /* its dt is found before it */
     ck_ok(trl_simulation_trace(sim, EVENTS));
     awaited = "q.y";
@@ -247,6 +338,8 @@ END_TEST
 static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, delays_change_no_bit);
+    tcase_add_test(tc, nothing_is_written_while_another_rank_reads_it);
+    tcase_add_test(tc, no_rank_waits_until_one_that_fails_has_read);
     tcase_add_test(tc, what_does_not_read_dt_is_done_before_it_is_known);
 }
 

@@ -8,6 +8,7 @@
 
 #include <limits.h>
 
+#include <open_memory_impl.h>
 #include <trl_field.h>
 
 enum { FIELDS_MAX = 16, SPARE = 1 };
@@ -20,6 +21,7 @@ typedef struct problem {
     trl_exchange_field field[FIELDS_MAX];
     trl_array *arrays[FIELDS_MAX]; /* [field][local patch] */
     trl_exchange *exchange;
+    trli_open_memory *open; /* where arrays are, or NULL */
 } problem;
 
 static inline bool on_all_ranks(bool here)
@@ -86,14 +88,19 @@ static inline void make_array(problem *p, int field, int local)
         origin -= stride * array->held.lo[a];
         stride *= array->held.hi[a] - array->held.lo[a];
     }
-    char *memory = malloc((size_t)stride * trl_scalar_size(array->type));
+    const size_t bytes = (size_t)stride * trl_scalar_size(array->type);
+    char *memory = p->open ? trli_open_memory_take(p->open, bytes) : malloc(bytes);
     array->at = memory + origin * (ptrdiff_t)trl_scalar_size(array->type);
 }
 
-static inline void free_array(trl_array *array)
+static inline void free_array(const problem *p, trl_array *array)
 {
     ptrdiff_t origin = trl_array_offset(array, array->held.lo[0], array->held.lo[1], array->held.lo[2]);
-    free((char *)array->at + origin * (ptrdiff_t)trl_scalar_size(array->type));
+    char *memory = (char *)array->at + origin * (ptrdiff_t)trl_scalar_size(array->type);
+    if (p->open)
+        trli_open_memory_give(p->open, memory);
+    else
+        free(memory);
     array->at = NULL;
 }
 
@@ -203,7 +210,7 @@ static inline void make_arrays(problem *p)
 static inline void free_arrays(problem *p)
 {
     for (int f = 0; f < p->nfields; ++f) {
-        for (int l = 0; l < p->layout->nlocal; ++l) free_array(&p->arrays[f][l]);
+        for (int l = 0; l < p->layout->nlocal; ++l) free_array(p, &p->arrays[f][l]);
         free(p->arrays[f]);
     }
 }

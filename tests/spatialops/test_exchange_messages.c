@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 // ctest: np=1,2,3,4,8
-/* Exchanges message by message, in random orders, with ranks that dawdle: by MPI, and in shared memory. */
+/* Exchanges message by message, in random orders, with ranks that dawdle: by MPI, packed in shared memory, and lent. */
 #include <time.h>
 
 #include "exchange_fixture.h"
@@ -54,13 +54,26 @@ static void unpack_all(const problem *p, int message, int chunks)
         }
 }
 
-/* Every message's next call, in a random order, until all are done. */
+/* Whoever has sent may write its points again. Twice: as before. */
+static void spoil(const problem *p)
+{
+    for (int f = 0; f < p->nfields; ++f)
+        for (int l = 0; l < p->layout->nlocal; ++l) {
+            const trl_box *owned = &p->arrays[f][l].owned;
+            for (trl_lidx k = owned->lo[2]; k < owned->hi[2]; ++k)
+                for (trl_lidx j = owned->lo[1]; j < owned->hi[1]; ++j)
+                    for (trl_lidx i = owned->lo[0]; i < owned->hi[0]; ++i)
+                        *word_at(&p->arrays[f][l], i, j, k) ^= UINT64_MAX;
+        }
+}
+
+/* Every message's next call, in a random order, until all are done. What was sent is spoiled while others read it. */
 static trl_err exchange_by_messages(const problem *p, random_source *r)
 {
     const trl_exchange *e = p->exchange;
     const int nsends = e->sends.nmessages, n = nsends + e->receives.nmessages;
     bool packed[STEPS_MOST] = {false}, over[STEPS_MOST] = {false}, posted = false;
-    int left = n;
+    int left = n, unsent = nsends;
     trl_err err = TRL_OK;
     while (!posted) {
         posted = true;
@@ -81,10 +94,16 @@ static trl_err exchange_by_messages(const problem *p, random_source *r)
         TRL_TRY(i < nsends ? trli_exchange_send(p->exchange, i, &done)
                            : trli_exchange_receive(p->exchange, i - nsends, &done));
         if (!done) continue;
-        if (i >= nsends) unpack_all(p, i - nsends, 1 + below(r, 4));
+        if (i >= nsends) {
+            dawdle(r);
+            unpack_all(p, i - nsends, 1 + below(r, 4));
+            trli_exchange_release(e, i - nsends);
+        }
         over[i] = true;
         --left;
+        if (i < nsends && --unsent == 0) spoil(p);
     }
+    if (nsends > 0) spoil(p);
 done:
     return err;
 }
@@ -97,8 +116,34 @@ static trl_footprint upwind(int dim)
     return footprint_of(1, &part, dim);
 }
 
+typedef enum exchange_way { MESSAGES, PACKED, LENT, WAYS } exchange_way;
+
+static const char *const name_of_way[WAYS] = {"messages", "shared memory", "loans"};
+
+/* Before setup. */
+static void open_loans(problem *p, trli_loans **loans)
+{
+    p->open = trli_open_memory_create(test_ctx, 2000000);
+    ck_assert_ptr_nonnull(p->open);
+    ck_ok(trli_loans_create(test_ctx, p->open, loans));
+    ck_assert_ptr_nonnull(*loans);
+}
+
+static void close_loans(problem *p, trli_loans **loans)
+{
+    trli_loans_destroy(loans);
+    trli_open_memory_destroy(&p->open);
+}
+
+static bool lends(const trl_exchange *e)
+{
+    bool any = false;
+    for (int i = 0; i < e->sends.nmessages; ++i) any |= e->sends.message[i].lends;
+    return any;
+}
+
 /* The same problem on all ranks; the orders differ. */
-static void check_seed(int seed)
+static bool check_seed(int seed)
 {
     random_source common = {(uint64_t)seed * 7919 + 1}, own = {(uint64_t)seed * 104729 + (uint64_t)ranks() + 17};
     own.state += (uint64_t)trl_context_rank(test_ctx) * 31337;
@@ -106,7 +151,7 @@ static void check_seed(int seed)
     trl_gidx cells[3] = {1, 1, 1};
     int cuts[3] = {1, 1, 1};
     for (int a = 0; a < dim; ++a) {
-        cells[a] = 2 * ranks() + 3 + below(&common, 9);
+        cells[a] = (a == 0 ? 8 * below(&common, 3) : 0) + 2 * ranks() + 3 + below(&common, 9);
         cuts[a] = 1 + below(&common, 3);
     }
     while (cuts[0] * cuts[1] * cuts[2] < ranks()) ++cuts[dim - 1];
@@ -118,10 +163,13 @@ static void check_seed(int seed)
                                           .footprint = shape == 0   ? star(1, dim)
                                                        : shape == 1 ? cube(1, dim)
                                                                     : upwind(dim)};
-    const bool shared = below(&common, 2) == 0;
+    const exchange_way way = (exchange_way)below(&common, WAYS);
+    trli_loans *loans = NULL;
+    if (way == LENT) open_loans(&p, &loans);
     setup(&p, &grid, cuts);
-    if (shared) ck_ok(trli_exchange_share(p.exchange));
-    for (int i = 0; shared && i < p.exchange->sends.nmessages; ++i)
+    if (way != MESSAGES) ck_ok(trli_exchange_share(p.exchange, loans));
+    const bool lent = lends(p.exchange);
+    for (int i = 0; way != MESSAGES && i < p.exchange->sends.nmessages; ++i)
         ck_assert_ptr_nonnull(p.exchange->sends.message[i].slot);
     int64_t wrong = 0;
     trl_err err = TRL_OK;
@@ -134,14 +182,18 @@ static void check_seed(int seed)
         make_arrays(&p);
     }
     exchange_round = 0;
-    ck_assert_msg(on_all_ranks(wrong == 0), "seed %d, %s: %ld wrong: %s", seed, shared ? "shared memory" : "messages",
-                  (long)wrong, test_messages());
+    ck_assert_msg(on_all_ranks(wrong == 0), "seed %d, %s: %ld wrong: %s", seed, name_of_way[way], (long)wrong,
+                  test_messages());
     teardown(&p);
+    close_loans(&p, &loans);
+    return lent;
 }
 
 START_TEST(any_order_gives_the_same_ghosts)
 {
-    for (int seed = 0; seed < SEEDS; ++seed) check_seed(seed);
+    int lent = 0;
+    for (int seed = 0; seed < SEEDS; ++seed) lent += check_seed(seed);
+    ck_assert(ranks() == 1 || lent > 0);
 }
 END_TEST
 
@@ -156,14 +208,16 @@ static trli_exchange_piece *with_labels(const trli_traffic *traffic, int labels)
     return piece;
 }
 
-static void check_labels(bool shared)
+static void check_labels(exchange_way way)
 {
     enum { LABELS = 3 };
     random_source own = {(uint64_t)trl_context_rank(test_ctx) * 31337 + 7};
     trl_grid grid = make_grid(2, (trl_gidx[3]){24, 40, 1}, 3);
     problem p = {.nfields = 2, .field = {{.footprint = star(1, 2)}, {.footprint = cube(2, 2)}}};
     trl_exchange *plan;
+    trli_loans *loans = NULL;
     int64_t wrong = 0;
+    if (way == LENT) open_loans(&p, &loans);
     setup(&p, &grid, (int[3]){2, ranks(), 1});
     trl_exchange *whole = p.exchange;
     const trli_traffic *copies = &whole->copies;
@@ -174,7 +228,8 @@ static void check_labels(bool shared)
     free(send);
     ck_ok(trli_exchange_create_from(plan, &p.exchange));
     ck_assert(ranks() == 1 || p.exchange->sends.nmessages > whole->sends.nmessages);
-    if (shared) ck_ok(trli_exchange_share(p.exchange));
+    if (way != MESSAGES) ck_ok(trli_exchange_share(p.exchange, loans));
+    ck_assert(ranks() == 1 || lends(p.exchange) == (way == LENT));
     for (int round = 0; round < ROUNDS; ++round) {
         exchange_round = (uint64_t)round;
         visit_all(&p, true);
@@ -191,12 +246,12 @@ static void check_labels(bool shared)
     trl_exchange_destroy(&plan);
     p.exchange = whole;
     teardown(&p);
+    close_loans(&p, &loans);
 }
 
 START_TEST(ranks_may_have_several_messages_for_one_another)
 {
-    check_labels(false);
-    check_labels(true);
+    for (exchange_way way = MESSAGES; way < WAYS; ++way) check_labels(way);
 }
 END_TEST
 
@@ -206,7 +261,7 @@ START_TEST(a_shared_exchange_that_some_ranks_began_can_be_destroyed)
     problem p = {.nfields = 1, .field = {{.footprint = star(1, 2)}}};
     bool posted = true;
     setup(&p, &grid, (int[3]){ranks(), 1, 1});
-    ck_ok(trli_exchange_share(p.exchange));
+    ck_ok(trli_exchange_share(p.exchange, NULL));
     visit_all(&p, true);
     bool good = exchange_once(&p) == TRL_OK;
     if (trl_context_rank(test_ctx) == 0) good = good && trli_exchange_post(p.exchange, &posted) == TRL_OK;
