@@ -126,21 +126,22 @@ static void extents_of(const trli_slabs_gpu *g, const stage *s, int n[3])
     n[2] = g->n[3 - s->axis - across];
 }
 
-/* false: the grid or its lines are too large, or there are none. */
-static bool lay_out(const trli_slabs_gpu *g, stage *s, trli_lines_shape *shape)
+/* NULL, or why a GPU cannot do it. */
+static const char *lay_out(const trli_slabs_gpu *g, stage *s, trli_lines_shape *shape)
 {
     int n[3];
     extents_of(g, s, n);
     *shape = (trli_lines_shape){.lanes = THREADS, .workers = 1};
-    if (n[2] > BLOCKS_MOST) return false;
+    if (n[2] > BLOCKS_MOST) return "the grid has too many rows for a launch";
     const bool plain = s->kind == MOVE || s->kind == ELIMINATE;
     const trli_transform *t = g->plan->axis[s->axis].transform;
-    if (!plain && (!t || !trli_lines_shape_of(t, s->axis == 0, shape))) return false;
+    if (!plain && !t) return "the grid is one point";
+    if (!plain && !trli_lines_shape_of(t, s->axis == 0, shape)) return "lines are too long for the memory of a block";
     s->layout = (trli_gpu_layout){
         .blocks = {(unsigned)trli_ceil_div(s->kind == MOVE ? n[0] : n[1], shape->lanes), (unsigned)n[2], 1},
         .threads = (unsigned)(shape->lanes * shape->workers),
         .shared = shape->shared};
-    return true;
+    return NULL;
 }
 
 static trl_err ask_for(const trli_slabs_gpu *g, stage *s, const trli_lines_shape *shape, trli_gpu_kernels *kernels)
@@ -175,8 +176,9 @@ static trl_err provide_kernels(trli_slabs_gpu *g, trli_gpu_kernels *kernels)
     g->tried = true;
     for (int i = 0; i < g->nstages; ++i) {
         trli_lines_shape shape;
-        if (!lay_out(g, &g->stage[i], &shape)) {
-            if (g->plan->axis[g->stage[i].axis].transform) warn(g, "lines are too long for the memory of a block");
+        why = lay_out(g, &g->stage[i], &shape);
+        if (why) {
+            warn(g, why);
             goto done;
         }
         TRL_TRY(ask_for(g, &g->stage[i], &shape, kernels));

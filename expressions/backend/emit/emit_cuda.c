@@ -308,18 +308,19 @@ static void put_storing(trli_emitter *e, const values *done)
 
 /* ---- reductions ---- */
 
-/* What warps add their sums to: shares of the block, as far as it has memory for them, or those of the launch. */
-static const char *shares_of(const trli_emitter *e)
+/* Whether warps add their sums to shares of the block, before these go to those of the launch: as far as it has memory
+ * for them. */
+static bool has_block(const trli_emitter *e)
 {
     enum { MOST = 40 };
     bool any = false;
     for (int r = 0; r < e->nroots; ++r) any |= e->merge[r] == TRLI_MERGE_SUM;
-    return any && e->nroots <= MOST ? "block" : "call.share";
+    return any && e->nroots <= MOST;
 }
 
-static bool has_block(const trli_emitter *e)
+static const char *shares_of(const trli_emitter *e)
 {
-    return shares_of(e)[0] == 'b';
+    return has_block(e) ? "block" : "call.share";
 }
 
 static void put_totals(trli_emitter *e)
