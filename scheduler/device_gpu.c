@@ -383,6 +383,11 @@ trl_err trli_gpu_open(trl_context *ctx, int index, char why[TRLI_GPU_WHY_ROOM], 
     return TRL_ERR_DEVICE;
 }
 
+bool trli_gpu_reaches(const trl_device *device, int space)
+{
+    return ((const gpu *)device)->reach >> space & 1;
+}
+
 void trli_gpu_befriend(const trl_devices *devices)
 {
     for (int i = 0; i < devices->n; ++i)

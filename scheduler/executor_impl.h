@@ -195,6 +195,8 @@ enum { TRLI_GPU_WHY_ROOM = 256 };
 TRL_NODISCARD trl_err trli_gpu_open(trl_context *ctx, int index, char why[TRLI_GPU_WHY_ROOM], trl_device **device);
 /* Let opened GPUs copy to and from each other's memory directly, if the machine allows it. */
 void trli_gpu_befriend(const trl_devices *devices);
+/* Whether an opened GPU's kernels can access the memory of a space. */
+bool trli_gpu_reaches(const trl_device *device, int space);
 /* Memory of the host that a GPU's kernels may write, too. Fails with DEVICE. */
 TRL_NODISCARD trl_err trli_gpu_host_allocate(trl_device *device, size_t bytes, void **memory);
 void trli_gpu_host_release(trl_device *device, void *memory);

@@ -15,16 +15,21 @@ static trl_err no_memory(const trli_program *program)
     return trli_no_memory(program->model->ctx, NULL, "to take several steps at once");
 }
 
+static int place_of(int n, const int *list, int field)
+{
+    int i = 0;
+    while (i < n && list[i] != field) ++i;
+    return i < n ? i : -1;
+}
+
 /* ---- what changes ---- */
 
-static bool is_read_beside(const trli_reads *reads, int field)
+/* Whether an input is read at neighbours along an axis, from the first of these on. */
+static bool is_read_beside(const trli_reads *reads, int input, int first)
 {
-    for (int i = 0; i < reads->nfields; ++i) {
-        const trl_offsets hull = trl_footprint_hull(&reads->footprint[i]);
-        if (reads->field[i] != field) continue;
-        for (int a = 0; a < 3; ++a)
-            if (hull.lo[a] < 0 || hull.hi[a] > 0) return true;
-    }
+    const trl_offsets hull = trl_footprint_hull(&reads->footprint[input]);
+    for (int a = first; a < 3; ++a)
+        if (hull.lo[a] < 0 || hull.hi[a] > 0) return true;
     return false;
 }
 
@@ -39,8 +44,9 @@ static bool lasts(const trli_program *program, const trli_step *s, int r)
     if (change->op != TRLI_OP_MUL || trli_ir_node(ir, change->arg[0])->op != TRLI_OP_SCALAR) return false;
     const trli_node *rate = trli_ir_node(ir, change->arg[1]);
     if (rate->op != TRLI_OP_CONSTANT || rate->number != 0) return false;
-    return s->nout > TRLI_GPU_PASS_FIELDS ||
-           !is_read_beside(&trli_plan_of(program, s)->reads, trli_ir_node(ir, sum->arg[0])->index);
+    const trli_reads *reads = &trli_plan_of(program, s)->reads;
+    const int input = place_of(reads->nfields, reads->field, trli_ir_node(ir, sum->arg[0])->index);
+    return s->nout > TRLI_GPU_PASS_FIELDS || input < 0 || !is_read_beside(reads, input, 0);
 }
 
 static int count_changing(const trli_program *program, const trli_step *s)
@@ -48,6 +54,12 @@ static int count_changing(const trli_program *program, const trli_step *s)
     int n = 0;
     for (int r = 0; r < s->nout; ++r) n += !lasts(program, s, r);
     return n;
+}
+
+/* What it brings a pass reads where it lies. */
+static bool only_exchanges(const trli_program *program, const trli_step *s)
+{
+    return s->kind == TRLI_STEP_FILL && trli_plan_of(program, s)->nslabs == 0;
 }
 
 /* The kernels of a step. If there is one in which something changes, those in which nothing does are left out. */
@@ -59,7 +71,7 @@ static const char *find_stages(trli_gpu_pass_plan *plan)
     plan->nstages = 0;
     for (int i = 0; i < program->nsteps; ++i) {
         const trli_step *s = &program->step[i];
-        if (!program->plan->step[i].live) continue;
+        if (!program->plan->step[i].live || only_exchanges(program, s)) continue;
         if (s->kind != TRLI_STEP_KERNEL) return "a step is more than kernels";
         if (plan->nstages == TRLI_GPU_PASS_STAGES) return "a step has more than four kernels";
         if (count_changing(program, s) > 0) changing[nchanging++] = s;
@@ -89,13 +101,6 @@ void trli_gpu_pass_plan_deepen(trli_program *program, const trli_rotation *rotat
 }
 
 /* ---- stages ---- */
-
-static int place_of(int n, const int *list, int field)
-{
-    int i = 0;
-    while (i < n && list[i] != field) ++i;
-    return i < n ? i : -1;
-}
 
 /* What a part reads, with its layers. */
 static trl_err find_reads(const trli_gpu_pass_plan *plan, const trli_step *s, trli_step_part *part)
@@ -198,7 +203,10 @@ static const char *list_arrays(trli_gpu_pass_plan *plan)
         const trli_gpu_stage *stage = &plan->stage[g];
         for (int i = 0; i < stage->part.reads.nfields; ++i) {
             stage->alike[i] = trli_gpu_lie_alike(model, like, stage->part.reads.field[i]);
-            if (stage->number[i] < 0) stage->array[i] = array_of(plan, stage->part.reads.field[i]);
+            if (stage->number[i] >= 0) continue;
+            stage->array[i] = array_of(plan, stage->part.reads.field[i]);
+            if (plan->cut && is_read_beside(&stage->part.reads, i, 2))
+                return "of other patches they read neighbours of what does not change";
         }
         if (plan->each < stage->part.reads.nscalars) plan->each = stage->part.reads.nscalars;
     }
@@ -226,15 +234,24 @@ static void list_lasting(trli_gpu_pass_plan *plan, const trli_rotation *rotation
     }
 }
 
+/* How the grid is cut. */
+static const char *find_cut(trli_gpu_pass_plan *plan)
+{
+    const trl_layout *layout = plan->program->model->layout;
+    if (layout->grid.dim < 2) return "the grid is 1-D";
+    if (trl_context_ranks(plan->program->model->ctx) > 1) return "ranks exchange values in each";
+    if (layout->counts[0] > 1 || layout->counts[1] > 1) return "patches cut the grid along other axes than z";
+    plan->cut = layout->npatches > 1;
+    return NULL;
+}
+
 trl_err trli_gpu_pass_plan_make(trli_program *program, const trli_rotation *rotation, trli_gpu_pass_plan *plan,
                                 const char **why)
 {
-    const trli_model *model = program->model;
     trl_err err = TRL_OK;
     *plan = (trli_gpu_pass_plan){.program = program, .each = 1};
-    *why = find_stages(plan);
-    if (trl_context_ranks(model->ctx) > 1 || model->layout->nlocal != 1) *why = "a GPU has several patches";
-    if (model->layout->grid.dim < 2) *why = "the grid is 1-D";
+    *why = find_cut(plan);
+    if (!*why) *why = find_stages(plan);
     if (*why) return TRL_OK;
     for (int g = 0; g < plan->nstages; ++g) TRL_TRY(list_part(plan, &plan->stage[g]));
     TRL_TRY(make_room(plan, rotation));
@@ -273,12 +290,15 @@ static trl_err write_stage(const trli_gpu_pass_plan *plan, const trli_emit_steps
                                    .array = stage->array,
                                    .alike = stage->alike,
                                    .narrays = plan->launch.reads.nfields + plan->fields,
+                                   .nreads = plan->launch.reads.nfields,
+                                   .cut = plan->cut,
                                    .each = plan->each};
     trli_emit_request request = {0};
     trli_emitted emitted = {0};
     trl_err err;
     TRL_TRY(trli_gpu_request_of_part(plan->program, stage->step, &stage->part, &request));
     request.steps = tile;
+    request.wide |= plan->cut; /* places in planes below a patch are negative */
     request.level = &level;
     TRL_TRY(trli_emit_kernel(&trli_dialect_cuda, &model->ir, &model->walk, &request, &emitted));
     if (emitted.text)

@@ -22,6 +22,7 @@ typedef struct trli_gpu_stage {
 typedef struct trli_gpu_pass_plan {
     trli_program *program;
     int fields; /* of a level, which change */
+    bool cut;   /* patches lie behind one another along z: a launch reads those beside its own */
     int nstages;
     trli_gpu_stage stage[TRLI_GPU_PASS_STAGES];
     int before

@@ -29,36 +29,44 @@ enum { TILES = sizeof tiles / sizeof *tiles, WAYS_MOST = 4, STEPS_MOST = 8, CELL
 struct trli_gpu_passes {
     trli_program *program;
     trli_frame *frame;
-    trl_device *device;
     trli_gpu_pass_plan plan;
-    int steady; /* steps one at a time since the GPU got its fields */
+    int steady; /* steps one at a time since GPUs got their fields */
+    int *space; /* [patches] of the GPU that has a patch; 0: none has */
     trli_step_task task;
     trl_kernel_array *array; /* of a launch */
     int n;
     const trli_emit_steps *tile[WAYS_MOST];
     trli_gpu_kernel *kernel[WAYS_MOST];
     double *scalar; /* [levels][plan.each] */
-    int way;        /* of the pass under way */
 };
 
 static const char no_tile[] = "no tile has room for so many or so few fields and levels";
 
 /* ---- what can be done ---- */
 
-/* What is in the way on this machine; NULL: nothing. */
+/* What is in the way on this machine; NULL: nothing. Launches follow one another on GPUs that read each other's
+ * memory. */
 static const char *find_obstacle(const trli_model *model)
 {
     const trl_devices *devices = trl_workers_devices(model->run->workers);
-    if (!model->run->gpu_kernels || devices->n != 1) return "devices take part that are not one GPU";
+    if (!model->run->gpu_kernels) return "devices take part that are not GPUs";
+    for (int d = 0; d < devices->n; ++d) {
+        if (devices->device[d]->kind != TRL_KIND_GPU) return "devices take part that are not GPUs";
+        for (int of = 1; of <= devices->n; ++of)
+            if (!trli_gpu_reaches(devices->device[d], of)) return "GPUs cannot read each other's memory";
+    }
     return NULL;
 }
 
-/* Along a periodic axis a tile goes round once, at most. */
+/* Along a periodic axis a tile goes round once, at most, and of a patch behind it a launch reads planes of this one
+ * alone. */
 static bool fits_grid(const trl_layout *layout, const trli_emit_steps *tile)
 {
     const int least[3] = {tile->wide, tile->high, CELLS_LEAST};
     for (int a = 0; a < layout->grid.dim; ++a)
         if (layout->grid.cells[a] < least[a]) return false;
+    for (int p = 0; p < layout->npatches; ++p)
+        if (layout->grid.dim > 2 && layout->patch[p].cells[2] < tile->steps) return false;
     return true;
 }
 
@@ -78,6 +86,12 @@ static const trli_emit_steps *find_tile(const trli_gpu_pass_plan *plan, int numb
 static int steps_of(const trli_gpu_pass_plan *plan, const trli_emit_steps *tile)
 {
     return tile->steps / plan->nstages;
+}
+
+/* Arrays of a launch: inputs and results, then planes of other patches. */
+static int arrays_of(const trli_gpu_pass_plan *plan)
+{
+    return plan->launch.reads.nfields * (plan->cut ? 3 : 1) + plan->fields;
 }
 
 void trli_gpu_passes_deepen(trli_program *program, const trli_rotation *rotation)
@@ -109,7 +123,7 @@ static trl_err add_way(trli_gpu_passes *p, const trli_emit_steps *tile, const ch
     trl_err err;
     TRL_TRY(trli_gpu_pass_plan_write(&p->plan, tile, &text, why));
     if (!text) return TRL_OK;
-    err = trli_gpu_kernels_add(p->program->model->run->gpu_kernels, text, p->plan.launch.reads.nfields + p->plan.fields,
+    err = trli_gpu_kernels_add(p->program->model->run->gpu_kernels, text, arrays_of(&p->plan),
                                tile->steps * p->plan.each, &p->kernel[p->n]);
     trli_free(text);
     if (err == TRL_OK) p->tile[p->n++] = tile;
@@ -155,15 +169,12 @@ static trl_err prepare(trli_gpu_passes *p)
     trli_program *program = p->program;
     trl_context *ctx = program->model->ctx;
     const trli_step *s = p->plan.stage[p->plan.nstages - 1].step;
-    p->device = trl_workers_devices(program->model->run->workers)->device[0];
-    p->task = (trli_step_task){.program = program,
-                               .step = s,
-                               .plan = trli_plan_of(program, s),
-                               .run = trli_run_of(program, s),
-                               .box = trli_step_box(program, s, 0, 0)};
+    p->task = (trli_step_task){
+        .program = program, .step = s, .plan = trli_plan_of(program, s), .run = trli_run_of(program, s)};
     p->scalar = trli_new(ctx, (size_t)STEPS_MOST * (size_t)p->plan.each, sizeof *p->scalar);
-    p->array = trli_new(ctx, (size_t)(p->plan.launch.reads.nfields + p->plan.fields), sizeof *p->array);
-    return p->scalar && p->array ? TRL_OK : trli_no_memory(ctx, NULL, "to take several steps at once");
+    p->array = trli_new(ctx, (size_t)arrays_of(&p->plan), sizeof *p->array);
+    p->space = trli_new(ctx, (size_t)program->model->layout->npatches, sizeof *p->space);
+    return p->scalar && p->array && p->space ? TRL_OK : trli_no_memory(ctx, NULL, "to take several steps at once");
 }
 
 trl_err trli_gpu_passes_create(trli_program *program, trli_frame *frame, const trli_rotation *rotation, int most,
@@ -196,6 +207,7 @@ void trli_gpu_passes_destroy(trli_gpu_passes **passes)
     *passes = NULL;
     if (!p) return;
     trli_gpu_pass_plan_free(&p->plan);
+    trli_free(p->space);
     trli_free(p->array);
     trli_free(p->scalar);
     trli_free(p);
@@ -223,20 +235,25 @@ void trli_gpu_passes_describe(const trli_gpu_passes *p, bool only, size_t size, 
 
 /* ---- running ---- */
 
-static uint32_t *valid_of(const trli_gpu_passes *p, int field)
+static int patches_of(const trli_gpu_passes *p)
 {
-    return p->frame->valid[p->program->model->field[field].slot];
+    return p->program->model->layout->npatches;
 }
 
-static bool has(const trli_gpu_passes *p, int field)
+static uint32_t *valid_of(const trli_gpu_passes *p, int field, int patch)
 {
-    return valid_of(p, field)[TRLI_INNER] >> p->device->space & 1;
+    return p->frame->valid[p->program->model->field[field].slot] + (ptrdiff_t)patch * TRLI_POINTS;
 }
 
-static bool has_room(const trli_gpu_passes *p, int field)
+static bool has(const trli_gpu_passes *p, int field, int patch, int space)
 {
-    const int space = p->device->space, slot = p->program->model->field[field].slot;
-    return p->frame->base[space] && p->frame->base[space][slot] && p->frame->base[space][slot][0];
+    return valid_of(p, field, patch)[TRLI_INNER] >> space & 1;
+}
+
+static bool has_room(const trli_gpu_passes *p, int field, int patch, int space)
+{
+    const int slot = p->program->model->field[field].slot;
+    return p->frame->base[space] && p->frame->base[space][slot] && p->frame->base[space][slot][patch];
 }
 
 static int result_of(const trli_gpu_passes *p, int r)
@@ -244,21 +261,34 @@ static int result_of(const trli_gpu_passes *p, int r)
     return p->task.step->field[p->plan.launch.root[r]];
 }
 
-static bool is_there(const trli_gpu_passes *p)
+static bool is_at(const trli_gpu_passes *p, int patch, int space)
 {
     for (int i = 0; i < p->plan.launch.reads.nfields; ++i)
-        if (!has(p, p->plan.launch.reads.field[i])) return false;
+        if (!has(p, p->plan.launch.reads.field[i], patch, space)) return false;
     for (int i = 0; i < p->plan.nlasting; ++i)
-        if (!has(p, p->plan.lasting[i])) return false;
+        if (!has(p, p->plan.lasting[i], patch, space)) return false;
     for (int r = 0; r < p->plan.fields; ++r)
-        if (!has_room(p, result_of(p, r))) return false;
+        if (!has_room(p, result_of(p, r), patch, space)) return false;
+    return true;
+}
+
+/* Find the GPUs that have the patches. */
+static bool are_there(trli_gpu_passes *p)
+{
+    const trl_devices *devices = trl_workers_devices(p->program->model->run->workers);
+    for (int patch = 0; patch < patches_of(p); ++patch) {
+        p->space[patch] = 0;
+        for (int space = 1; space <= devices->n && p->space[patch] == 0; ++space)
+            if (trli_device_usable(trli_device_of(devices, space)) && is_at(p, patch, space)) p->space[patch] = space;
+        if (p->space[patch] == 0) return false;
+    }
     return true;
 }
 
 bool trli_gpu_passes_ready(trli_gpu_passes *p)
 {
     enum { STEADY = 2 }; /* steps after which both levels of what lasts are the same */
-    if (!trli_device_usable(p->device) || !is_there(p)) {
+    if (!are_there(p)) {
         p->steady = 0;
         return false;
     }
@@ -276,18 +306,45 @@ void trli_gpu_passes_set_scalars(trli_gpu_passes *p, int step)
     }
 }
 
-static trl_err launch(void *data, const trl_task_args *args, bool *done)
+/* What is read of the planes below a patch, or above: those of the patch there, by the indices of this one. If there is
+ * none its own, which nothing follows from. */
+static trl_kernel_array beyond(const trli_gpu_passes *p, int field, int patch, bool above)
 {
-    trli_gpu_passes *p = data;
-    trli_gpu_call call;
-    (void)done;
-    trli_gpu_call_in(args, &p->task, &p->plan.launch, p->array, p->scalar, &call);
-    call.shape = TRLI_GPU_STEPS;
-    call.steps = p->tile[p->way];
-    return trli_gpu_launch(p->program->model->run->gpu_kernels, p->kernel[p->way], &call, args->space, args->stream);
+    const trl_layout *layout = p->program->model->layout;
+    const int n = patches_of(p), side = above ? patch + 1 : patch - 1, other = (side + n) % n;
+    const int of = side == other || layout->grid.periodic[2] ? other : patch;
+    const trl_array array = trli_frame_array(p->frame, field, of, p->space[of]);
+    trl_kernel_array to;
+    trli_native_set_array(&to, &array);
+    to.at += (above ? -layout->patch[patch].cells[2] : layout->patch[of].cells[2]) * to.stride[2];
+    return to;
 }
 
-/* A pass among the calls of the device, by the host's clock, as the host waits for it. */
+/* A launch for a patch. */
+typedef struct pass {
+    trli_gpu_passes *passes;
+    int patch, way;
+} pass;
+
+static trl_err launch(void *data, const trl_task_args *args, bool *done)
+{
+    const pass *of = data;
+    trli_gpu_passes *p = of->passes;
+    const int n = p->plan.launch.reads.nfields;
+    trli_step_task task = p->task;
+    trli_gpu_call call;
+    (void)done;
+    task.patch = of->patch;
+    task.box = trli_step_box(p->program, task.step, 0, of->patch);
+    trli_gpu_call_in(args, &task, &p->plan.launch, p->array, p->scalar, &call);
+    for (int f = 0; f < 2 * n && p->plan.cut; ++f)
+        p->array[n + p->plan.fields + f] = beyond(p, p->plan.launch.reads.field[f % n], of->patch, f >= n);
+    call.shape = TRLI_GPU_STEPS;
+    call.steps = p->tile[of->way];
+    return trli_gpu_launch(p->program->model->run->gpu_kernels, p->kernel[of->way], &call, args->space, args->stream);
+}
+
+/* A pass among the calls of the devices, by the host's clock, as the host waits for it. */
 static void trace(const trli_gpu_passes *p, int way, int64_t begin_ns)
 {
     trl_trace *trace = trli_workers_trace(p->program->model->run->workers);
@@ -295,25 +352,50 @@ static void trace(const trli_gpu_passes *p, int way, int64_t begin_ns)
     char name[TRLI_TRACE_NAME];
     if (!trace) return;
     snprintf(name, sizeof name, "%d step%s in one launch", steps, steps == 1 ? "" : "s");
-    trli_trace_add_device(trace, p->device->space - 1, TRLI_STREAM_COMPUTE, TRLI_TRACE_CALL, name, begin_ns,
-                          trli_now_ns());
+    for (int patch = 0; patch < patches_of(p); ++patch)
+        trli_trace_add_device(trace, p->space[patch] - 1, TRLI_STREAM_COMPUTE, TRLI_TRACE_CALL, name, begin_ns,
+                              trli_now_ns());
+}
+
+static trl_err finish(const trli_gpu_passes *p)
+{
+    const trl_devices *devices = trl_workers_devices(p->program->model->run->workers);
+    trl_err err = TRL_OK;
+    for (int d = 0; d < devices->n; ++d) {
+        const trl_err of = trli_device_finish(devices->device[d]);
+        if (err == TRL_OK) err = of;
+    }
+    return err;
+}
+
+/* What a patch has after a pass. */
+static void note(const trli_gpu_passes *p, int patch)
+{
+    for (int r = 0; r < p->plan.fields; ++r) {
+        uint32_t *valid = valid_of(p, result_of(p, r), patch);
+        const uint32_t *was = valid_of(p, p->plan.before[r], patch);
+        for (int i = 0; i < TRLI_POINTS; ++i)
+            if (TRLI_OWNED >> i & 1) valid[i] = was[i] & 1u << p->space[patch];
+    }
 }
 
 trl_err trli_gpu_passes_run(trli_gpu_passes *p, int way, bool *alarmed)
 {
-    const trl_task_args args = {.chunks = 1, .space = p->device->space, .frame = p->frame};
+    const trl_devices *devices = trl_workers_devices(p->program->model->run->workers);
     trl_err err;
-    p->way = way;
     trli_frame_forget_nonfinite(p->frame);
+    TRL_TRY(finish(p)); /* what patches read of one another is there */
     const int64_t begin_ns = trli_now_ns();
-    TRL_TRY(trli_device_call_now(p->device, launch, p, &args));
-    trace(p, way, begin_ns);
-    for (int r = 0; r < p->plan.fields; ++r) {
-        uint32_t *valid = valid_of(p, result_of(p, r));
-        const uint32_t *was = valid_of(p, p->plan.before[r]);
-        for (int i = 0; i < TRLI_POINTS; ++i)
-            if (TRLI_OWNED >> i & 1) valid[i] = was[i] & 1u << p->device->space;
+    for (int patch = 0; patch < patches_of(p) && err == TRL_OK; ++patch) {
+        const trl_task_args args = {.chunks = 1, .space = p->space[patch], .frame = p->frame};
+        pass of = {p, patch, way};
+        err = trli_device_call(trli_device_of(devices, p->space[patch]), launch, &of, &args);
     }
+    const trl_err finished = finish(p); /* and has been read, before it is written again */
+    if (err == TRL_OK) err = finished;
+    TRL_TRY(err);
+    trace(p, way, begin_ns);
+    for (int patch = 0; patch < patches_of(p); ++patch) note(p, patch);
     *alarmed = trli_frame_alarmed(p->frame, false);
 done:
     return err;

@@ -34,8 +34,8 @@ def run(deck, *settings):
     return done.returncode, report, done.stderr, series.read_bytes() if series.exists() else b""
 
 
-def compare(number):
-    """A random deck."""
+def compare(number, gpus):
+    """A random deck on one GPU, and in 3-D in patches behind one another, on all."""
     rng = random.Random(number)
     dim, equations, steps, method = SHORT[number % len(SHORT)]
     if LONG:
@@ -43,15 +43,23 @@ def compare(number):
     deck = pathlib.Path(f"steps{number}.yaml")
     deck.write_text(random_steps.write(rng, dim, equations, steps, method), encoding="utf-8")
     wanted = run(deck, "run.devices=cpu", "run.compile=never")
-    found = run(deck, "run.devices=[0]", "run.placement=devices", f"run.time_blocking={steps}")
     if wanted[0] != 0:
         sys.exit(f"{deck}: {wanted[2]}")
+    check_steps(deck, steps, wanted, "run.devices=[0]")
+    if dim == 3:
+        which = list(range(rng.randint(1, gpus)))
+        check_steps(deck, steps, wanted, f"run.devices={which}", f"grid.patches=[1, 1, {rng.choice([2, 3, 4])}]")
+
+
+def check_steps(deck, steps, wanted, *settings):
+    """On GPUs, against the CPU."""
+    found = run(deck, "run.placement=devices", f"run.time_blocking={steps}", *settings)
     for what, a, b in (("status", wanted[0], found[0]), ("series", wanted[3], found[3]),
                        ("fields", wanted[1]["fields"], found[1]["fields"])):
         if a != b:
-            sys.exit(f"{deck}: {steps} steps in a launch: {what}: {b}, not {a}; {found[2]}")
+            sys.exit(f"{deck} {settings}: {steps} steps in a launch: {what}: {b}, not {a}; {found[2]}")
     if found[1]["steps_in_passes"] < steps:
-        sys.exit(f"{deck}: no {steps} steps were taken at a time: {found[2]}")
+        sys.exit(f"{deck} {settings}: no {steps} steps were taken at a time: {found[2]}")
 
 
 def check_nonfinite():
@@ -82,6 +90,9 @@ def check_refused():
                           (("80, 48, 16", "80"), "one step at a time: the grid is 1-D"),
                           (("}}", "}, U: {initial: x, ddt: T}}"), "up to 3 steps in one launch on the GPU"),
                           (("80, 48, 16", "80, 64"), "up to 4 steps in one launch on the GPU, tiles of 64 x 64"),
+                          (("], p", "], patches: [1, 1, 2], p"), "up to 4 steps in one launch on the GPU"),
+                          (("], p", "], patches: [1, 1, 8], p"), "up to 2 steps in one launch on the GPU"),
+                          (("], p", "], patches: [1, 2, 1], p"), "patches cut the grid along other axes than z"),
                           (("80, 48", "20, 20"), "one step at a time: the grid is smaller than a tile")):
         deck.write_text(text.replace(*change), encoding="utf-8")
         line = [all_decks.TRELLIS, "plan", str(deck), "--set", "run.devices=[0]"]
@@ -115,9 +126,9 @@ def check_trace():
 
 def main():
     """All of it."""
-    test_gpu_random.find_gpus()
+    gpus = test_gpu_random.find_gpus()
     for number in range(60 if LONG else len(SHORT)):
-        compare(number)
+        compare(number, gpus)
     check_nonfinite()
     check_refused()
     check_trace()

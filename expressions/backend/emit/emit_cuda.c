@@ -431,12 +431,19 @@ static unsigned find_wraps(const trli_emitter *e)
 static void put_lasting(trli_emitter *e)
 {
     const char *const type = place_type(e);
+    const int below = e->level->narrays;
     for (int i = 0; i < e->reads->nfields; ++i) {
         const int s = shape_of(e, i), array = e->level->array[i];
         bool placed = false;
         if (e->level->number[i] >= 0) continue;
         for (int k = 0; k < i; ++k) placed |= e->level->number[k] < 0 && shape_of(e, k) == s;
-        fprintf(e->out, "    const char *const in%d = trl_kernel_lowest(&arrays.array[%d], call.low);\n", i, array);
+        if (e->level->cut)
+            fprintf(e->out,
+                    "    const int of%d = k < call.lo[2] ? %d : k < call.hi[2] ? %d : %d;\n"
+                    "    const char *const in%d = trl_kernel_lowest(&arrays.array[of%d], call.low);\n",
+                    i, below + array, array, below + e->level->nreads + array, i, i);
+        else
+            fprintf(e->out, "    const char *const in%d = trl_kernel_lowest(&arrays.array[%d], call.low);\n", i, array);
         if (placed) continue;
         fprintf(e->out,
                 "    const %s y%d = 8 * (%s)arrays.array[%d].stride[1], z%d = 8 * (%s)arrays.array[%d].stride[2];\n"
@@ -477,6 +484,11 @@ static void put_next(trli_emitter *e, const values *done)
     fputs("}\n", e->out);
 }
 
+static int arrays_of_launch(const trli_emitter *e)
+{
+    return e->level->narrays + (e->level->cut ? 2 * e->level->nreads : 0);
+}
+
 /* A point of any level. */
 static void put_point_of_level(const trli_emitter *e)
 {
@@ -490,7 +502,7 @@ static void put_point_of_level(const trli_emitter *e)
             "    __device__ __forceinline__ void operator()(int level, unsigned row, int i, int j, int k, const star "
             "(&in)[%d],\n                                               double (&result)[%d]) const\n"
             "    {\n",
-            e->level->narrays, e->nroots, e->nroots);
+            arrays_of_launch(e), e->nroots, e->nroots);
     for (int g = 0; g < n; ++g) {
         fputs("        ", e->out);
         if (g < n - 1) fprintf(e->out, "if (level %% %d == %d) return ", n, g);
@@ -501,12 +513,16 @@ static void put_point_of_level(const trli_emitter *e)
 
 static void put_stepped(const trli_emitter *e)
 {
-    const int before = e->level->narrays - e->nroots;
+    const int before = e->level->nreads, below = e->level->narrays;
     fprintf(e->out, "    const trl_kernel_stepped<%d> stepped = {{", e->nroots);
     for (int r = 0; r < e->nroots; ++r) fprintf(e->out, "%sarrays.array[%d].at", r > 0 ? ", " : "", r);
     fputs("}, {", e->out);
     for (int r = 0; r < e->nroots; ++r) fprintf(e->out, "%sarrays.array[%d].at", r > 0 ? ", " : "", before + r);
-    fputs("}, arrays.array[0].stride[1], arrays.array[0].stride[2]};\n", e->out);
+    fputs("}, arrays.array[0].stride[1], arrays.array[0].stride[2], ", e->out);
+    if (e->level->cut)
+        fprintf(e->out, "&arrays.array[%d], &arrays.array[%d]};\n", below, below + e->level->nreads);
+    else
+        fputs("nullptr, nullptr};\n", e->out);
 }
 
 /* What takes all steps of all points. */
@@ -519,13 +535,14 @@ static void put_launch(const trli_emitter *e)
             "trl_kernel(const __grid_constant__ trl_kernel_launch call, const __grid_constant__ trl_kernel_arrays<%d> "
             "arrays,\n           const __grid_constant__ trl_kernel_scalars<%d> scalars)\n"
             "{\n",
-            s->fields, s->steps, s->wide, s->high, s->rows, s->at_once, e->level->narrays, e->level->each * s->steps);
+            s->fields, s->steps, s->wide, s->high, s->rows, s->at_once, arrays_of_launch(e), e->level->each * s->steps);
     put_stepped(e);
     fprintf(e->out,
-            "    trl_kernel_take%s_steps<trl_tile, %u, %d>(call, stepped, trl_point{call, arrays, scalars.value});\n"
+            "    trl_kernel_take%s_steps<trl_tile, %u%s, %d>(call, stepped, trl_point{call, arrays, scalars.value});\n"
             "}\n"
             "#define TRL_KERNEL_HAS_BARRIERS\n",
-            s->flat ? "_flat" : "", find_wraps(e), e->check_finite ? e->level->nstages : 0);
+            s->flat ? "_flat" : "", find_wraps(e), e->level->cut ? " | TRL_KERNEL_CUT" : "",
+            e->check_finite ? e->level->nstages : 0);
 }
 
 static void put_steps(trli_emitter *e, const values *done)

@@ -47,7 +47,9 @@ typedef struct trli_emit_level {
     const int *array;  /* by input that does: among the arrays of the launch */
     const bool *alike; /* by input: it lies in memory as results do */
     int narrays;       /* of the launch: the first level, others that are read; results */
-    int each;          /* scalars of a level */
+    int nreads;        /* of these that are read */
+    bool cut; /* the grid is, along z: behind all are those that are read, with planes below the box, then above */
+    int each; /* scalars of a level */
 } trli_emit_level;
 
 typedef struct trli_emit_request {

@@ -13,9 +13,13 @@
  *
  * Beyond a periodic side a tile has the points from the other side, and computes them as they are computed there: such
  * an axis has as many points as a tile, or more. Ghosts beyond other sides are the point's matter: it does not read the
- * tile there. Fields that are not stepped are read where they lie in memory. */
+ * tile there. Fields that are not stepped are read where they lie in memory. Where the grid is cut along z, planes
+ * below and above the box are read where they lie, in the memory of other GPUs, and computed as they are there: nothing
+ * is exchanged between the steps. */
 #if defined(__CUDACC__) && !defined(TRL_KERNEL_STEPS_BODY_H)
 #define TRL_KERNEL_STEPS_BODY_H
+
+#define TRL_KERNEL_CUT 8
 
 #ifndef TRL_KERNEL_SHARED /* what a block's threads have in common, as large as the launch says */
 #define TRL_KERNEL_SHARED(name) extern __shared__ double name[]
@@ -35,6 +39,7 @@ template <int n> struct trl_kernel_stepped {
     const double *from[n];
     double *to[n];
     long long row, plane;
+    const trl_kernel_array *below, *above; /* [n] of a cut grid: with planes below the box, and above, by its indices */
 };
 
 /* What a point reads of a level: in its plane, and along z. */
@@ -59,8 +64,9 @@ template <bool wraps> TRL_BODY int trl_kernel_fold(int i, int n)
     return i < 0 ? 0 : i < n ? i : n - 1;
 }
 
-/* Where a thread's points are. wraps: axes that are periodic, a bit each. */
+/* Where a thread's points are. wraps: axes that are periodic, a bit each; and a bit where the grid is cut along z. */
 template <class tile, int wraps> struct trl_kernel_steps_thread {
+    static constexpr bool cut = (wraps & TRL_KERNEL_CUT) != 0;
     const trl_kernel_launch &call;
     int own, y, i;            /* the first row: in a plane of the tile, of the box; the column, of the array */
     unsigned row[tile::rows]; /* values from the first of a plane of the arrays */
@@ -92,7 +98,15 @@ template <class tile, int wraps> struct trl_kernel_steps_thread {
     }
     __device__ __forceinline__ int k(int z) const
     {
-        return (int)call.lo[2] + trl_kernel_fold<(wraps & 4) != 0>(z, count(2));
+        return (int)call.lo[2] + (cut ? z : trl_kernel_fold<(wraps & 4) != 0>(z, count(2)));
+    }
+    /* Plane z of a field. */
+    __device__ __forceinline__ const double *plane(const trl_kernel_stepped<tile::fields> &stepped, int f, int z) const
+    {
+        const double *from = stepped.from[f];
+        if (cut && z < 0) from = stepped.below[f].at;
+        if (cut && z >= count(2)) from = stepped.above[f].at;
+        return from + k(z) * stepped.plane;
     }
 };
 
@@ -139,14 +153,14 @@ TRL_BODY void trl_kernel_arrived(void)
 #endif
 }
 
-/* Begin to copy a plane of the fields, each to planes of its own, `apart` values from those of the one before. */
+/* Begin to copy plane z of the fields, each to planes of its own, `apart` values from those of the one before. */
 template <class tile, class thread>
-TRL_BODY void trl_kernel_steps_take(const thread &of, const trl_kernel_stepped<tile::fields> &stepped, int k,
+TRL_BODY void trl_kernel_steps_take(const thread &of, const trl_kernel_stepped<tile::fields> &stepped, int z,
                                     double *to, int apart)
 {
 #pragma unroll
     for (int f = 0; f < tile::fields; ++f) {
-        const double *const at = stepped.from[f] + k * stepped.plane;
+        const double *const at = of.plane(stepped, f, z);
 #pragma unroll
         for (int r = 0; r < tile::rows; ++r) trl_kernel_fetch(to + f * apart + of.own + r * tile::wide, at + of.row[r]);
     }
@@ -207,13 +221,13 @@ TRL_BODY void trl_kernel_take_steps(const trl_kernel_launch &call, const trl_ker
     for (int p = (int)threadIdx.x; p < fields * apart; p += tile::threads) memory[p] = 0;
     __syncthreads();
     double *now = memory, *later = memory + plane, *before = memory + 2 * plane;
-    trl_kernel_steps_take<tile>(of, stepped, of.k(first - steps), now, apart);
+    trl_kernel_steps_take<tile>(of, stepped, first - steps, now, apart);
     trl_kernel_arrived();
     __syncthreads();
 #pragma unroll 1
     for (int t = first - steps; t < end + steps; ++t) {
         double value[fields][rows], above[fields][rows];
-        if (t + 1 < end + steps) trl_kernel_steps_take<tile>(of, stepped, of.k(t + 1), later, apart);
+        if (t + 1 < end + steps) trl_kernel_steps_take<tile>(of, stepped, t + 1, later, apart);
 #pragma unroll
         for (int f = 0; f < fields; ++f)
 #pragma unroll
