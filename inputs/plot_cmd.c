@@ -198,7 +198,7 @@ done:
 static trl_err check_together(trl_context *ctx, const trli_arguments *arguments)
 {
     static const char *const whole[] = {"--spacetime", "--movie"};
-    static const char *const fields_only[] = {"--slice", "--time", "--contours", "--spacetime", "--movie"};
+    static const char *const fields_only[] = {"--slice", "--contours", "--spacetime", "--movie"};
     const bool series = trli_plot_is_series(arguments->operand[0]);
     for (int i = 0; i < 2; ++i)
         if (trli_arguments_value(arguments, whole[i]) && trli_arguments_value(arguments, "--time"))
@@ -206,7 +206,7 @@ static trl_err check_together(trl_context *ctx, const trli_arguments *arguments)
     if (trli_arguments_value(arguments, whole[0]) && trli_arguments_value(arguments, whole[1]))
         return trl_fail(ctx, TRL_ERR_INPUT, NULL,
                         "trellis plot: --spacetime draws all times in one picture, --movie in one each; choose one");
-    for (int i = 0; series && i < 5; ++i)
+    for (int i = 0; series && i < 4; ++i)
         if (trli_arguments_value(arguments, fields_only[i]))
             return trl_fail(ctx, TRL_ERR_INPUT, NULL, "trellis plot: '%s' holds series, which have no %s; leave it out",
                             arguments->operand[0], fields_only[i]);

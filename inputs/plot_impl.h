@@ -9,7 +9,9 @@
 
 #include <trl_grid.h>
 
-enum { TRLI_PLOT_FIELDS = 6, TRLI_PLOT_TIME = 3 }; /* panels of one picture; the number of the axis of time */
+enum { TRLI_PLOT_FIELDS = 6 /* panels of one picture */ };
+/* Axes of a picture beside x, y, z: time, and the numbers of a profile's points or a spectrum's waves. */
+enum { TRLI_PLOT_TIME = 3, TRLI_PLOT_NUMBER = 4 };
 
 typedef struct trli_plot_request {
     const char *path; /* of a file of fields, a folder of them, or a file of series */
@@ -23,7 +25,7 @@ typedef struct trli_plot_request {
 
 /* An axis of a picture: where the values lie along it. */
 typedef struct trli_plot_axis {
-    int axis;         /* 0 to 2: x, y, z; TRLI_PLOT_TIME */
+    int axis;         /* 0 to 2: x, y, z; TRLI_PLOT_TIME, TRLI_PLOT_NUMBER */
     double low, high; /* the domain, or the first and the last time */
     double first;     /* coordinate of the first point */
     double spacing;
@@ -34,7 +36,7 @@ typedef struct trli_plot_axis {
 
 static inline char trli_plot_axis_name(int axis)
 {
-    return "xyzt"[axis];
+    return "xyztk"[axis];
 }
 
 static inline double trli_plot_axis_place(const trli_plot_axis *axis, trl_gidx point)
@@ -42,7 +44,7 @@ static inline double trli_plot_axis_place(const trli_plot_axis *axis, trl_gidx p
     return axis->at ? axis->at[point] : axis->first + (double)point * axis->spacing;
 }
 
-/* The values of one panel: a line or a plane of a field at a step, a line of it over time, or a series. */
+/* The values of one panel: a line or a plane of a field at a step, a line of it over time, a series, or a profile. */
 typedef struct trli_plot_data {
     char *name;
     trl_gidx step; /* the last one where an axis is time */
@@ -108,7 +110,9 @@ TRL_NODISCARD trl_err trli_plot_panel_read(const trli_plot_file *file, const trl
  * cutting is no line; there is one time only. */
 TRL_NODISCARD trl_err trli_plot_history_read(trl_context *ctx, const trli_plot_request *request, trli_plot_set *set);
 
-/* plot_series.c: columns of series.csv as lines over time; without names in the request, the first ones. */
+/* plot_series.c: columns of series.csv as lines over time, and columns U_0, U_1, .. of one profile or spectrum,
+ * `U`, as a line over these numbers; without names in the request, the first ones. INPUT error: a time is asked for,
+ * and nothing is drawn at one. */
 bool trli_plot_is_series(const char *path);
 TRL_NODISCARD trl_err trli_plot_series_read(trl_context *ctx, const trli_plot_request *request, trli_plot_set *set);
 

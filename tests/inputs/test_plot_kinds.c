@@ -291,6 +291,35 @@ START_TEST(series_are_lines_over_time)
 }
 END_TEST
 
+START_TEST(numbered_columns_are_a_line_over_their_numbers)
+{
+    const trli_plot_request all = {.path = "profile.csv"},
+                            early = {.path = "profile.csv", .nfields = 1, .field = {"U"}, .timed = true, .time = 1.2},
+                            column = {.path = "profile.csv", .nfields = 1, .field = {"U_2"}};
+    trli_plot_set set;
+    write_text("profile.csv", "step,time,U_0,U_1,U_2,U_3,m,p_0,p_1\n0,0,1,2,3,4,0,0,0\n10,1,5,6,7,8,0,0,0\n"
+                              "20,2,1,10,100,1000,9,7,8\n");
+    ck_ok(trli_plot_series_read(test_ctx, &all, &set));
+    ck_assert_int_eq(set.n, 4); /* two columns are series: U, m, p_0, p_1 */
+    const trli_plot_data *d = &set.panel[0];
+    ck_assert(d->axis[0].axis == TRLI_PLOT_NUMBER && d->axis[0].points == 4 && d->step == 20 && d->time == 2);
+    ck_assert(!strcmp(d->name, "U") && d->value[3] == 1000 && d->logarithmic);
+    ck_assert(set.panel[1].axis[0].axis == TRLI_PLOT_TIME && set.panel[1].value[2] == 9 && set.panel[3].value[2] == 8);
+    trli_plot_release(&set);
+    ck_ok(trli_plot_series_read(test_ctx, &early, &set));
+    ck_assert(set.panel[0].step == 10 && set.panel[0].value[0] == 5 && set.panel[0].value[3] == 8);
+    trli_plot_release(&set);
+    ck_ok(trli_plot_series_read(test_ctx, &column, &set));
+    ck_assert(set.panel[0].axis[0].axis == TRLI_PLOT_TIME && set.panel[0].value[1] == 7);
+    trli_plot_release(&set);
+    ck_assert_int_eq(run_plot("profile.csv --field U --time 0"), 0);
+    ck_assert_int_eq(run_plot("profile.csv --field m --time 0"), 2);
+    ck_assert_ptr_nonnull(strstr(text_of("stderr.txt"), "which have no --time; leave it out"));
+    ck_assert_int_eq(run_plot("profile.csv --field V"), 2);
+    ck_assert_ptr_nonnull(strstr(text_of("stderr.txt"), "there is: U, m, p_0, p_1"));
+}
+END_TEST
+
 START_TEST(long_series_look_like_all_their_values)
 {
     enum { ROWS = 20000 };
@@ -382,6 +411,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, movies_are_animated_pngs_of_all_times);
     tcase_add_test(tc, numbered_pictures_share_their_range_and_size);
     tcase_add_test(tc, series_are_lines_over_time);
+    tcase_add_test(tc, numbered_columns_are_a_line_over_their_numbers);
     tcase_add_test(tc, long_series_look_like_all_their_values);
     tcase_add_test(tc, series_that_cannot_be_drawn_are_refused);
     tcase_add_test(tc, vectors_are_written_by_the_ending_of_the_name);
