@@ -62,37 +62,39 @@ TRL_BODY void trl_kernel_block_end(trl_kernel_partial *block, trl_kernel_partial
         if (from[i] != 0) atomicAdd(&to[i], from[i]);
 }
 
-/* All threads of a warp together: let what they have go to the share. */
+/* All threads of a warp together: let what they have go to the share. Each total is two numbers, and a thread for each
+ * adds it. */
 TRL_KERNEL_APART void trl_kernel_sum_empty(const trl_kernel_sum s, trl_kernel_partial *share)
 {
-    const double total[2] = {s.high, s.low};
-    for (int i = 0; i < 2; ++i) {
-        const long long start = __double_as_longlong(s.start[i]);
-        const double unit = __longlong_as_double(start + 1) - s.start[i];
-        long long units = __double_as_longlong(total[i]) - start;
-        for (int d = TRL_KERNEL_WARP / 2; d > 0; d /= 2) units += __shfl_xor_sync(TRL_KERNEL_ALL, units, d);
-        if ((threadIdx.x + threadIdx.y * blockDim.x) % TRL_KERNEL_WARP == 0 && units != 0) {
-            const long long low = units & 0xffffffffll;
-            trl_kernel_partial_add(share, (double)low * unit);
-            trl_kernel_partial_add(share, (double)(units - low) * unit);
-        }
+    const int lane = (int)((threadIdx.x + threadIdx.y * blockDim.x) % TRL_KERNEL_WARP);
+    long long high = __double_as_longlong(s.high) - __double_as_longlong(s.start[0]);
+    long long low = __double_as_longlong(s.low) - __double_as_longlong(s.start[1]);
+    if (!__any_sync(TRL_KERNEL_ALL, (high | low) != 0)) return;
+    for (int d = TRL_KERNEL_WARP / 2; d > 0; d /= 2) {
+        high += __shfl_xor_sync(TRL_KERNEL_ALL, high, d);
+        low += __shfl_xor_sync(TRL_KERNEL_ALL, low, d);
+    }
+    for (int part = lane; part < 4; part += TRL_KERNEL_WARP) {
+        const long long units = part < 2 ? high : low, lower = units & 0xffffffffll;
+        const double start = part < 2 ? s.start[0] : s.start[1];
+        const double unit = __longlong_as_double(__double_as_longlong(start) + 1) - start;
+        trl_kernel_partial_add(share, (double)(part % 2 ? units - lower : lower) * unit);
     }
 }
 
 /* Suit values like these. */
 TRL_BODY void trl_kernel_sum_choose(trl_kernel_sum *s, double x)
 {
-    const long long infinite = 0x7ff0000000000000ll;
-    long long largest = __double_as_longlong(x) & 0x7fffffffffffffffll;
-    if (largest >= infinite) largest = 0;
+    int field = __double2hiint(x) >> 20 & 0x7ff;
+    if (field == 0x7ff) field = 0;
     for (int d = TRL_KERNEL_WARP / 2; d > 0; d /= 2) {
-        const long long other = __shfl_xor_sync(TRL_KERNEL_ALL, largest, d);
-        if (other > largest) largest = other;
+        const int other = __shfl_xor_sync(TRL_KERNEL_ALL, field, d);
+        if (other > field) field = other;
     }
-    const long long field = largest >> 52, half = 1ll << 51;
+    const long long half = 1ll << 51;
     const bool suits = field >= 64 && field <= 2030;
-    s->high = s->start[0] = suits ? __longlong_as_double((field + 13) << 52 | half) : 0;
-    s->low = s->start[1] = suits ? __longlong_as_double((field - 28) << 52 | half) : 0;
+    s->high = s->start[0] = suits ? __longlong_as_double((long long)(field + 13) << 52 | half) : 0;
+    s->low = s->start[1] = suits ? __longlong_as_double((long long)(field - 28) << 52 | half) : 0;
 }
 
 /* Whether two numbers have one sign and exponent. */
