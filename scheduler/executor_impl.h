@@ -170,9 +170,16 @@ TRL_NODISCARD trl_err trli_device_copies(trl_device *device, trli_stream stream,
 TRL_NODISCARD trl_err trli_device_finish(trl_device *device);
 /* Copy to or from a device and wait for the copy: not in a task. */
 TRL_NODISCARD trl_err trli_device_copy_now(trl_device *device, int n, const trli_box_copy *copies);
-/* Make a call behind all that the device was given, and go on, if the device captures: as a run that is left to it. Not
+/* Memory of a device that begins with `given` bytes of the host's; what follows them is not set. Waits. */
+TRL_NODISCARD trl_err trli_device_upload(trl_device *device, size_t bytes, const void *from, size_t given,
+                                         void **memory);
+/* Make a call behind all that devices were given, and go on, if the device captures: as a run that is left to it. Not
  * in a task. */
 TRL_NODISCARD trl_err trli_device_call(trl_device *device, trl_task_fn run, void *data, const trl_task_args *args);
+/* Its parts: what the device is given from now on is done after what others are at; and what it was given is a run that
+ * is left to it. */
+TRL_NODISCARD trl_err trli_device_wait_for_others(trl_device *device);
+TRL_NODISCARD trl_err trli_device_leave(trl_device *device);
 /* What the one GPU of some devices is given from here to the end, by runs that are left to it and by calls, is gathered
  * and sent off as one launch: a CUDA graph, if it was the same before but for arguments. Who waits for the GPU or gives
  * it anything but kernels sends off first what there is. Nothing without devices, with several, and without GPUs.

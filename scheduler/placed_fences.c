@@ -184,15 +184,34 @@ done:
     return err;
 }
 
+trl_err trli_device_wait_for_others(trl_device *device)
+{
+    trl_err err = TRL_OK;
+    for (int i = 0; device->all && i < device->all->n; ++i) {
+        const trl_device *other = device->all->device[i];
+        if (other != device && other->ends > 0)
+            TRL_TRY(device->ops->wait(device, TRLI_STREAM_COMPUTE, other->end[(other->ends - 1) % 2]));
+    }
+done:
+    return err;
+}
+
+trl_err trli_device_leave(trl_device *device)
+{
+    const trl_err err = leave(device, true, true);
+    if (err != TRL_OK) trli_device_lose(device); /* what is in progress there is unknown */
+    return err;
+}
+
 trl_err trli_device_call(trl_device *device, trl_task_fn run, void *data, const trl_task_args *args)
 {
     trli_outcome outcome = {0};
     trl_err err;
     if (!device->captures) return trli_device_call_now(device, run, data, args);
+    TRL_TRY(trli_device_wait_for_others(device));
     TRL_TRY(device->ops->call(device, TRLI_STREAM_COMPUTE, run, data, args, (trli_ticket){&outcome, 0}));
     TRL_TRY(trli_outcome_err(&outcome));
-    err = leave(device, true, true);
-    if (err != TRL_OK) trli_device_lose(device);
+    err = trli_device_leave(device);
 done:
     return err;
 }

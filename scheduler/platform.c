@@ -52,6 +52,19 @@ done:
     return err;
 }
 
+trl_err trli_device_upload(trl_device *device, size_t bytes, const void *from, size_t given, void **memory)
+{
+    trl_err err;
+    TRL_TRY(device->ops->allocate(device, bytes, memory));
+    const trli_box_copy copy = {
+        .to = *memory, .from = from, .to_space = device->space, .row = given, .rows = 1, .planes = 1};
+    err = trli_device_copy_now(device, 1, &copy);
+    if (err != TRL_OK) device->ops->release(device, *memory);
+done:
+    if (err != TRL_OK) *memory = NULL;
+    return err;
+}
+
 trl_err trli_device_call_now(trl_device *device, trl_task_fn run, void *data, const trl_task_args *args)
 {
     trli_fence *fence = NULL;

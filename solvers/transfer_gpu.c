@@ -143,13 +143,9 @@ static trl_err provide_table(const trli_grid_transfer *t, trl_device *device)
     if (!values) return trli_no_memory(g->ctx, NULL, "for a transfer between grids");
     for (int a = 0; a < 3; ++a)
         write_axis(&t->axis[a], values + (size_t)g->begin[0][a], values + (size_t)g->begin[1][a]);
-    TRL_TRY(device->ops->allocate(device, n * sizeof *values, &memory));
+    TRL_TRY(trli_device_upload(device, n * sizeof *values, values, n * sizeof *values, &memory));
     g->device = device;
     g->table = memory;
-    const trli_box_copy copy = {
-        .to = memory, .from = values, .to_space = device->space, .row = n * sizeof *values, .rows = 1, .planes = 1};
-    err = trli_device_copy_now(device, 1, &copy);
-    if (err != TRL_OK) release_table(g);
 done:
     trli_free(values);
     return err;

@@ -33,11 +33,15 @@ void trli_frame_swap(trli_frame *frame, int field_a, int field_b)
     frame->valid[b] = valid;
 }
 
+void trli_frame_patch_written_in(const trli_frame *frame, int field, int patch, int space)
+{
+    uint32_t *valid = &frame->valid[frame->model->field[field].slot][(ptrdiff_t)patch * TRLI_POINTS];
+    for (int i = 0; i < TRLI_POINTS; ++i) valid[i] = UINT32_C(1) << space;
+}
+
 void trli_frame_written_in(const trli_frame *frame, int field, int space)
 {
-    const trli_model *model = frame->model;
-    uint32_t *valid = frame->valid[model->field[field].slot];
-    for (int i = 0; i < model->layout->nlocal * TRLI_POINTS; ++i) valid[i] = UINT32_C(1) << space;
+    for (int p = 0; p < frame->model->layout->nlocal; ++p) trli_frame_patch_written_in(frame, field, p, space);
 }
 
 void trli_frame_written(const trli_frame *frame, int field)

@@ -128,13 +128,17 @@ TRL_NODISCARD trl_err trli_frame_gather(trli_frame *frame, int field, int patch,
 void trli_frame_release_gathered(trli_frame *frame);
 /* Between runs: the host has written a field, on all local patches; devices copy it when they read it. */
 void trli_frame_written(const trli_frame *frame, int field);
-/* The same in the memory of a device. */
+/* The same in the memory of a device; and of one patch. */
 void trli_frame_written_in(const trli_frame *frame, int field, int space);
+void trli_frame_patch_written_in(const trli_frame *frame, int field, int patch, int space);
 /* The spaces with all owned points of a field on a patch: a bit each. */
 uint32_t trli_frame_spaces(const trli_frame *frame, int field, int patch);
 /* Between runs: memory for a field on a device; and the values that the host has. Fail with DEVICE, MEMORY. */
 TRL_NODISCARD trl_err trli_frame_provide(trli_frame *frame, int field, int space);
 TRL_NODISCARD trl_err trli_frame_send(trli_frame *frame, int field, int space);
+/* The same of one patch. */
+TRL_NODISCARD trl_err trli_frame_provide_patch(trli_frame *frame, int field, int patch, int space);
+TRL_NODISCARD trl_err trli_frame_send_patch(trli_frame *frame, int field, int patch, int space);
 /* Where the data of a program's tasks lies: of its graph, whose runs have this frame. */
 trl_graph_memory trli_frame_memory(trli_model *model);
 /* For trli_graph_set_state, of a model that has kernels for GPUs. */

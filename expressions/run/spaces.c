@@ -342,33 +342,44 @@ uint32_t trli_frame_spaces(const trli_frame *frame, int field, int patch)
     return spaces;
 }
 
-trl_err trli_frame_provide(trli_frame *frame, int field, int space)
+trl_err trli_frame_provide_patch(trli_frame *frame, int field, int patch, int space)
 {
     trli_model *model = frame->model;
+    return provide(model, frame, trli_slot_key(model, model->field[field].slot, patch, TRLI_INNER), space);
+}
+
+trl_err trli_frame_provide(trli_frame *frame, int field, int space)
+{
     trl_err err = TRL_OK;
-    for (int p = 0; p < model->layout->nlocal && err == TRL_OK; ++p)
-        err = provide(model, frame, trli_slot_key(model, model->field[field].slot, p, TRLI_INNER), space);
+    for (int p = 0; p < frame->model->layout->nlocal && err == TRL_OK; ++p)
+        err = trli_frame_provide_patch(frame, field, p, space);
     return err;
 }
 
-/* Whole arrays, ghosts included. */
-trl_err trli_frame_send(trli_frame *frame, int field, int space)
+/* The whole array, ghosts included. */
+trl_err trli_frame_send_patch(trli_frame *frame, int field, int patch, int space)
 {
     const trli_model *model = frame->model;
     trl_device *device = trli_device_of(trl_workers_devices(model->run->workers), space);
+    uint32_t *spaces = &frame->valid[model->field[field].slot][(ptrdiff_t)patch * TRLI_POINTS];
     trl_err err;
-    TRL_TRY(trli_frame_provide(frame, field, space));
-    for (int p = 0; p < model->layout->nlocal; ++p) {
-        uint32_t *spaces = &frame->valid[model->field[field].slot][(ptrdiff_t)p * TRLI_POINTS];
-        const trl_array from = trli_frame_array(frame, field, p, 0), to = trli_frame_array(frame, field, p, space);
-        const trl_memory_box source = piece_of(&from, &from.held), target = piece_of(&to, &to.held);
-        const trli_box_copy copy = trli_copy_of_boxes(&source, 0, &target, space);
-        TRL_TRY(trli_device_copy_now(device, 1, &copy));
-        ++frame->sent_copies;
-        frame->sent_bytes += (int64_t)copy.row * copy.rows * copy.planes;
-        for (int which = 0; which < TRLI_POINTS; ++which) spaces[which] |= (spaces[which] & 1) << space;
-    }
+    TRL_TRY(trli_frame_provide_patch(frame, field, patch, space));
+    const trl_array from = trli_frame_array(frame, field, patch, 0), to = trli_frame_array(frame, field, patch, space);
+    const trl_memory_box source = piece_of(&from, &from.held), target = piece_of(&to, &to.held);
+    const trli_box_copy copy = trli_copy_of_boxes(&source, 0, &target, space);
+    TRL_TRY(trli_device_copy_now(device, 1, &copy));
+    ++frame->sent_copies;
+    frame->sent_bytes += (int64_t)copy.row * copy.rows * copy.planes;
+    for (int which = 0; which < TRLI_POINTS; ++which) spaces[which] |= (spaces[which] & 1) << space;
 done:
+    return err;
+}
+
+trl_err trli_frame_send(trli_frame *frame, int field, int space)
+{
+    trl_err err = TRL_OK;
+    for (int p = 0; p < frame->model->layout->nlocal && err == TRL_OK; ++p)
+        err = trli_frame_send_patch(frame, field, p, space);
     return err;
 }
 
