@@ -73,10 +73,9 @@ static void describe_levels(const trli_listing *l, int solver)
 
 static void describe_direct(const trli_listing *l, const trl_solve_stats *s)
 {
-    const bool cut = l->sim->layout->npatches > 1;
-    trli_listing_say(l, "  solved directly by %s: about %.0f operations a point, by other methods %.0f%s", s->direct,
-                     s->operations, s->other_operations,
-                     has_gpus(l) && cut ? "; by the CPU, since lines go through several patches" : "");
+    trli_listing_say(l, "  solved directly by %s: about %.0f operations a point, by other methods %.0f%s%s", s->direct,
+                     s->operations, s->other_operations, s->no_gpu ? "; by the CPU, because " : "",
+                     s->no_gpu ? s->no_gpu : "");
 }
 
 /* Of a system that is solved in steps. */

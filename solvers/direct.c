@@ -136,6 +136,13 @@ const char *trli_direct_words(const trli_direct *d)
     return d->words;
 }
 
+static void note_gpus(trli_direct *d)
+{
+    const char **why = &d->solver->stats.no_gpu;
+    *why = NULL;
+    for (int i = 0; i < d->solver->ask.n && !*why; ++i) *why = trli_slabs_missing_gpus(d->part[i].slabs);
+}
+
 /* ---- whether it solves ---- */
 
 /* Whether the field `to` has what a product with the operator was made of, up to a constant if constants are in its
@@ -192,6 +199,7 @@ static trl_err make_part(trli_direct *d, int i)
     trli_slabs_destroy(&p->slabs);
     TRL_TRY(trl_context_agree(ctx, trli_slabs_create(s->sim, location, p->line, &p->plan,
                                                      s->ask.brings ? &s->ask.around : NULL, d->loop, &p->slabs)));
+    err = trli_slabs_add_gpus(p->slabs, location, p->line);
 done:
     return err;
 }
@@ -219,6 +227,7 @@ static trl_err make_plan(trli_direct *d)
                      "coefficients vary along one axis at most";
     }
     describe(d);
+    note_gpus(d);
 done:
     return err;
 }
@@ -276,6 +285,7 @@ static trl_err direct_run(trli_solver *s, trli_krylov *method, double target, in
         TRL_TRY(
             trli_slabs_solve(p->slabs, s->r.now[i], s->c.now[i], add, !add || s->brought, add ? 0 : s->wanted_mean));
     }
+    note_gpus(s->direct);
     s->brought = s->ask.brings && (!add || s->brought);
 done:
     return err;

@@ -90,9 +90,10 @@ typedef enum trli_shuffle_way {
     TRLI_SHUFFLE_BACK_TO_ALL /* and to those beside */
 } trli_shuffle_way;
 
-/* beside: boxes that have copies of values, and get them on the way back. */
-TRL_NODISCARD trl_err trli_shuffle_create(trl_context *ctx, const trli_boxes *from, const trli_boxes *beside,
-                                          const trli_boxes *to, trli_shuffle **shuffle);
+/* beside: boxes that have copies of values, and get them on the way back. device: a GPU where GPUs of this rank move
+ * values; NULL: the host does. Fails with MEMORY, DEVICE; INPUT (too many values for messages). */
+TRL_NODISCARD trl_err trli_shuffle_create(trl_context *ctx, trl_device *device, const trli_boxes *from,
+                                          const trli_boxes *beside, const trli_boxes *to, trli_shuffle **shuffle);
 void trli_shuffle_destroy(trli_shuffle **shuffle);
 /* from, to: by array. add: to what is there. Collective: yes, on several ranks, behind an agreement since which none
  * has failed. */
@@ -104,7 +105,32 @@ TRL_NODISCARD trl_err trli_shuffle_pack(trli_shuffle *shuffle, trli_shuffle_way 
 TRL_NODISCARD trl_err trli_shuffle_move(trli_shuffle *shuffle, trli_shuffle_way way, bool add, const trli_view *from,
                                         const trli_view *to, trl_loop *loop);
 
+/* What a box has in common with one of the other set. */
+typedef struct trli_common {
+    int array[2]; /* before, after */
+    int lo[3], hi[3];
+    ptrdiff_t at; /* in the buffer of messages */
+    bool beside;  /* moves on the way back to all boxes alone */
+} trli_common;
+
+/* For who moves values by itself: what stays on this rank, what it sends, and what it receives; where such a part lies
+ * in the buffer of messages; and these messages. Collective, as above: the last. */
+typedef enum trli_shuffle_kind { TRLI_SHUFFLE_OWN, TRLI_SHUFFLE_SENT, TRLI_SHUFFLE_RECEIVED } trli_shuffle_kind;
+int trli_shuffle_parts(const trli_shuffle *shuffle, trli_shuffle_way way, trli_shuffle_kind kind,
+                       const trli_common **part);
+trli_view trli_shuffle_message(const trli_shuffle *shuffle, trli_shuffle_way way, trli_shuffle_kind kind,
+                               const trli_common *part);
+bool trli_shuffle_has_messages(const trli_shuffle *shuffle); /* of any rank */
+TRL_NODISCARD trl_err trli_shuffle_exchange(trli_shuffle *shuffle, trli_shuffle_way way);
+
 /* ---- slab_patches.c ---- */
+
+/* Where a local patch has a field in a memory space. */
+trli_view trli_patch_view(const trl_simulation *sim, const int first[3], int field, int patch, int space);
+/* Boxes cut along an axis into n parts, as far as there are points; axis < 0: the first has it all. */
+void trli_cut_boxes(const trli_line line[3], int axis, int n, trli_shuffle_part *part);
+/* The slowest axis beside the last one; -1: there is none. */
+int trli_other_axis(const trli_line line[3], int last);
 
 /* What the patches of all ranks own; array: the index of a local patch. Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_patch_boxes(trl_context *ctx, const trl_layout *layout, trl_location location,
@@ -128,6 +154,12 @@ TRL_NODISCARD trl_err trli_slabs_create(trl_simulation *sim, trl_location locati
                                         const trli_direct_plan *plan, const trl_offsets *around, trl_loop *loop,
                                         trli_slabs **slabs);
 void trli_slabs_destroy(trli_slabs **slabs);
+/* Let GPUs solve where they have the right-hand side. Arguments are those of trli_slabs_create, in which `around` was
+ * NULL if any rank has GPUs. Collective: yes. Fails with MEMORY. */
+TRL_NODISCARD trl_err trli_slabs_add_gpus(trli_slabs *slabs, trl_location location, const trli_line line[3]);
+/* Why the last solution was the CPU's though GPUs had the right-hand side; NULL: it was not. The same on all ranks
+ * whether there is a reason. */
+const char *trli_slabs_missing_gpus(const trli_slabs *slabs);
 /* Solve for the right-hand side in the field `from`; the solution is written to the field `to`, or added to it; around:
  * around patches, too. mean: of the solution, if the plan sets it. Collective: yes. */
 TRL_NODISCARD trl_err trli_slabs_solve(trli_slabs *slabs, int from, int to, bool add, bool around, double mean);

@@ -6,19 +6,12 @@
 
 #include "context_impl.h"
 #include "direct_impl.h"
+#include "executor_impl.h"
 #include "memory_impl.h"
-
-/* What two boxes have in common. */
-typedef struct common {
-    int array[2]; /* before, after */
-    int lo[3], hi[3];
-    ptrdiff_t at; /* in the buffer of messages */
-    bool beside;  /* moves on the way back to all boxes alone */
-} common;
 
 /* Parts to be sent to or received from other ranks, by rank. */
 typedef struct traffic {
-    common *part;
+    trli_common *part;
     int n;
     int *begin;        /* [ranks] values before those of a rank */
     int *count, *most; /* [ranks] values; with those beside, which are the last */
@@ -28,14 +21,16 @@ typedef struct traffic {
 
 struct trli_shuffle {
     trl_context *ctx;
-    common *own; /* parts that stay on this rank */
+    trl_device *device; /* a GPU, whose like read and write messages; NULL: the host alone does */
+    trli_common *own;   /* parts that stay on this rank */
     int nown;
+    bool messages;   /* between any ranks */
     traffic away[2]; /* to others, from others; the other way around on the way back */
 };
 
-static bool find_common(const trli_shuffle_part *a, const trli_shuffle_part *b, common *c)
+static bool find_common(const trli_shuffle_part *a, const trli_shuffle_part *b, trli_common *c)
 {
-    *c = (common){.array = {a->array, b->array}};
+    *c = (trli_common){.array = {a->array, b->array}};
     for (int k = 0; k < 3; ++k) {
         c->lo[k] = a->lo[k] > b->lo[k] ? a->lo[k] : b->lo[k];
         c->hi[k] = a->hi[k] < b->hi[k] ? a->hi[k] : b->hi[k];
@@ -44,7 +39,7 @@ static bool find_common(const trli_shuffle_part *a, const trli_shuffle_part *b, 
     return true;
 }
 
-static ptrdiff_t points_in(const common *c)
+static ptrdiff_t points_in(const trli_common *c)
 {
     ptrdiff_t n = 1;
     for (int k = 0; k < 3; ++k) n *= c->hi[k] - c->lo[k];
@@ -53,9 +48,9 @@ static ptrdiff_t points_in(const common *c)
 
 /* Add what boxes on this rank have in common with those on another. Both ranks list it in the same order. */
 static trl_err add_parts(trli_shuffle *s, const trli_boxes *from, const trli_boxes *to, bool beside, int source,
-                         int target, common **list, int *n, int *capacity, ptrdiff_t *values)
+                         int target, trli_common **list, int *n, int *capacity, ptrdiff_t *values)
 {
-    common c;
+    trli_common c;
     for (int i = 0; i < from->n; ++i)
         for (int j = 0; j < to->n && from->part[i].rank == source; ++j) {
             if (to->part[j].rank != target || !find_common(&from->part[i], &to->part[j], &c)) continue;
@@ -93,14 +88,26 @@ static trl_err find_traffic(trli_shuffle *s, const trli_boxes *from, const trli_
                              "a direct solver cannot move %td values of one rank: use more ranks", t->values));
         t->most[other] = (int)t->values - t->begin[other];
     }
-    TRL_TRY(trl_memory_alloc(s->ctx, (size_t)(t->values + 1) * sizeof(double), "messages of a direct solver", &memory));
+    const size_t bytes = (size_t)(t->values + 1) * sizeof(double);
+    err = s->device ? trli_gpu_host_allocate(s->device, bytes, &memory)
+                    : trl_memory_alloc(s->ctx, bytes, "messages of a direct solver", &memory);
     t->buffer = memory;
 done:
     return err;
 }
 
-trl_err trli_shuffle_create(trl_context *ctx, const trli_boxes *from, const trli_boxes *beside, const trli_boxes *to,
-                            trli_shuffle **shuffle)
+/* Whether boxes of different ranks have something in common: the same on all ranks. */
+static bool find_messages(const trli_boxes *from, const trli_boxes *to)
+{
+    trli_common c;
+    for (int i = 0; i < from->n; ++i)
+        for (int j = 0; j < to->n; ++j)
+            if (from->part[i].rank != to->part[j].rank && find_common(&from->part[i], &to->part[j], &c)) return true;
+    return false;
+}
+
+trl_err trli_shuffle_create(trl_context *ctx, trl_device *device, const trli_boxes *from, const trli_boxes *beside,
+                            const trli_boxes *to, trli_shuffle **shuffle)
 {
     const int me = trl_context_rank(ctx);
     int capacity = 0;
@@ -109,6 +116,8 @@ trl_err trli_shuffle_create(trl_context *ctx, const trli_boxes *from, const trli
     trli_shuffle *s = *shuffle = trli_new(ctx, 1, sizeof *s);
     if (!s) return trli_no_memory(ctx, NULL, "for a direct solver");
     s->ctx = ctx;
+    s->device = device;
+    s->messages = find_messages(from, to) || find_messages(beside, to);
     TRL_TRY(add_parts(s, from, to, false, me, me, &s->own, &s->nown, &capacity, &values));
     TRL_TRY(add_parts(s, beside, to, true, me, me, &s->own, &s->nown, &capacity, &values));
     for (int side = 0; side < 2 && trl_context_ranks(ctx) > 1; ++side) TRL_TRY(find_traffic(s, from, beside, to, side));
@@ -123,7 +132,8 @@ void trli_shuffle_destroy(trli_shuffle **shuffle)
     if (!s) return;
     for (int side = 0; side < 2; ++side) {
         void *memory = s->away[side].buffer;
-        trl_memory_free(s->ctx, &memory);
+        if (s->device && memory) trli_gpu_host_release(s->device, memory);
+        if (!s->device) trl_memory_free(s->ctx, &memory);
         trli_free(s->away[side].part);
         trli_free(s->away[side].begin);
     }
@@ -134,7 +144,7 @@ void trli_shuffle_destroy(trli_shuffle **shuffle)
 /* ---- copies ---- */
 
 typedef struct copying {
-    const common *part;
+    const trli_common *part;
     trli_view from, to;
     bool add;
 } copying;
@@ -161,7 +171,7 @@ static trl_err copy_rows(void *data, int chunk, int chunks, int worker)
     return TRL_OK;
 }
 
-static trl_err copy_part(const common *part, const trli_view *from, const trli_view *to, bool add, trl_loop *loop)
+static trl_err copy_part(const trli_common *part, const trli_view *from, const trli_view *to, bool add, trl_loop *loop)
 {
     copying c = {.part = part, .from = *from, .to = *to, .add = add};
     const int64_t rows = (int64_t)(part->hi[1] - part->lo[1]) * (part->hi[2] - part->lo[2]);
@@ -170,7 +180,7 @@ static trl_err copy_part(const common *part, const trli_view *from, const trli_v
 }
 
 /* A part lies in the buffer of messages without gaps. */
-static trli_view in_buffer(const traffic *t, const common *c)
+static trli_view in_buffer(const traffic *t, const trli_common *c)
 {
     trli_view v = {.stride = {1, c->hi[0] - c->lo[0], 0}};
     v.stride[2] = v.stride[1] * (c->hi[1] - c->lo[1]);
@@ -178,15 +188,48 @@ static trli_view in_buffer(const traffic *t, const common *c)
     return v;
 }
 
-static bool moves(const common *c, trli_shuffle_way way)
+static bool moves(const trli_common *part, trli_shuffle_way way)
 {
-    return !c->beside || way == TRLI_SHUFFLE_BACK_TO_ALL;
+    return !part->beside || way == TRLI_SHUFFLE_BACK_TO_ALL;
+}
+
+/* On the way back what was received is sent. */
+static const traffic *traffic_of(const trli_shuffle *s, trli_shuffle_way way, bool in)
+{
+    return &s->away[in == (way == TRLI_SHUFFLE_THERE)];
+}
+
+int trli_shuffle_parts(const trli_shuffle *s, trli_shuffle_way way, trli_shuffle_kind kind, const trli_common **part)
+{
+    const traffic *t = traffic_of(s, way, kind == TRLI_SHUFFLE_RECEIVED);
+    *part = kind == TRLI_SHUFFLE_OWN ? s->own : t->part;
+    return kind == TRLI_SHUFFLE_OWN ? s->nown : t->n;
+}
+
+trli_view trli_shuffle_message(const trli_shuffle *s, trli_shuffle_way way, trli_shuffle_kind kind,
+                               const trli_common *part)
+{
+    return in_buffer(traffic_of(s, way, kind == TRLI_SHUFFLE_RECEIVED), part);
+}
+
+bool trli_shuffle_has_messages(const trli_shuffle *s)
+{
+    return s->messages;
+}
+
+trl_err trli_shuffle_exchange(trli_shuffle *s, trli_shuffle_way way)
+{
+    const traffic *out = traffic_of(s, way, false), *in = traffic_of(s, way, true);
+    const bool all = way == TRLI_SHUFFLE_BACK_TO_ALL;
+    if (!s->messages) return TRL_OK;
+    return trli_alltoallv_further(s->ctx, out->buffer, all ? out->most : out->count, out->begin, in->buffer,
+                                  all ? in->most : in->count, in->begin, MPI_DOUBLE);
 }
 
 trl_err trli_shuffle_pack(trli_shuffle *s, trli_shuffle_way way, const trli_view *from, trl_loop *loop)
 {
     const bool back = way != TRLI_SHUFFLE_THERE;
-    const traffic *out = &s->away[back];
+    const traffic *out = traffic_of(s, way, false);
     trl_err err = TRL_OK;
     for (int i = 0; i < out->n; ++i) {
         if (!moves(&out->part[i], way)) continue;
@@ -200,16 +243,14 @@ done:
 trl_err trli_shuffle_move(trli_shuffle *s, trli_shuffle_way way, bool add, const trli_view *from, const trli_view *to,
                           trl_loop *loop)
 {
-    const bool back = way != TRLI_SHUFFLE_THERE, all = way == TRLI_SHUFFLE_BACK_TO_ALL;
-    const traffic *out = &s->away[back], *in = &s->away[!back];
+    const bool back = way != TRLI_SHUFFLE_THERE;
+    const traffic *in = traffic_of(s, way, true);
     trl_err err = TRL_OK;
     for (int i = 0; i < s->nown; ++i) {
         if (!moves(&s->own[i], way)) continue;
         TRL_TRY(copy_part(&s->own[i], &from[s->own[i].array[back]], &to[s->own[i].array[!back]], add, loop));
     }
-    if (out->begin)
-        TRL_TRY(trli_alltoallv_further(s->ctx, out->buffer, all ? out->most : out->count, out->begin, in->buffer,
-                                       all ? in->most : in->count, in->begin, MPI_DOUBLE));
+    TRL_TRY(trli_shuffle_exchange(s, way));
     for (int i = 0; i < in->n; ++i) {
         if (!moves(&in->part[i], way)) continue;
         const trli_view buffer = in_buffer(in, &in->part[i]);

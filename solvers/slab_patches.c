@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* The patches of all ranks as boxes of unknown points, and their ghosts, which are points that other patches own. */
+/* The patches of all ranks as boxes of unknown points, and their ghosts, which are points that other patches own; and
+ * the grid cut into slabs. */
 #include "context_impl.h"
 #include "direct_impl.h"
 #include "memory_impl.h"
+#include "spatialops_impl.h"
 
 enum { DIRECTIONS = 27, CENTRE = 13 };
 
@@ -36,6 +38,36 @@ trl_err trli_patch_boxes(trl_context *ctx, const trl_layout *layout, trl_locatio
     }
     for (int i = 0; i < layout->nlocal; ++i) boxes->part[layout->local[i]].array = i;
     return TRL_OK;
+}
+
+trli_view trli_patch_view(const trl_simulation *sim, const int first[3], int field, int p, int space)
+{
+    const trl_patch *patch = &sim->layout->patch[p];
+    const trl_array a = trli_frame_array(sim->frame, field, p, space);
+    trli_view v = {.at = a.at, .stride = {a.stride[0], a.stride[1], a.stride[2]}};
+    for (int k = 0; k < 3; ++k) v.at -= ((ptrdiff_t)patch->first[k] - first[k]) * v.stride[k];
+    return v;
+}
+
+/* ---- slabs ---- */
+
+void trli_cut_boxes(const trli_line line[3], int axis, int n, trli_shuffle_part *part)
+{
+    for (int i = 0; i < n; ++i) {
+        part[i] = (trli_shuffle_part){0};
+        for (int a = 0; a < 3; ++a) part[i].hi[a] = axis >= 0 || i == 0 ? line[a].n : 0;
+        if (axis < 0) continue;
+        const int parts = line[axis].n < n ? line[axis].n : n;
+        part[i].lo[axis] = i < parts ? (int)trli_cut_first(line[axis].n, parts, i) : 0;
+        part[i].hi[axis] = i < parts ? (int)trli_cut_first(line[axis].n, parts, i + 1) : 0;
+    }
+}
+
+int trli_other_axis(const trli_line line[3], int last)
+{
+    for (int a = 2; a >= 0; --a)
+        if (a != last && line[a].n > 1) return a;
+    return -1;
 }
 
 /* ---- ghosts ---- */

@@ -27,7 +27,7 @@ struct trli_slabs {
     int last, first[3];
     bool direct;                    /* the planes are the only patch: residual and solution are moved on the way */
     slab planes, lines;             /* on one rank lines are in planes, too */
-    trli_slabs_gpu *gpu;            /* likewise, on one rank; NULL: there is none */
+    trli_slabs_gpu *gpu;            /* NULL: there are none */
     trli_shuffle *outside, *inside; /* from patches to planes; from planes to lines; NULL: not needed */
     trli_view *residual, *solution; /* [local patches]; and of ghosts, if solutions may bring these along */
     bool brings;
@@ -41,26 +41,6 @@ struct trli_slabs {
 };
 
 /* ---- who has what ---- */
-
-static void cut(int n, int ranks, int rank, int *lo, int *hi)
-{
-    const int parts = n < ranks ? n : ranks;
-    *lo = *hi = 0;
-    if (rank >= parts) return;
-    *lo = (int)trli_cut_first(n, parts, rank);
-    *hi = (int)trli_cut_first(n, parts, rank + 1);
-}
-
-/* Boxes that are cut along one axis into a part for each rank; axis < 0: the first rank has it all. */
-static void cut_grid(const trli_line line[3], int axis, int ranks, trli_shuffle_part *part)
-{
-    for (int r = 0; r < ranks; ++r) {
-        part[r] = (trli_shuffle_part){.rank = r};
-        for (int a = 0; a < 3; ++a) part[r].hi[a] = axis >= 0 || r == 0 ? line[a].n : 0;
-        if (axis < 0) continue;
-        cut(line[axis].n, ranks, r, &part[r].lo[axis], &part[r].hi[axis]);
-    }
-}
 
 /* Rows of an odd number of cache lines: planes and lines do not fall on the same places of the caches. */
 static trl_err make_slab(trl_context *ctx, const trli_shuffle_part *part, slab *s)
@@ -85,14 +65,6 @@ done:
     return err;
 }
 
-/* The slowest axis beside the last one; -1: there is none. */
-static int other_axis(const trli_line line[3], int last)
-{
-    for (int a = 2; a >= 0; --a)
-        if (a != last && line[a].n > 1) return a;
-    return -1;
-}
-
 static trl_err make_distributions(trli_slabs *w, trl_location location, const trli_line line[3],
                                   const trl_offsets *around)
 {
@@ -106,14 +78,15 @@ static trl_err make_distributions(trli_slabs *w, trl_location location, const tr
     if (!planes.part || !lines.part) TRL_TRY(trli_no_memory(w->ctx, NULL, "for a direct solver"));
     TRL_TRY(trli_patch_boxes(w->ctx, layout, location, line, &patches));
     if (w->brings) TRL_TRY(trli_ghost_boxes(w->ctx, layout, location, line, around, &ghosts));
-    cut_grid(line, w->last, ranks, planes.part);
-    cut_grid(line, other_axis(line, w->last), ranks, lines.part);
+    trli_cut_boxes(line, w->last, ranks, planes.part);
+    trli_cut_boxes(line, trli_other_axis(line, w->last), ranks, lines.part);
+    for (int r = 0; r < ranks; ++r) planes.part[r].rank = lines.part[r].rank = r;
     w->direct = layout->npatches == 1;
     TRL_TRY(make_slab(w->ctx, &planes.part[me], &w->planes));
-    if (!w->direct) TRL_TRY(trli_shuffle_create(w->ctx, &patches, &ghosts, &planes, &w->outside));
+    if (!w->direct) TRL_TRY(trli_shuffle_create(w->ctx, NULL, &patches, &ghosts, &planes, &w->outside));
     if (ranks == 1) goto done;
     TRL_TRY(make_slab(w->ctx, &lines.part[me], &w->lines));
-    TRL_TRY(trli_shuffle_create(w->ctx, &planes, &none, &lines, &w->inside));
+    TRL_TRY(trli_shuffle_create(w->ctx, NULL, &planes, &none, &lines, &w->inside));
 done:
     trli_free(patches.part);
     trli_free(ghosts.part);
@@ -151,9 +124,20 @@ trl_err trli_slabs_create(trl_simulation *sim, trl_location location, const trli
     TRL_TRY(trl_memory_alloc(ctx, workers * values * sizeof(double), "a direct solver", &w->scratch_memory));
     for (size_t k = 0; k < workers; ++k) w->scratch[k] = (double *)w->scratch_memory + k * values;
     TRL_TRY(make_distributions(w, location, line, around));
-    if (w->direct) TRL_TRY(trli_slabs_gpu_create(sim, plan, w->planes.n, &w->gpu));
 done:
     return err;
+}
+
+trl_err trli_slabs_add_gpus(trli_slabs *w, trl_location location, const trli_line line[3])
+{
+    const trli_slab_grid grid = {
+        .sim = w->sim, .plan = w->plan, .location = location, .line = {line[0], line[1], line[2]}};
+    return trli_slabs_gpu_create(&grid, &w->gpu);
+}
+
+const char *trli_slabs_missing_gpus(const trli_slabs *w)
+{
+    return w->gpu ? trli_slabs_gpu_missing(w->gpu) : NULL;
 }
 
 void trli_slabs_destroy(trli_slabs **slabs)
@@ -478,15 +462,6 @@ static trl_err run(trli_slabs *w, const slab *s, trl_loop_fn work)
     return empty(s) ? TRL_OK : trl_loop_run(w->loop, CHUNKS * trl_loop_workers(w->loop), work, w);
 }
 
-static trli_view view_of(const trli_slabs *w, const trl_simulation *sim, int field, int p)
-{
-    const trl_patch *patch = &sim->layout->patch[p];
-    const trl_array a = trli_frame_array(sim->frame, field, p, 0);
-    trli_view v = {.at = a.at, .stride = {a.stride[0], a.stride[1], a.stride[2]}};
-    for (int k = 0; k < 3; ++k) v.at -= ((ptrdiff_t)patch->first[k] - w->first[k]) * v.stride[k];
-    return v;
-}
-
 /* Bring a field to planes, behind the one agreement of a run. What follows on it are copies and arithmetic, at which no
  * rank fails: all take part in all messages. err: of this rank so far. */
 static trl_err enter(trli_slabs *w, trl_err err)
@@ -522,8 +497,8 @@ trl_err trli_slabs_solve(trli_slabs *w, int from, int to, bool add, bool around,
     w->mean = mean;
     w->back = false;
     for (int p = 0; p < sim->layout->nlocal; ++p) {
-        w->residual[p] = view_of(w, sim, from, p);
-        w->solution[p] = view_of(w, sim, to, p);
+        w->residual[p] = trli_patch_view(sim, w->first, from, p, 0);
+        w->solution[p] = trli_patch_view(sim, w->first, to, p, 0);
     }
     if (w->brings) trli_set_ghost_views(sim->layout, w->solution);
     TRL_TRY(enter(w, err));
@@ -549,7 +524,7 @@ trl_err trli_slabs_visit(trli_slabs *w, int from,
     w->back = false;
     w->visit = visit;
     w->visitor = data;
-    for (int p = 0; p < sim->layout->nlocal; ++p) w->residual[p] = view_of(w, sim, from, p);
+    for (int p = 0; p < sim->layout->nlocal; ++p) w->residual[p] = trli_patch_view(sim, w->first, from, p, 0);
     TRL_TRY(enter(w, err));
     TRL_TRY(run(w, &w->planes, transform_planes));
     if (w->inside)

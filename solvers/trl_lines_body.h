@@ -146,15 +146,19 @@ TRL_BODY void trl_lines_eliminate(const trl_kernel_launch &call, const trl_kerne
     if (sets) trl_lines_set_mean(f, step, n, scalar[TRL_ELIMINATE_MEAN]);
 }
 
-/* From one array to another, with everything there is, where no line is transformed on the way. */
+/* From one box to another: strides are along x, y and z. */
 TRL_BODY void trl_lines_move(const trl_kernel_launch &call, const trl_kernel_array *array, const double *scalar)
 {
-    const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x, k = blockIdx.y;
-    if (i >= call.hi[0]) return;
-    for (long long j = 0; j < call.hi[1]; ++j) {
-        const double value = array[0].at[i + j * array[0].stride[1] + k * array[0].stride[2]];
-        double *to = array[1].at + i + j * array[1].stride[1] + k * array[1].stride[2];
-        *to = scalar[TRL_LINES_ADD] != 0 ? *to + value : value;
+    const long long n = call.hi[0], rows = call.hi[1], all = n * rows * call.hi[2];
+    const trl_kernel_array in = array[TRL_LINES_IN], out = array[TRL_LINES_OUT];
+    const bool add = scalar[TRL_LINES_ADD] != 0;
+    for (long long p = (long long)blockIdx.x * blockDim.x + threadIdx.x; p < all;
+         p += (long long)gridDim.x * blockDim.x) {
+        const long long row = trl_kernel_quotient(p, n), k = trl_kernel_quotient(row, rows);
+        const long long i = p - row * n, j = row - k * rows;
+        const double value = in.at[i * in.stride[0] + j * in.stride[1] + k * in.stride[2]];
+        double *to = out.at + i * out.stride[0] + j * out.stride[1] + k * out.stride[2];
+        *to = add ? *to + value : value;
     }
 }
 

@@ -80,6 +80,7 @@ typedef struct trl_solve_stats {
     const char *direct;         /* what a direct solution is made of, in words; NULL: it was none */
     double operations;          /* of a direct solution, for each point; and */
     double other_operations;    /* what auto expects of other methods */
+    const char *no_gpu;         /* why the CPU solves directly what GPUs have; or NULL */
     const char *no_direct;      /* why it is none, though it might be; or NULL */
     const char *no_multigrid;   /* why the preconditioner is not multigrid, though it might be; or NULL */
     int levels;                 /* of multigrid; 0: none */
