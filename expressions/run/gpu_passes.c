@@ -12,6 +12,7 @@
 #include "gpu_passes_impl.h"
 #include "memory_impl.h"
 #include "pipeline_impl.h"
+#include "team_impl.h"
 #include "trace_impl.h"
 #include "worker_impl.h"
 
@@ -30,8 +31,10 @@ struct trli_gpu_passes {
     trli_program *program;
     trli_frame *frame;
     trli_gpu_pass_plan plan;
-    int steady; /* steps one at a time since GPUs got their fields */
-    int *space; /* [patches] of the GPU that has a patch; 0: none has */
+    int steady;      /* steps one at a time since GPUs got their fields */
+    int *space;      /* [patches] of the GPU that has a patch; 0: none has */
+    trli_team *team; /* of these GPUs; NULL: there is none yet */
+    uint32_t spaces; /* its own, a bit each */
     trli_step_task task;
     trl_kernel_array *array; /* of a launch */
     int n;
@@ -207,6 +210,7 @@ void trli_gpu_passes_destroy(trli_gpu_passes **passes)
     *passes = NULL;
     if (!p) return;
     trli_gpu_pass_plan_free(&p->plan);
+    trli_team_destroy(&p->team);
     trli_free(p->space);
     trli_free(p->array);
     trli_free(p->scalar);
@@ -326,22 +330,24 @@ typedef struct pass {
     int patch, way;
 } pass;
 
-static trl_err launch(void *data, const trl_task_args *args, bool *done)
+static trl_err launch(void *data, const trl_task_args *given, bool *done)
 {
     const pass *of = data;
     trli_gpu_passes *p = of->passes;
     const int n = p->plan.launch.reads.nfields;
     trli_step_task task = p->task;
+    trl_task_args args = *given;
     trli_gpu_call call;
     (void)done;
+    args.frame = p->frame;
     task.patch = of->patch;
     task.box = trli_step_box(p->program, task.step, 0, of->patch);
-    trli_gpu_call_in(args, &task, &p->plan.launch, p->array, p->scalar, &call);
+    trli_gpu_call_in(&args, &task, &p->plan.launch, p->array, p->scalar, &call);
     for (int f = 0; f < 2 * n && p->plan.cut; ++f)
         p->array[n + p->plan.fields + f] = beyond(p, p->plan.launch.reads.field[f % n], of->patch, f >= n);
     call.shape = TRLI_GPU_STEPS;
     call.steps = p->tile[of->way];
-    return trli_gpu_launch(p->program->model->run->gpu_kernels, p->kernel[of->way], &call, args->space, args->stream);
+    return trli_gpu_launch(p->program->model->run->gpu_kernels, p->kernel[of->way], &call, args.space, args.stream);
 }
 
 /* A pass among the calls of the devices, by the host's clock, as the host waits for it. */
@@ -357,13 +363,39 @@ static void trace(const trli_gpu_passes *p, int way, int64_t begin_ns)
                               trli_now_ns());
 }
 
-static trl_err finish(const trli_gpu_passes *p)
+/* The GPUs that have the patches now. */
+static trl_err find_team(trli_gpu_passes *p)
 {
-    const trl_devices *devices = trl_workers_devices(p->program->model->run->workers);
+    uint32_t spaces = 0;
+    for (int patch = 0; patch < patches_of(p); ++patch) spaces |= 1u << p->space[patch];
+    if (p->team && p->spaces == spaces) return TRL_OK;
+    trli_team_destroy(&p->team);
+    p->spaces = spaces;
+    return trli_team_create(trl_workers_devices(p->program->model->run->workers), spaces, &p->team);
+}
+
+/* The launches of a member's patches. */
+static trl_err launch_all(trli_gpu_passes *p, int way, int member)
+{
     trl_err err = TRL_OK;
-    for (int d = 0; d < devices->n; ++d) {
-        const trl_err of = trli_device_finish(devices->device[d]);
-        if (err == TRL_OK) err = of;
+    for (int patch = 0; patch < patches_of(p) && err == TRL_OK; ++patch) {
+        pass of = {p, patch, way};
+        if (trli_team_member(p->team, member)->space == p->space[patch])
+            err = trli_team_call(p->team, member, launch, &of);
+    }
+    return err;
+}
+
+/* One round: what patches read of one another is there when it begins, and has been read when the host has waited. */
+static trl_err launch_and_wait(trli_gpu_passes *p, int way)
+{
+    trl_err err = trli_team_begin(p->team);
+    for (int m = 0; m < trli_team_members(p->team) && err == TRL_OK; ++m) err = launch_all(p, way, m);
+    const trl_err ended = trli_team_end(p->team);
+    if (err == TRL_OK) err = ended;
+    for (int m = 0; m < trli_team_members(p->team); ++m) {
+        const trl_err finished = trli_device_finish(trli_team_member(p->team, m));
+        if (err == TRL_OK) err = finished;
     }
     return err;
 }
@@ -381,19 +413,11 @@ static void note(const trli_gpu_passes *p, int patch)
 
 trl_err trli_gpu_passes_run(trli_gpu_passes *p, int way, bool *alarmed)
 {
-    const trl_devices *devices = trl_workers_devices(p->program->model->run->workers);
     trl_err err;
+    TRL_TRY(find_team(p));
     trli_frame_forget_nonfinite(p->frame);
-    TRL_TRY(finish(p)); /* what patches read of one another is there */
     const int64_t begin_ns = trli_now_ns();
-    for (int patch = 0; patch < patches_of(p) && err == TRL_OK; ++patch) {
-        const trl_task_args args = {.chunks = 1, .space = p->space[patch], .frame = p->frame};
-        pass of = {p, patch, way};
-        err = trli_device_call(trli_device_of(devices, p->space[patch]), launch, &of, &args);
-    }
-    const trl_err finished = finish(p); /* and has been read, before it is written again */
-    if (err == TRL_OK) err = finished;
-    TRL_TRY(err);
+    TRL_TRY(launch_and_wait(p, way));
     trace(p, way, begin_ns);
     for (int patch = 0; patch < patches_of(p); ++patch) note(p, patch);
     *alarmed = trli_frame_alarmed(p->frame, false);
