@@ -125,6 +125,8 @@ TRL_NODISCARD trl_err trli_shuffle_exchange(trli_shuffle *shuffle, trli_shuffle_
 
 /* ---- slab_patches.c ---- */
 
+/* Whether all points that a local patch owns are unknown. */
+bool trli_patch_is_unknown(const trl_layout *layout, int patch, trl_location location, const trli_line line[3]);
 /* Where a local patch has a field in a memory space. */
 trli_view trli_patch_view(const trl_simulation *sim, const int first[3], int field, int patch, int space);
 /* Boxes cut along an axis into n parts, as far as there are points; axis < 0: the first has it all. */

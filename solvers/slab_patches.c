@@ -40,6 +40,19 @@ trl_err trli_patch_boxes(trl_context *ctx, const trl_layout *layout, trl_locatio
     return TRL_OK;
 }
 
+bool trli_patch_is_unknown(const trl_layout *layout, int p, trl_location location, const trli_line line[3])
+{
+    const trl_patch *patch = &layout->patch[p];
+    const trl_box owned = trl_patch_owned(layout, patch, location);
+    bool all = true;
+    for (int a = 0; a < 3; ++a) {
+        int lo, hi;
+        owned_range(layout, patch, location, &line[a], a, &lo, &hi);
+        all &= hi - lo == owned.hi[a] - owned.lo[a];
+    }
+    return all;
+}
+
 trli_view trli_patch_view(const trl_simulation *sim, const int first[3], int field, int p, int space)
 {
     const trl_patch *patch = &sim->layout->patch[p];

@@ -116,7 +116,8 @@ done:
     return err;
 }
 
-/* Memory for the solution, with what is there if it is added to; and where all is. */
+/* Memory for the solution, with what is there if it is added to, or is at points that are not unknown; and where all
+ * is. */
 static trl_err find_views(trli_slabs_gpu *g, const trli_slabs_request *r)
 {
     const trl_simulation *sim = r->sim;
@@ -124,7 +125,9 @@ static trl_err find_views(trli_slabs_gpu *g, const trli_slabs_request *r)
     for (int p = 0; p < sim->layout->nlocal; ++p) {
         const int space = g->space[p];
         TRL_TRY(bring(sim, r->from, p, space));
-        TRL_TRY(r->add ? bring(sim, r->to, p, space) : trli_frame_provide_patch(sim->frame, r->to, p, space));
+        TRL_TRY(r->add || !trli_patch_is_unknown(sim->layout, p, g->grid.location, g->grid.line)
+                    ? bring(sim, r->to, p, space)
+                    : trli_frame_provide_patch(sim->frame, r->to, p, space));
         g->residual[p] = trli_patch_view(sim, r->first, r->from, p, space);
         g->solution[p] = trli_patch_view(sim, r->first, r->to, p, space);
     }

@@ -72,26 +72,57 @@ def check_solver():
 
 
 def check_direct():
-    """A direct solution is made by the device that has the grid, by transforms or by elimination: no field is copied in
-    a step."""
+    """A direct solution is made by the GPUs that have the grid, by transforms or by elimination, of a process or of
+    ranks: no field is copied in a step. Bits are the CPU's, whichever tasks are on GPUs."""
     deck = pathlib.Path("direct.yaml").absolute()
-    deck.write_text("trellis: 1\ngrid: {cells: [24, 20, 15], periodic: [true, false, true]}\nequations:\n  p:\n"
+    deck.write_text("trellis: 1\ngrid: {cells: [24, 20, 16], periodic: [true, false, true]}\nequations:\n  p:\n"
                     "    solve: \"d2dx(p) + ddy(k*ddy(p)) + d2dz(p) - p = f\"\n    initial: 0\n    solver: s\n"
-                    "    boundary: {y-: {dirichlet: 0}, y+: {neumann: 1}}\n"
-                    "  f: {initial: \"sin(2*pi*x)*y + random(5)\", ddt: p}\n"
+                    "    location: yface\n    boundary: {y-: {dirichlet: 0}, y+: {neumann: 1}}\n"
+                    "  f: {location: yface, initial: \"sin(2*pi*x)*y + random(5)\", ddt: p}\n"
                     "expressions: {k: 1}\nsolvers:\n  s: {method: direct}\n"
-                    "time: {dt: 1e-3, steps: 3, method: ssprk2}\noutput: {fields: []}\n", encoding="utf-8")
-    os.environ["TRL_EMULATED_GPUS"] = "1"
-    for k in ("1", "1 + y"):
-        moved, hashes = [], set()
-        for devices, steps in (("cpu", 3), ("gpu", 3), ("gpu", 23)):
-            report = run(deck, f"run.devices={devices}", f"time.steps={steps}", f"expressions.k={k}")
-            moved.append(sum(n for name, n in report["device_transfers"].items() if name.endswith("bytes")))
-            if steps == 3:
-                hashes.add(report["fields"]["p"]["hash"])
-        if len(hashes) > 1 or moved[2] - moved[1] > 20 * (24 * 20 * 15 * 8) / 4:
-            sys.exit(f"direct solutions with {k} copied {moved}, and have hashes {hashes}")
+                    "time: {dt: 1e-3, steps: 2, method: ssprk2}\noutput: {fields: []}\n", encoding="utf-8")
+    field, ways = 24 * 20 * 16 * 8, [(3, 1, [2, 1, 2]), (2, 2, [1, 1, 2]), (1, 1, [1, 1, 1]), (1, 1, [2, 2, 1])]
+    ways += [(4, 2, [2, 2, 1]), (1, 3, [3, 1, 1])] if LONG else []
+    for k, tried in (("1", ways), ("1 + y", ways if LONG else ways[:3])):
+        wanted = run(deck, "run.devices=cpu", f"expressions.k={k}")["fields"]["p"]["hash"]
+        for gpus, ranks, patches in tried:
+            os.environ["TRL_EMULATED_GPUS"] = str(gpus)
+            moved = []
+            for steps in (2, 12):
+                report = run(deck, f"time.steps={steps}", f"expressions.k={k}", f"grid.patches={patches}",
+                             "run.threads=1", ranks=ranks)
+                moved.append(sum(report["device_transfers"][f"{way}_bytes"] for way in ("h2d", "d2h")))
+                if steps == 2 and report["fields"]["p"]["hash"] != wanted:
+                    sys.exit(f"{gpus} GPUs, {ranks} ranks, {patches}: {report['fields']['p']}, not {wanted}")
+            ghosts = ranks > 1 and gpus > ranks  # of a rank with several GPUs they go through the host
+            most = 10 * field / (4 if patches == [1, 1, 1] else 1)  # of two stages; sums are by patch
+            if (moved[1] - moved[0] > most and not ghosts) or "by the CPU" in report["said"]:
+                sys.exit(f"direct solutions with {k} of {gpus} GPUs, {ranks} ranks, {patches} copied {moved}, and said "
+                         f"'{report['said']}'")
+        for ranks, seed in ((1, 3), (2, 4)):
+            found = run(deck, f"run.placement=random:{seed}", f"expressions.k={k}", "grid.patches=[1, 2, 2]",
+                        "run.threads=1", ranks=ranks)["fields"]["p"]["hash"]
+            if found != wanted:
+                sys.exit(f"direct solutions with {k} placed by seed {seed}: {found}, not {wanted}")
     os.environ["TRL_EMULATED_GPUS"] = "2"
+
+
+def check_direct_failures():
+    """A GPU that fails in a direct solution, on one rank, ends all: nothing hangs."""
+    deck = pathlib.Path("direct.yaml").absolute()
+    for ranks in (1, 2):
+        for number in range(60, 300, 7):
+            line = [*(["mpirun", "-n", str(ranks)] if ranks > 1 else []), os.environ["TRELLIS"], "run", str(deck),
+                    "--quiet", "--set", "run.devices=gpu", "--set", "run.placement=devices", "--set", "run.threads=1",
+                    "--set", "grid.patches=[1, 2, 2]"]
+            done = subprocess.run(line, check=False, capture_output=True, text=True, timeout=60,
+                                  env={**os.environ, "TRL_EMULATED_FAIL": str(number)})
+            if done.returncode != 3 or "failed: failure" not in done.stderr or "lost" not in done.stderr:
+                sys.exit(f"launch {number} of {ranks} ranks failed: {done.returncode}, {done.stderr}")
+            if "direct solutions are made by the CPU" in done.stderr:
+                break
+        else:
+            sys.exit(f"no direct solution of {ranks} ranks failed")
 
 
 def check_points():
@@ -209,5 +240,6 @@ check_coarse_grids()
 check_points()
 check_solver()
 check_direct()
+check_direct_failures()
 GPU = pathlib.Path(__file__).with_name("test_gpu.py")
 os.execv(sys.executable, [sys.executable, str(GPU), *([] if LONG else DECKS)])
