@@ -337,6 +337,11 @@ trl_err trli_alltoallv_further(trl_context *ctx, const void *sent, const int *ns
         "MPI_Alltoallv");
 }
 
+trl_err trli_barrier_further(trl_context *ctx)
+{
+    return trli_mpi_check(ctx, MPI_Barrier(ctx->comm), "MPI_Barrier");
+}
+
 trl_err trli_comm_create(trl_context *ctx, MPI_Comm *comm)
 {
     trl_err err;

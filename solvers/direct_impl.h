@@ -109,6 +109,7 @@ TRL_NODISCARD trl_err trli_shuffle_move(trli_shuffle *shuffle, trli_shuffle_way 
 typedef struct trli_common {
     int array[2]; /* before, after */
     int lo[3], hi[3];
+    int other;    /* the other rank, or this one */
     ptrdiff_t at; /* in the buffer of messages */
     bool beside;  /* moves on the way back to all boxes alone */
 } trli_common;
@@ -118,6 +119,9 @@ typedef struct trli_common {
 typedef enum trli_shuffle_kind { TRLI_SHUFFLE_OWN, TRLI_SHUFFLE_SENT, TRLI_SHUFFLE_RECEIVED } trli_shuffle_kind;
 int trli_shuffle_parts(const trli_shuffle *shuffle, trli_shuffle_way way, trli_shuffle_kind kind,
                        const trli_common **part);
+/* Once, where GPUs move values: near: read the memory of other ranks' GPUs if all can, for which all are on this node
+ * and have one GPU each in it. Collective: yes. Fails with MEMORY, DEVICE. */
+TRL_NODISCARD trl_err trli_shuffle_connect(trli_shuffle *shuffle, bool near);
 trli_view trli_shuffle_message(const trli_shuffle *shuffle, trli_shuffle_way way, trli_shuffle_kind kind,
                                const trli_common *part);
 bool trli_shuffle_has_messages(const trli_shuffle *shuffle); /* of any rank */

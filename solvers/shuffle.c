@@ -5,28 +5,8 @@
 #include <string.h>
 
 #include "context_impl.h"
-#include "direct_impl.h"
-#include "executor_impl.h"
 #include "memory_impl.h"
-
-/* Parts to be sent to or received from other ranks, by rank. */
-typedef struct traffic {
-    trli_common *part;
-    int n;
-    int *begin;        /* [ranks] values before those of a rank */
-    int *count, *most; /* [ranks] values; with those beside, which are the last */
-    ptrdiff_t values;
-    double *buffer;
-} traffic;
-
-struct trli_shuffle {
-    trl_context *ctx;
-    trl_device *device; /* a GPU, whose like read and write messages; NULL: the host alone does */
-    trli_common *own;   /* parts that stay on this rank */
-    int nown;
-    bool messages;   /* between any ranks */
-    traffic away[2]; /* to others, from others; the other way around on the way back */
-};
+#include "shuffle_impl.h"
 
 static bool find_common(const trli_shuffle_part *a, const trli_shuffle_part *b, trli_common *c)
 {
@@ -57,6 +37,7 @@ static trl_err add_parts(trli_shuffle *s, const trli_boxes *from, const trli_box
             if (!trli_make_room(s->ctx, list, *n, 1, capacity, sizeof **list))
                 return trli_no_memory(s->ctx, NULL, "for a direct solver");
             c.at = *values;
+            c.other = source == trl_context_rank(s->ctx) ? target : source;
             c.beside = beside;
             *values += points_in(&c);
             (*list)[(*n)++] = c;
@@ -68,7 +49,7 @@ static trl_err find_traffic(trli_shuffle *s, const trli_boxes *from, const trli_
                             int side)
 {
     const int me = trl_context_rank(s->ctx), ranks = trl_context_ranks(s->ctx);
-    traffic *t = &s->away[side];
+    trli_shuffle_traffic *t = &s->away[side];
     int capacity = 0;
     void *memory = NULL;
     trl_err err = TRL_OK;
@@ -88,9 +69,8 @@ static trl_err find_traffic(trli_shuffle *s, const trli_boxes *from, const trli_
                              "a direct solver cannot move %td values of one rank: use more ranks", t->values));
         t->most[other] = (int)t->values - t->begin[other];
     }
-    const size_t bytes = (size_t)(t->values + 1) * sizeof(double);
-    err = s->device ? trli_gpu_host_allocate(s->device, bytes, &memory)
-                    : trl_memory_alloc(s->ctx, bytes, "messages of a direct solver", &memory);
+    if (s->device) goto done;
+    TRL_TRY(trl_memory_alloc(s->ctx, (size_t)(t->values + 1) * sizeof(double), "messages of a direct solver", &memory));
     t->buffer = memory;
 done:
     return err;
@@ -130,10 +110,10 @@ void trli_shuffle_destroy(trli_shuffle **shuffle)
     trli_shuffle *s = *shuffle;
     *shuffle = NULL;
     if (!s) return;
+    if (s->device) trli_shuffle_disconnect(s);
     for (int side = 0; side < 2; ++side) {
         void *memory = s->away[side].buffer;
-        if (s->device && memory) trli_gpu_host_release(s->device, memory);
-        if (!s->device) trl_memory_free(s->ctx, &memory);
+        trl_memory_free(s->ctx, &memory);
         trli_free(s->away[side].part);
         trli_free(s->away[side].begin);
     }
@@ -179,13 +159,18 @@ static trl_err copy_part(const trli_common *part, const trli_view *from, const t
     return trl_loop_run(loop, rows < most ? (int)rows : most, copy_rows, &c);
 }
 
-/* A part lies in the buffer of messages without gaps. */
-static trli_view in_buffer(const traffic *t, const trli_common *c)
+/* A part of a message lies there without gaps. */
+static trli_view packed(double *at, const trli_common *c)
 {
     trli_view v = {.stride = {1, c->hi[0] - c->lo[0], 0}};
     v.stride[2] = v.stride[1] * (c->hi[1] - c->lo[1]);
-    v.at = t->buffer + c->at - c->lo[0] - c->lo[1] * v.stride[1] - c->lo[2] * v.stride[2];
+    v.at = at - c->lo[0] - c->lo[1] * v.stride[1] - c->lo[2] * v.stride[2];
     return v;
+}
+
+static trli_view in_buffer(const trli_shuffle_traffic *t, const trli_common *c)
+{
+    return packed(t->buffer + c->at, c);
 }
 
 static bool moves(const trli_common *part, trli_shuffle_way way)
@@ -194,14 +179,14 @@ static bool moves(const trli_common *part, trli_shuffle_way way)
 }
 
 /* On the way back what was received is sent. */
-static const traffic *traffic_of(const trli_shuffle *s, trli_shuffle_way way, bool in)
+static const trli_shuffle_traffic *traffic_of(const trli_shuffle *s, trli_shuffle_way way, bool in)
 {
     return &s->away[in == (way == TRLI_SHUFFLE_THERE)];
 }
 
 int trli_shuffle_parts(const trli_shuffle *s, trli_shuffle_way way, trli_shuffle_kind kind, const trli_common **part)
 {
-    const traffic *t = traffic_of(s, way, kind == TRLI_SHUFFLE_RECEIVED);
+    const trli_shuffle_traffic *t = traffic_of(s, way, kind == TRLI_SHUFFLE_RECEIVED);
     *part = kind == TRLI_SHUFFLE_OWN ? s->own : t->part;
     return kind == TRLI_SHUFFLE_OWN ? s->nown : t->n;
 }
@@ -209,7 +194,11 @@ int trli_shuffle_parts(const trli_shuffle *s, trli_shuffle_way way, trli_shuffle
 trli_view trli_shuffle_message(const trli_shuffle *s, trli_shuffle_way way, trli_shuffle_kind kind,
                                const trli_common *part)
 {
-    return in_buffer(traffic_of(s, way, kind == TRLI_SHUFFLE_RECEIVED), part);
+    const bool back = way != TRLI_SHUFFLE_THERE;
+    const trli_shuffle_traffic *t = traffic_of(s, way, kind == TRLI_SHUFFLE_RECEIVED);
+    if (!s->near) return in_buffer(t, part);
+    if (kind == TRLI_SHUFFLE_SENT) return packed(s->near + (back ? s->away[0].values : 0) + part->at, part);
+    return packed(s->far[back][part->other] + part->at - t->begin[part->other], part);
 }
 
 bool trli_shuffle_has_messages(const trli_shuffle *s)
@@ -219,9 +208,10 @@ bool trli_shuffle_has_messages(const trli_shuffle *s)
 
 trl_err trli_shuffle_exchange(trli_shuffle *s, trli_shuffle_way way)
 {
-    const traffic *out = traffic_of(s, way, false), *in = traffic_of(s, way, true);
+    const trli_shuffle_traffic *out = traffic_of(s, way, false), *in = traffic_of(s, way, true);
     const bool all = way == TRLI_SHUFFLE_BACK_TO_ALL;
     if (!s->messages) return TRL_OK;
+    if (s->near) return trli_barrier_further(s->ctx);
     return trli_alltoallv_further(s->ctx, out->buffer, all ? out->most : out->count, out->begin, in->buffer,
                                   all ? in->most : in->count, in->begin, MPI_DOUBLE);
 }
@@ -229,7 +219,7 @@ trl_err trli_shuffle_exchange(trli_shuffle *s, trli_shuffle_way way)
 trl_err trli_shuffle_pack(trli_shuffle *s, trli_shuffle_way way, const trli_view *from, trl_loop *loop)
 {
     const bool back = way != TRLI_SHUFFLE_THERE;
-    const traffic *out = traffic_of(s, way, false);
+    const trli_shuffle_traffic *out = traffic_of(s, way, false);
     trl_err err = TRL_OK;
     for (int i = 0; i < out->n; ++i) {
         if (!moves(&out->part[i], way)) continue;
@@ -244,7 +234,7 @@ trl_err trli_shuffle_move(trli_shuffle *s, trli_shuffle_way way, bool add, const
                           trl_loop *loop)
 {
     const bool back = way != TRLI_SHUFFLE_THERE;
-    const traffic *in = traffic_of(s, way, true);
+    const trli_shuffle_traffic *in = traffic_of(s, way, true);
     trl_err err = TRL_OK;
     for (int i = 0; i < s->nown; ++i) {
         if (!moves(&s->own[i], way)) continue;

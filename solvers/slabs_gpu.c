@@ -181,6 +181,20 @@ static void warn(trli_slabs_gpu *g, const char *why)
     g->warned = true;
 }
 
+/* All ranks have a distribution: for messages. *lacks: all refuse if that fails on any. Collective: yes. */
+static trl_err connect(trli_slabs_gpu *g, int64_t *lacks)
+{
+    const int ranks = trl_context_ranks(g->ctx);
+    bool near = g->grid.sim->model->run->messages == TRLI_MESSAGES_DIRECT && g->ctx->topology.node_ranks == ranks;
+    for (int r = 0; r < ranks; ++r) near &= g->count[r] == 1;
+    const trl_err err = trli_slab_memory_connect(&g->memory, near);
+    if (err != TRL_ERR_MEMORY && err != TRL_ERR_DEVICE) return err;
+    trli_slab_memory_destroy(&g->memory);
+    g->why = "there is no memory for messages between ranks";
+    *lacks = REFUSES;
+    return TRL_OK;
+}
+
 /* All ranks are ready, or none is. */
 static trl_err prepare(trli_slabs_gpu *g, const trli_slabs_request *r, int64_t value[NAGREED])
 {
@@ -194,6 +208,7 @@ static trl_err prepare(trli_slabs_gpu *g, const trli_slabs_request *r, int64_t v
         if (value[LACKS] != HAS_CHANGED || !value[HELD]) break;
         TRL_TRY(distribute(g, spaces));
     }
+    if (value[LACKS] == IS_READY && value[HELD] && !g->memory.connected) TRL_TRY(connect(g, &value[LACKS]));
     if (value[LACKS] == REFUSES && value[HELD]) g->missing = g->why ? g->why : "there is no GPU for them on some rank";
 done:
     return err;

@@ -103,6 +103,7 @@ typedef struct trli_slab_memory {
     trli_slab_member member[TRL_DEVICES_MAX];
     trli_axis_tables table[3];
     trli_shuffle *outside, *inside; /* from patches to planes; from planes to lines; NULL: not needed */
+    bool connected;                 /* for messages */
 } trli_slab_memory;
 
 /* The grid that is cut (trli_slabs_create). */
@@ -117,7 +118,9 @@ typedef struct trli_slab_grid {
  * takes_rows: of the kernels. *why: what is in the way, or NULL. Fails with MEMORY, DEVICE, INPUT. */
 TRL_NODISCARD trl_err trli_slab_memory_create(const trli_slab_grid *grid, uint32_t spaces, const int *count,
                                               bool takes_rows, trli_slab_memory *memory, const char **why);
-/* May be called for a distribution that is none, and for a part of one. */
+/* Once all ranks have one: for messages. near: as trli_shuffle_connect has it. Collective: yes. */
+TRL_NODISCARD trl_err trli_slab_memory_connect(trli_slab_memory *memory, bool near);
+/* Collective: yes, if it is connected. May be called for a distribution that is none, and for a part of one. */
 void trli_slab_memory_destroy(trli_slab_memory *memory);
 
 /* ---- slabs_gpu_run.c ---- */

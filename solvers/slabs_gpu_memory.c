@@ -167,6 +167,16 @@ done:
     return err;
 }
 
+trl_err trli_slab_memory_connect(trli_slab_memory *m, bool near)
+{
+    trl_err err = TRL_OK;
+    if (m->outside) TRL_TRY(trli_shuffle_connect(m->outside, near));
+    if (m->inside) TRL_TRY(trli_shuffle_connect(m->inside, near));
+    m->connected = true;
+done:
+    return err;
+}
+
 void trli_slab_memory_destroy(trli_slab_memory *m)
 {
     const int members = m->team ? trli_team_members(m->team) : 0;
