@@ -94,6 +94,7 @@ struct trl_device {
     bool captures;
     trli_fence *end[2]; /* behind the last two such runs, in turns; NULL: made when needed */
     int64_t ends;       /* such runs since the host last waited for the device */
+    int64_t runs;       /* such runs in all */
     /* How often the host could not go on before the device had done all, or a part, of what it had been given. */
     _Atomic int64_t waits;
     struct trli_relaunch *chain; /* between trli_chain_begin and trli_chain_end, else NULL */
@@ -111,6 +112,12 @@ struct trl_devices {
 static inline trl_device *trli_device_of(const trl_devices *devices, int space)
 {
     return devices->device[space - 1];
+}
+
+/* The number of such runs with the last one, which its chain has until it is sent off. */
+static inline int64_t trli_device_last_run(const trl_device *device)
+{
+    return device->runs + (device->chain && device->chained);
 }
 
 /* Release, and acquire below: of the message that was recorded before. */
@@ -168,6 +175,9 @@ TRL_NODISCARD trl_err trli_device_copies(trl_device *device, trli_stream stream,
                                          trli_ticket ticket);
 /* Wait for runs that have returned while devices still work for them. */
 TRL_NODISCARD trl_err trli_device_finish(trl_device *device);
+/* Wait for such a run, of which there have been `runs` with it: the last one, or the one before; for earlier ones the
+ * host has waited. */
+TRL_NODISCARD trl_err trli_device_await(trl_device *device, int64_t runs);
 /* Copy to or from a device and wait for the copy: not in a task. */
 TRL_NODISCARD trl_err trli_device_copy_now(trl_device *device, int n, const trli_box_copy *copies);
 /* Memory of a device that begins with `given` bytes of the host's; what follows them is not set. Waits. */

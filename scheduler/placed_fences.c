@@ -109,6 +109,7 @@ static trl_err leave(trl_device *device, bool part, bool waits)
         if (!passed) sched_yield();
     }
     device->ends += part;
+    device->runs += part;
 done:
     return err;
 }
@@ -138,6 +139,22 @@ trl_err trli_device_finish(trl_device *device)
         err = device->ops->passed(device, last, &passed);
     }
     if (err != TRL_OK) trli_device_lose(device); /* earlier runs have left wrong data there */
+    return err;
+}
+
+trl_err trli_device_await(trl_device *device, int64_t runs)
+{
+    bool passed = false;
+    trl_err err = end_chain(device);
+    if (err != TRL_OK) return err;
+    const int64_t since = device->runs - runs;
+    if (since >= 2 || since >= device->ends) return TRL_OK;
+    if (since == 0) return trli_device_finish(device);
+    while (!passed && err == TRL_OK) {
+        err = device->ops->passed(device, device->end[device->ends % 2], &passed);
+        if (!passed) sched_yield();
+    }
+    if (err != TRL_OK) trli_device_lose(device);
     return err;
 }
 

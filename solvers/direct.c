@@ -8,6 +8,7 @@
 #include "context_impl.h"
 #include "direct_impl.h"
 #include "memory_impl.h"
+#include "solve_ahead_impl.h"
 
 /* What belongs to an unknown, which no other is coupled to. */
 typedef struct part {
@@ -270,6 +271,11 @@ bool trli_direct_sets_mean(const trli_direct *d)
 
 /* ---- as a method ---- */
 
+trl_err trli_direct_go_ahead(trli_solver *s, double mean)
+{
+    return trli_slabs_solve(s->direct->part[0].slabs, s->r.now[0], s->x.next[0], false, true, mean);
+}
+
 /* The residual is not known afterwards: the caller computes it, and solves again for what is left. */
 static trl_err direct_run(trli_solver *s, trli_krylov *method, double target, int most, int *iterations, double *norm,
                           bool *broken)
@@ -277,10 +283,11 @@ static trl_err direct_run(trli_solver *s, trli_krylov *method, double target, in
     (void)method, (void)target, (void)most, (void)broken;
     *norm = 0;
     *iterations = 1;
-    const bool add = !s->at_zero;
+    const bool add = !s->at_zero, ahead = s->ahead && !add;
     trl_err err = TRL_OK;
-    s->at_zero = false;
-    for (int i = 0; i < s->ask.n; ++i) {
+    s->at_zero = s->ahead = false;
+    if (ahead) trli_vector_swap(s, &s->x);
+    for (int i = 0; i < s->ask.n && !ahead; ++i) {
         const part *p = &s->direct->part[i];
         TRL_TRY(
             trli_slabs_solve(p->slabs, s->r.now[i], s->c.now[i], add, !add || s->brought, add ? 0 : s->wanted_mean));

@@ -59,7 +59,7 @@ struct trli_solver {
     bool trusted, sure; /* direct solutions of the step `trusted_step`, or of later ones, need not be looked at */
     trl_gidx trusted_step;
     trl_gidx sized_step; /* in which the size was found last: in each, or where rounding may matter */
-    bool at_zero;        /* x is zero */
+    bool at_zero, ahead; /* x is zero; x.next is the direct solution for r, from zero */
     bool mean_set;       /* a direct solution makes it what it should be */
     bool mean_known;     /* the solution of the step `mean_step` has it */
     trl_gidx mean_step;
@@ -101,7 +101,7 @@ typedef struct trli_krylov_type {
 extern const trli_krylov_type trli_krylov_cg, trli_krylov_bicgstab, trli_krylov_gmres, trli_krylov_cg_cycles,
     trli_krylov_cycles, trli_krylov_direct, trli_krylov_pipelined;
 
-/* ---- solve.c, solve_vectors.c ---- */
+/* ---- solve.c, solve_vectors.c, solve_ahead.c ---- */
 
 /* A solver of a coarser grid: tangents and the diagonal, no methods. Its callbacks get it as their data.
  * old_field: [equations] of the state at the start of the step. */
@@ -128,7 +128,7 @@ TRL_NODISCARD trl_err trli_solver_begin_rows(trli_solver *s, const char *what, t
 void trli_solver_end_rows(trli_solver_rows *rows);
 TRL_NODISCARD trl_err trli_vector_add(trli_solver *s, const char *name, bool pair, trli_vector *v);
 void trli_vector_swap(const trli_solver *s, const trli_vector *v);
-/* Run a program of the solver. Collective: yes. */
+/* Run a program of the solver, unless it is empty. Collective: yes. */
 TRL_NODISCARD trl_err trli_solver_program(trli_solver *s, trli_program *program);
 /* The values of a vector. */
 void trli_solver_read(const trli_solver *s, const int *field, trli_ir_value *value);

@@ -26,12 +26,12 @@ trl_err trli_agree_on_result(trl_simulation *sim, trl_err err, int *result)
     return err;
 }
 
-/* What the last step made is the present level by now. */
+/* What the last step made is the present level by now, unless it is in its last stage. */
 static trl_err look_at_last_step(const trl_simulation *sim, int *found)
 {
     trl_err err;
     TRL_TRY(trl_workers_finish(sim->workers));
-    for (int v = 0; v < sim->nequations; ++v) TRL_TRY(trli_frame_look_at(sim->frame, sim->equation[v].state, v));
+    for (int v = 0; v < sim->nequations; ++v) TRL_TRY(trli_frame_look_at(sim->frame, trli_solving_result(sim, v), v));
     for (int w = 0; w < sim->model->run->lanes; ++w) *found |= sim->frame->nonfinite[w].found;
 done:
     return err;
@@ -47,14 +47,27 @@ static trl_err find_in_last_step(trl_simulation *sim, bool over, int *found)
     return err;
 }
 
+/* Of the last step, or in the last stage of one that is being made of this one. */
+static trl_err report_last(trl_simulation *sim)
+{
+    const trli_next_step *made = trli_solving_made(sim);
+    return trli_report_nonfinite(sim, made ? made->number : sim->step_number, made ? made->time : sim->time);
+}
+
 trl_err trli_check_last_step(trl_simulation *sim, bool over)
 {
     int found = 0;
     trl_err err = find_in_last_step(sim, over, &found);
     TRL_TRY(trli_agree_on_result(sim, err, &found));
-    if (found) err = trli_report_nonfinite(sim, sim->step_number, sim->time);
+    if (found) err = report_last(sim);
 done:
     return err;
+}
+
+trl_err trli_check_passed_step(trl_simulation *sim)
+{
+    sim->unchecked &= trli_frame_alarmed(sim->frame, false);
+    return sim->unchecked ? trli_check_last_step(sim, false) : TRL_OK;
 }
 
 typedef enum finding { ALL_FINITE, NOT_FINITE, LAST_NOT_FINITE /* the results of the last step */ } finding;
@@ -268,7 +281,7 @@ trl_err trli_run_checked(trl_simulation *sim, trli_program *program, trl_gidx st
     if (sim->late && sim->late->within) return trli_run_within(sim, program, step, time, check);
     TRL_TRY(trl_simulation_settle(sim));
     const bool back = looks_back(sim, program);
-    if (!check && !back && sim->problem->nan_check && sim->devices && !sim->late)
+    if (!check && !back && !program->tells && sim->problem->nan_check && sim->devices && !sim->late)
         TRL_TRY(trli_check_last_step(sim, false));
     do {
         TRL_TRY(run_and_agree(sim, program, step, check, back, &found, &again));

@@ -12,6 +12,7 @@
 #include "parameters_impl.h"
 #include "sides_impl.h"
 #include "symbols_impl.h"
+#include "told_sums_impl.h"
 
 static trl_err no_memory(const trli_solver *s)
 {
@@ -142,7 +143,9 @@ static trl_err compile_residuals(trli_solver *s)
     if (sized) TRL_TRY(compile_residual(s, "residual alone", false, false, &s->residual_alone));
     if (!s->ask.at_zero) goto done;
     TRL_TRY(compile_residual(s, "residual of zero", sized, true, &s->of_zero));
-    if (sized) err = compile_residual(s, "residual of zero alone", false, true, &s->of_zero_alone);
+    if (!sized) goto done;
+    TRL_TRY(compile_residual(s, "residual of zero alone", false, true, &s->of_zero_alone));
+    trli_program_tells(s->of_zero_alone.program, true);
 done:
     return err;
 }
@@ -374,6 +377,7 @@ static trl_err compile_moves(trli_solver *s)
                                     TRLI_REDUCE_SUM, true, NULL, &s->x_sum[i]));
         TRL_TRY(trli_program_add_scalar_root(s->means, s->x_sum[i]));
     }
+    if (s->ask.size) trli_program_tells(s->means, false);
     TRL_TRY(compile_offset(s, "shift", &s->x, s->x_offset, &s->shift));
     TRL_TRY(compile_offset(s, "balance", &s->r, s->r_offset, &s->centre));
     if (s->ask.from) TRL_TRY(compile_step(s, "guess", s->ask.from, s->x.now, true, &s->extrapolate));

@@ -532,10 +532,22 @@ trl_err trli_solve_stage(trl_simulation *sim, const trli_next_step *next, int st
     trli_solving_swap(so, stage);
     trli_flow_weigh(sim, stage, next->dt);
     const bool last = stage + 1 == sim->integrator->stages;
+    so->made = last ? next : NULL;
     trl_err err = solve_all(so, last && sim->integrator->last_is_new ? TRLI_FLOW_DONE : stage, next->number, time);
     if (err == TRL_OK && last) err = trli_flow_find_pressure(so, next->dt, next->number, time);
+    so->made = NULL;
     trli_solving_swap(so, stage);
     return err;
+}
+
+const trli_next_step *trli_solving_made(const trl_simulation *sim)
+{
+    return sim->solving ? sim->solving->made : NULL;
+}
+
+int trli_solving_result(const trl_simulation *sim, int variable)
+{
+    return trli_solving_made(sim) ? sim->solving->at[variable] : sim->equation[variable].state;
 }
 
 void trli_solve_after(trl_simulation *sim, const trli_next_step *next)

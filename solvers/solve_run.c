@@ -6,8 +6,8 @@
 #include <limits.h>
 #include <math.h>
 
-#include "krylov_impl.h"
 #include "multistep_impl.h"
+#include "solve_ahead_impl.h"
 #include "solve_errors_impl.h"
 #include "solving_impl.h"
 
@@ -17,10 +17,20 @@ static const char cycles_failed[] = "its cycles did not lead to the solution";
 
 /* ---- null spaces ---- */
 
+trl_err trli_solver_take_means(const trli_solver *s, double *mean, bool told)
+{
+    const trl_err err = trli_solver_take(s, s->means, told);
+    for (int i = 0; i < s->ask.n; ++i) mean[i] = trli_solver_scalar(s, s->x_sum[i]) / s->points[i];
+    return err;
+}
+
 static trl_err measure_means(trli_solver *s, double *mean)
 {
-    const trl_err err = trli_solver_program(s, s->means);
-    for (int i = 0; i < s->ask.n; ++i) mean[i] = trli_solver_scalar(s, s->x_sum[i]) / s->points[i];
+    bool told;
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_solver_program_telling(s, s->means, &told));
+    err = trli_solver_take_means(s, mean, told);
+done:
     return err;
 }
 
@@ -67,21 +77,28 @@ static trl_err balance(trli_solver *s, double tolerance, double reference)
     if (!any || s->mean_set) return TRL_OK;
     TRL_TRY(trli_solver_program(s, s->centre));
     trli_vector_swap(s, &s->r);
+    s->ahead = false;
 done:
     return err;
 }
 
 /* ---- Newton's method ---- */
 
-static trl_err find_residual(trli_solver *s, const trli_residual *r, double *norm)
+/* What its program has found. */
+static void read_residual(trli_solver *s, const trli_residual *r, double *norm)
 {
-    const trl_err err = trli_solver_program(s, r->program);
     *norm = trli_solver_norm(s, trli_solver_scalar(s, r->rr));
     if (r->size >= 0) {
         s->size = trli_solver_norm(s, trli_solver_scalar(s, r->size));
         s->sized_step = s->step;
     }
     for (int i = 0; i < s->ask.n; ++i) s->r_sum[i] = trli_solver_scalar(s, r->sum[i]);
+}
+
+static trl_err find_residual(trli_solver *s, const trli_residual *r, double *norm)
+{
+    const trl_err err = trli_solver_program(s, r->program);
+    read_residual(s, r, norm);
     return err;
 }
 
@@ -128,16 +145,24 @@ static trl_err clear(trli_solver *s)
 }
 
 /* norm(F(0)), or where that says nothing of the guess; and the residual of the guess, or of zero if that is as good to
- * begin with. at_zero: x is zero, or to be made so. */
-static trl_err find_reference(trli_solver *s, bool from_zero, double *reference, double *norm)
+ * begin with. at_zero: x is zero, or to be made so. mean: of the guess; told: a GPU tells it. */
+static trl_err find_reference(trli_solver *s, bool from_zero, double *mean, bool told, double *reference, double *norm)
 {
     const bool without_x = s->of_zero.program != NULL;
     const trli_residual *sized = without_x ? &s->of_zero : &s->residual;
     const trli_residual *alone = without_x ? &s->of_zero_alone : &s->residual_alone;
     const bool at_once = !alone->program || (from_zero && !trusts(s));
+    const bool ahead = from_zero && !at_once && trli_solver_may_go_ahead(s);
     trl_err err = TRL_OK;
+    s->ahead = false;
+    if (!ahead && told) TRL_TRY(trli_solver_take_means(s, mean, told));
     if (!without_x) TRL_TRY(clear(s));
-    TRL_TRY(find_residual(s, at_once ? sized : alone, reference));
+    if (ahead) {
+        TRL_TRY(trli_solver_go_ahead(s, alone, mean, told));
+        read_residual(s, alone, reference);
+    } else {
+        TRL_TRY(find_residual(s, at_once ? sized : alone, reference));
+    }
     if (!at_once && from_zero && s->sized_step != s->step && !is_clear(s, *reference))
         TRL_TRY(find_residual(s, sized, reference));
     const bool known = isfinite(*reference) && *reference != 0;
@@ -428,7 +453,7 @@ static bool knows_means(const trli_solver *s)
 static trl_err solve(trli_solver *s, double *mean, double *scratch)
 {
     double norm, reference;
-    bool directly;
+    bool directly, told = false;
     trl_err err = TRL_OK;
     s->stats.last_iterations = s->stats.last_newton = 0;
     s->cycles_failed = s->direct_failed = false; /* anew in each solve, so that a restart takes the same way */
@@ -438,9 +463,11 @@ static trl_err solve(trli_solver *s, double *mean, double *scratch)
         TRL_TRY(trli_solver_look(s));
     }
     s->method = s->settings.method == TRL_SOLVE_AUTO ? s->krylov : s->settings.method; /* likewise */
-    if (s->stats.singular && !knows_means(s)) TRL_TRY(measure_means(s, mean));
+    const bool measures = s->stats.singular && !knows_means(s);
+    if (measures) TRL_TRY(trli_solver_program_telling(s, s->means, &told));
+    if (measures && !told) TRL_TRY(trli_solver_take_means(s, mean, false));
     TRL_TRY(choose_start(s, &directly));
-    TRL_TRY(find_reference(s, directly, &reference, &norm));
+    TRL_TRY(find_reference(s, directly, mean, told, &reference, &norm));
     if (!isfinite(norm)) return trli_solver_not_finite(s, "at the first guess");
     const double tolerance = s->linear ? s->settings.tolerance : s->settings.newton_tolerance;
     s->lost = lost_to_rounding(s);

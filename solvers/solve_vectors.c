@@ -41,11 +41,6 @@ void trli_vector_swap(const trli_solver *s, const trli_vector *v)
     for (int i = 0; i < s->ask.n; ++i) trli_frame_swap(s->sim->frame, v->now[i], v->next[i]);
 }
 
-trl_err trli_solver_program(trli_solver *s, trli_program *program)
-{
-    return trli_run_checked(s->sim, program, s->step, s->time, false);
-}
-
 double trli_solver_scalar(const trli_solver *s, int scalar)
 {
     return s->sim->frame->scalar[scalar];

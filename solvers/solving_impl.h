@@ -22,6 +22,7 @@ struct trli_solving {
     bool changing;        /* dt, or the step, is read */
     double dt;            /* of the last solution of the present state */
     trl_gidx step;
+    const trli_next_step *made; /* the step whose results are solved on; NULL: of none, or of stages before */
 };
 
 /* Equations that are solved together: the data of the request for their solver. */
@@ -33,6 +34,10 @@ typedef struct trli_system {
 /* The instance that equations are solved in, in a program of that, and that of the step's start, or none. */
 TRL_NODISCARD trl_err trli_solving_instance(const struct trli_solving *so, trli_program *program, trli_instance **in,
                                             trli_instance **old);
+/* Where the last results of a variable are that are to be looked at, and the step that they are of if it is not over:
+ * during what is solved after its last stage; else NULL. */
+int trli_solving_result(const trl_simulation *sim, int variable);
+const trli_next_step *trli_solving_made(const trl_simulation *sim);
 /* Put the values of a stage where equations are solved; again: back. */
 void trli_solving_swap(const struct trli_solving *so, int stage);
 

@@ -248,12 +248,12 @@ trl_err trli_task_reduce(void *data, const trl_task_args *args, bool *done)
     return TRL_OK;
 }
 
-/* Merge into the message what workers and devices have added to a batch, and reset their parts for the next run. */
-static void merge_workers(const trli_step_task *t, const trli_frame *frame, bool failed, trli_batch_run *message)
+void trli_reductions_merge(const trli_program *program, const trli_reduction_batch *batch, const trli_frame *frame,
+                           trli_partial *shares, trli_batch_run *message)
 {
-    const trli_reductions *all = &t->program->run->reductions;
+    const trli_reductions *all = &program->run->reductions;
     message->nsums = message->nextremes = 0;
-    for (int r = t->batch->first; r < t->batch->first + t->batch->n; ++r) {
+    for (int r = batch->first; r < batch->first + batch->n; ++r) {
         const trli_merge merge = all->reduction[r].merge;
         trli_partial *part = frame->reduction[all->first + r].part, total;
         trli_partial_clear(&total, merge);
@@ -261,25 +261,26 @@ static void merge_workers(const trli_step_task *t, const trli_frame *frame, bool
             trli_partial_merge(&total, merge, &part[w]);
             trli_partial_clear(&part[w], merge);
         }
-        trli_partial *share = frame->share[0] + all->first + r;
+        trli_partial *share = shares + all->first + r;
         for (int p = 0; p < frame->model->layout->nlocal; ++p, share += frame->model->run->nreductions) {
             trli_partial_merge(&total, merge, share);
             trli_partial_clear(share, merge);
         }
-        if (merge == TRLI_MERGE_SUM) {
-            int64_t *words = message->sum[message->nsums++];
-            trli_partial_pack_sum(&total, words);
-            if (failed) trli_partial_spoil_sum(words);
-        } else {
-            double *pair = message->extreme[message->nextremes++];
-            trli_partial_pack_extreme(&total, merge, pair);
-            if (failed) trli_partial_spoil_extreme(pair);
-        }
+        if (merge == TRLI_MERGE_SUM)
+            trli_partial_pack_sum(&total, message->sum[message->nsums++]);
+        else
+            trli_partial_pack_extreme(&total, merge, message->extreme[message->nextremes++]);
     }
 }
 
-static void set_results(const trli_program *program, const trli_reduction_batch *batch, const trli_frame *frame,
-                        trli_batch_run *message)
+static void spoil(trli_batch_run *message)
+{
+    for (int i = 0; i < message->nsums; ++i) trli_partial_spoil_sum(message->sum[i]);
+    for (int i = 0; i < message->nextremes; ++i) trli_partial_spoil_extreme(message->extreme[i]);
+}
+
+void trli_reductions_set(const trli_program *program, const trli_reduction_batch *batch, const trli_frame *frame,
+                         trli_batch_run *message)
 {
     const trli_reductions *all = &program->run->reductions;
     int sums = 0, extremes = 0;
@@ -347,7 +348,7 @@ static void end_batch(const trli_program *program, const trli_reduction_batch *b
                       trli_batch_run *m)
 {
     m->started = m->posted = false;
-    set_results(program, batch, frame, m);
+    trli_reductions_set(program, batch, frame, m);
 }
 
 trl_err trli_task_reduce_finish(void *data, const trl_task_args *args, bool *done)
@@ -360,7 +361,8 @@ trl_err trli_task_reduce_finish(void *data, const trl_task_args *args, bool *don
     trl_err err = TRL_OK;
     if (trl_context_lost(frame->model->ctx)) return TRL_ERR_MPI;
     if (!m->started) {
-        merge_workers(t, frame, args->failed, m);
+        trli_reductions_merge(t->program, t->batch, frame, frame->share[0], m);
+        if (args->failed) spoil(m);
         m->started = true;
     }
     if (trl_context_ranks(frame->model->ctx) > 1) TRL_TRY(look_at_batch(frame, m, &there));

@@ -43,6 +43,7 @@ struct trli_program_execution {
     int first_exchange, nexchanges, exchanges_capacity;
     trli_program_exchange *exchanged; /* [nexchanges] */
     trli_reductions reductions;
+    int told_share; /* in the place of this reduction's shares, of patch 0, devices have told results; -1: never */
 };
 
 static inline trli_step_run *trli_run_of(const trli_program *program, const trli_step *s)

@@ -42,6 +42,7 @@ typedef struct trli_batch_run {
     int64_t (*sum)[TRLI_PARTIAL_WORDS];   /* [nsums] */
     double (*extreme)[TRLI_PARTIAL_PAIR]; /* [nextremes] */
     MPI_Request request[2];
+    int64_t told_run; /* of the device that tells its results */
 } trli_batch_run;
 
 /* A point and the next ones along axes: how many are read along each, 1 or 2; and their values, x fastest. */
@@ -94,7 +95,8 @@ typedef struct trli_frame {
     /* By memory space [local patch][model->run->nreductions]: what a device makes of a patch for a reduction, and on
      * the host its copy, until it is merged. NULL where it has no memory. */
     trli_partial *share[TRL_SPACES_MAX];
-    uint32_t *share_valid; /* [local patch][nreductions] */
+    uint32_t *share_valid;              /* [local patch][nreductions] */
+    trli_partial *told[TRL_SPACES_MAX]; /* likewise, in the host's memory: where a GPU tells results; or NULL */
     trli_gathered gathered[TRL_SPACES_MAX];
     trli_pinned pinned;                    /* memory of the host that GPUs copy in each run */
     int64_t fetched_copies, fetched_bytes; /* to the host, by trli_frame_fetch */

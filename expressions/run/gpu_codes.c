@@ -13,6 +13,7 @@
 #include "pipeline_impl.h"
 #include "slot_plan_impl.h"
 #include "statistics_impl.h"
+#include "told_sums_impl.h"
 
 /* Whether a kernel computes points that are a field's own, along an axis, on all patches of this rank. */
 static bool stays_inside(const trli_program *program, const trli_step *s, int field, int axis)
@@ -377,6 +378,7 @@ static trl_err ask(trli_model *model, const trl_devices *devices)
     TRL_TRY(trli_gpu_kernels_create(model->ctx, devices, &model->run->gpu_kernels));
     TRL_TRY(trli_codes_compile_for_gpus(model->run->gpu_codes, model->run->gpu_kernels));
     TRL_TRY(trli_late_scalars_request(model));
+    TRL_TRY(trli_told_sums_request(model));
     TRL_TRY(trli_gpu_request_plugins(model));
     TRL_TRY(trli_gpu_request_extremes(model));
     TRL_TRY(trli_gpu_request_statistics(model));

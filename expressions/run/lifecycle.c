@@ -16,6 +16,7 @@
 #include "pipeline_impl.h"
 #include "slot_plan_impl.h"
 #include "tasks_impl.h"
+#include "told_sums_impl.h"
 
 static bool has_gpus(const trl_workers *workers)
 {
@@ -197,7 +198,9 @@ void trli_execution_destroy(trli_program *program)
 /* Every worker's scratch has room for the step that needs the most. */
 static void plan_scratch(trli_model *model)
 {
+    const size_t telling = trli_told_sums_scratch();
     size_t most = trli_gpu_halos_scratch(model);
+    if (telling > most) most = telling;
     for (int i = 0; i < model->nprograms; ++i) {
         const trli_program *program = model->program[i];
         const size_t reducing = trli_reductions_scratch(&program->run->reductions);
@@ -240,6 +243,8 @@ trl_err trli_model_freeze(trli_model *model, const trli_program *step, const str
     TRL_TRY(trli_slots_plan(model));
     for (int i = 0; i < model->nprograms; ++i) TRL_TRY(trli_execution_create(model->program[i]));
     if (model->late) model->late->share = model->run->nreductions++;
+    for (int i = 0; i < model->nprograms; ++i)
+        model->program[i]->run->told_share = model->program[i]->tells ? model->run->nreductions++ : -1;
     find_exchanged_axes(model);
     model->run->points = trli_points_of(model);
     TRL_TRY(trli_points_measure(model));
@@ -250,6 +255,13 @@ trl_err trli_model_freeze(trli_model *model, const trli_program *step, const str
     TRL_TRY(trli_kernels_request(model));
 done:
     return err;
+}
+
+bool trli_program_is_empty(const trli_program *program)
+{
+    bool any = false;
+    for (int i = 0; i < program->nsteps; ++i) any |= program->plan->step[i].live;
+    return !any;
 }
 
 trl_err trli_program_run(const trli_program *program, trli_frame *frame)

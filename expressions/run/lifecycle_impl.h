@@ -17,6 +17,8 @@ struct trli_rotation; /* passes/time_plan_impl.h */
  * that exchange their memory after each run of one program, `step`; NULL: none do. */
 TRL_NODISCARD trl_err trli_model_freeze(trli_model *model, const trli_program *step,
                                         const struct trli_rotation *rotation);
+/* Whether a run of a frozen program does nothing: the same on all ranks. */
+bool trli_program_is_empty(const trli_program *program);
 /* Run a frozen program in a frame of its model. Collective: yes. */
 TRL_NODISCARD trl_err trli_program_run(const trli_program *program, trli_frame *frame);
 /* Take part in the messages of a run of the other ranks, and compute nothing. */

@@ -39,6 +39,7 @@ struct trli_model_run {
     struct trli_gpu_kernel *gpu_clear;      /* empty shares, */
     struct trli_gpu_kernel *gpu_extremes;   /* and find the extremes of a field */
     struct trli_gpu_kernel *gpu_statistics; /* or its statistics */
+    struct trli_gpu_kernel *gpu_tell;       /* tells results of reductions; NULL: no program's */
     struct trli_gpu_kernel *gpu_pieces;     /* that which copies halos; NULL: there are none */
     struct trli_gpu_plugin *gpu_plugin;     /* [opaque expressions]; NULL: there are no GPUs */
     bool *gpu_reads;                        /* [scalars] whether a kernel for GPUs reads it; NULL: there are none */

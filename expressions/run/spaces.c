@@ -14,6 +14,7 @@
 #include "memory_impl.h"
 #include "model_run_impl.h"
 #include "slot_plan_impl.h"
+#include "told_sums_impl.h"
 
 enum { NO_DATA = -1, FIRST_SHARE = -2 };
 
@@ -63,6 +64,7 @@ trl_err trli_frame_add_devices(trli_frame *frame)
 {
     const trl_devices *devices = trl_workers_devices(frame->model->run->workers);
     trl_err err = TRL_OK;
+    const size_t told = trli_told_sums_bytes(frame->model);
     for (int i = 0; devices && i < devices->n; ++i) {
         int space;
         TRL_TRY(trl_field_manager_add_space(frame->memory, &device_space, devices->device[i], &space));
@@ -71,6 +73,7 @@ trl_err trli_frame_add_devices(trli_frame *frame)
         if (frame->model->late)
             TRL_TRY(trli_gpu_host_allocate(devices->device[i], trli_late_scalars_told(frame->model),
                                            (void **)&frame->late.told[space]));
+        if (told > 0) TRL_TRY(trli_gpu_host_allocate(devices->device[i], told, (void **)&frame->told[space]));
     }
 done:
     return err;
@@ -133,6 +136,7 @@ void trli_frame_release_spaces(trli_frame *frame)
         if (frame->share[s]) space_free(trli_device_of(devices, s), frame->share[s]);
         if (frame->alarm[s]) trli_gpu_host_release(trli_device_of(devices, s), frame->alarm[s]);
         if (frame->late.told[s]) trli_gpu_host_release(trli_device_of(devices, s), frame->late.told[s]);
+        if (frame->told[s]) trli_gpu_host_release(trli_device_of(devices, s), frame->told[s]);
     }
 }
 

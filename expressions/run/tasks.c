@@ -20,6 +20,7 @@
 #include "rims_impl.h"
 #include "slot_plan_impl.h"
 #include "tasks_impl.h"
+#include "told_sums_impl.h"
 #include "vector_impl.h"
 
 /* One task computes slabs of up to this many points together; a larger slab is a task of its own, in chunks. */
@@ -44,6 +45,7 @@ typedef struct builder {
     struct trli_task_data *data;
     trli_task_builder tasks;
     bool *awaits; /* [local patches] points of other ranks, or of other devices perhaps, in some exchange so far */
+    bool tells;   /* GPUs may tell the results of reductions (told_sums_impl.h) */
 } builder;
 
 /* n tasks of a step, in a row. */
@@ -434,10 +436,11 @@ done:
     return err;
 }
 
-/* Late scalars are found where the first patch is reduced: the tasks write parts of one value. */
+/* Late scalars are found, and results told, where the first patch is reduced: the tasks write parts of one value. */
 static trl_err write_late(builder *b, trl_task task)
 {
-    return trli_builder_share(&b->tasks, task, b->model->late->share, 1, 0, &b->tasks.late_share, TRL_WRITE_PART);
+    const int share = b->tells ? b->program->run->told_share : b->model->late->share;
+    return trli_builder_share(&b->tasks, task, share, 1, 0, &b->tasks.late_share, TRL_WRITE_PART);
 }
 
 /* A patch's share of a group, which each worker adds up separately. */
@@ -474,7 +477,7 @@ static trl_err add_group(builder *b, const trli_reduction_group *group, int patc
     if (plugin) TRL_TRY(access_plugin(b, task, plugin));
     TRL_TRY(trli_builder_share(&b->tasks, task, b->program->run->reductions.first + group->first, group->n, patch,
                                share, TRL_WRITE));
-    if (patch == 0 && trli_late_scalars_found_by(b->program)) TRL_TRY(write_late(b, task));
+    if (patch == 0 && (b->tells || trli_late_scalars_found_by(b->program))) TRL_TRY(write_late(b, task));
     if (by_form) err = add_look(b, group, patch, share);
 done:
     return err;
@@ -486,7 +489,7 @@ static trl_err add_batch(builder *b, const trli_reduction_batch *batch)
     const int np = b->model->layout->nlocal;
     trli_step_task *last;
     trl_task finish;
-    bool late = trli_late_scalars_found_by(b->program); /* on one rank */
+    bool late = b->tells || trli_late_scalars_found_by(b->program); /* on one rank */
     trl_err err = TRL_OK;
     trl_handle *share = trli_new(b->model->ctx, (size_t)batch->ngroups * (size_t)np, sizeof *share);
     if (!share) return trli_no_memory(b->model->ctx, NULL, "for reductions");
@@ -499,11 +502,12 @@ static trl_err add_batch(builder *b, const trli_reduction_batch *batch)
     last->batch = batch;
     for (int i = 0; i < batch->ngroups * np; ++i) late &= share[i] >= 0;
     TRL_TRY(late ? trli_builder_add_for_gpus(&b->tasks, batch->step->label, trli_task_reduce_finish,
-                                             trli_task_late_scalars_gpu, last, 1, 0, TRLI_MESSAGE_SECONDS, &finish)
+                                             b->tells ? trli_task_tell_gpu : trli_task_late_scalars_gpu, last, 1, 0,
+                                             TRLI_MESSAGE_SECONDS, &finish)
                  : trli_builder_add(&b->tasks, batch->step->label, trli_task_reduce_finish, last, 1,
                                     TRL_TASK_ALWAYS | TRL_TASK_POLL, TRLI_MESSAGE_SECONDS, &finish));
     if (late) TRL_TRY(write_late(b, finish));
-    if (late) trli_graph_set_leading(b->tasks.graph);
+    if (late && (!b->tells || b->program->leads)) trli_graph_set_leading(b->tasks.graph);
     for (int i = 0; i < batch->ngroups * np; ++i) {
         const trli_reduction_group *group = &all->group[batch->first_group + i / np];
         if (share[i] >= 0)
@@ -582,6 +586,7 @@ trl_err trli_tasks_build(trli_program *program, const trli_rotation *rotation)
     b.awaits = trli_new(b.model->ctx, (size_t)b.model->layout->nlocal, sizeof *b.awaits);
     if (!b.data || !b.awaits) TRL_TRY(trli_no_memory(b.model->ctx, NULL, "for tasks"));
     program->run->first_exchange = b.model->run->nexchanges;
+    TRL_TRY(trli_told_sums_may_come(program, &b.tells));
     TRL_TRY(trli_builder_begin(&b.tasks, b.model, program->name, &program->run->graph));
     b.tasks.late = b.model->run->gpu_kernels ? trli_late_scalars_read_by(program) : NULL;
     TRL_TRY(add_source(&b));

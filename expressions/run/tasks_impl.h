@@ -82,6 +82,12 @@ size_t trli_group_scratch(const trli_reduction_group *group);
 trli_partial *trli_reduction_part(const trli_step_task *task, const trl_task_args *args, int reduction);
 /* The patch's share in a memory space. */
 trli_partial *trli_reduction_share(const trli_step_task *task, const trli_frame *frame, int space, int reduction);
+/* Merge into a batch's message what workers have added to it, and shares [local patch][model->run->nreductions]; both
+ * are empty then. Set the scalars that it gives. */
+void trli_reductions_merge(const trli_program *program, const trli_reduction_batch *batch, const trli_frame *frame,
+                           trli_partial *shares, trli_batch_run *message);
+void trli_reductions_set(const trli_program *program, const trli_reduction_batch *batch, const trli_frame *frame,
+                         trli_batch_run *message);
 /* Empty the workers' shares of a program's reductions. */
 void trli_reductions_clear(trli_frame *frame, const trli_program *program);
 /* Whether a rank had failed in the last run of a program before its reductions: the same on all ranks. */

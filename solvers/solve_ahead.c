@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Direct solutions that a GPU is given before the host knows the residual that they are for: what nobody has to decide
+ * on is trusted, and looked at while the GPU solves. Where the residual is not what was foreseen, the solution counts
+ * not; the unknowns are where they were. */
+#include "solve_ahead_impl.h"
+
+#include "lifecycle_impl.h"
+#include "told_sums_impl.h"
+
+trl_err trli_solver_program_telling(trli_solver *s, trli_program *program, bool *told)
+{
+    const trl_err err = trli_run_checked(s->sim, program, s->step, s->time, false);
+    *told = err == TRL_OK && trli_told_sums_come(s->sim->frame, program);
+    return err;
+}
+
+trl_err trli_solver_take(const trli_solver *s, const trli_program *program, bool told)
+{
+    return told ? trli_told_sums_take(s->sim->frame, program) : TRL_OK;
+}
+
+trl_err trli_solver_program(trli_solver *s, trli_program *program)
+{
+    bool told;
+    trl_err err = TRL_OK;
+    if (trli_program_is_empty(program)) return TRL_OK;
+    TRL_TRY(trli_solver_program_telling(s, program, &told));
+    err = trli_solver_take(s, program, told);
+done:
+    return err;
+}
+
+bool trli_solver_may_go_ahead(const trli_solver *s)
+{
+    const trli_variable *v = &s->sim->model->variable[s->ask.variable[0]];
+    return s->of_zero_alone.program && v->location == TRL_CELL &&
+           (!s->stats.singular || trli_direct_sets_mean(s->direct));
+}
+
+trl_err trli_solver_go_ahead(trli_solver *s, const trli_residual *r, double *mean, bool mean_told)
+{
+    bool told;
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_solver_program_telling(s, r->program, &told));
+    TRL_TRY(trli_solver_take_means(s, mean, mean_told));
+    if (told) TRL_TRY(trli_direct_go_ahead(s, s->stats.singular ? mean[0] : 0));
+    s->ahead = told;
+    TRL_TRY(trli_solver_take(s, r->program, told));
+    if (told) err = trli_check_passed_step(s->sim);
+done:
+    return err;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* What a solver gives a GPU to do before it knows the results of a program. */
+#ifndef TRLI_SOLVE_AHEAD_IMPL_H
+#define TRLI_SOLVE_AHEAD_IMPL_H
+
+#include "krylov_impl.h"
+
+/* ---- solve_ahead.c ---- */
+
+/* As trli_solver_program, of a program that tells its results (trli_program_tells), but for these: *told: they are to
+ * be taken, before its next run; else they are there. Collective: yes. */
+TRL_NODISCARD trl_err trli_solver_program_telling(trli_solver *s, trli_program *program, bool *told);
+TRL_NODISCARD trl_err trli_solver_take(const trli_solver *s, const trli_program *program, bool told);
+/* Whether the residual of zero, where a direct solution is trusted, may be found with the next function. */
+bool trli_solver_may_go_ahead(const trli_solver *s);
+/* Find it, and if a GPU tells of it give that the direct solution to do meanwhile: s->ahead. mean: of the guess, taken
+ * if it is told. Collective: yes. */
+TRL_NODISCARD trl_err trli_solver_go_ahead(trli_solver *s, const trli_residual *r, double *mean, bool mean_told);
+
+/* ---- solve_run.c ---- */
+
+/* The means of x that the program `means` has found. */
+TRL_NODISCARD trl_err trli_solver_take_means(const trli_solver *s, double *mean, bool told);
+
+/* ---- direct.c ---- */
+
+/* Of one unknown: x.next = the solution for r, with a mean if that may be chosen. Collective: yes. */
+TRL_NODISCARD trl_err trli_direct_go_ahead(trli_solver *s, double mean);
+
+#endif

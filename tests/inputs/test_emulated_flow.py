@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# Part of Trellis, an expression-graph PDE solver framework.
+# ctest: timeout=600
+"""Flows whose pressure an emulated GPU solves for before the host knows what for: the host seldom waits, and where what
+it learns late is not what was foreseen, a flow goes on or ends as on the CPU."""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+from emulated_gpus import run
+
+AXES = (("u", "xface", ("", "zedge", "yedge")), ("v", "yface", ("zedge", "", "xedge")),
+        ("w", "zface", ("yedge", "xedge", "")))
+
+
+def write_deck(path, inflow=None, more=""):
+    """A flow in a box, periodic along all axes, or with an inflow and sides along x."""
+    lines = []
+    initial = {"u": "1 + on*sin(x)*sin(x)*cos(y)", "v": "on*sin(x)*cos(z)", "w": "0"}
+    for name, location, edges in AXES:
+        by = ", ".join(f"at({c}, {edge})" if edge else c for c, edge in zip("uvw", edges))
+        low, high = (inflow, "1") if name == "u" else ("0", "0")
+        sides = f", boundary: {{x-: {{dirichlet: \"{low}\"}}, x+: {{dirichlet: \"{high}\"}}}}" if inflow else ""
+        lines.append(f"  {name}: {{location: {location}, initial: \"{initial[name]}\", "
+                     f"ddt: \"-div(advective_flux({name}, [{by}])) + 0.01*laplacian({name})\"{sides}}}\n")
+    path.write_text("trellis: 1\ngrid: {cells: [12, 10, 8], length: [6.3, 6.3, 6.3], "
+                    f"periodic: [{'false' if inflow else 'true'}, true, true]}}\nparameters: {{on: 1}}\n"
+                    "incompressible: {velocity: [u, v, w], pressure: p, solver: s}\nsolvers: {s: {method: direct}}\n"
+                    f"equations:\n{''.join(lines)}{more}"
+                    "time: {dt: 1e-3, steps: 20, method: ssprk3}\noutput: {fields: []}\n", encoding="utf-8")
+
+
+def ends(deck, *settings):
+    """How a run ends: its code, what it says, the step, fields, and what was solved."""
+    line = [os.environ["TRELLIS"], "run", str(deck), "--quiet", "--report", "flow.json"]
+    for setting in ("run.placement=devices", *settings):
+        line += ["--set", setting]
+    pathlib.Path("flow.json").unlink(missing_ok=True)
+    done = subprocess.run(line, check=False, capture_output=True, text=True)
+    report = json.loads(pathlib.Path("flow.json").read_text(encoding="utf-8"))
+    said = [text for text in done.stderr.splitlines() if "warning" not in text]
+    solved = [{key: s[key] for key in ("solves", "iterations", "last_residual", "last_reference")}
+              for s in report["solvers"]]  # the last iterations are those of a solve that began, which it may not have
+    return done.returncode, said, report["steps"], report["time"], report["fields"], solved
+
+
+def check_waits(deck):
+    """In a step of three stages whose solutions are trusted nothing is waited for."""
+    write_deck(deck)
+    waits = [run(deck, "run.devices=gpu", f"time.steps={steps}")["device_waits"] for steps in (40, 80)]
+    if waits[1] - waits[0] > 40:
+        sys.exit(f"in 40 and 80 steps of a flow the host waits for the device {waits} times")
+
+
+def check_ends(deck):
+    """At rest, where a flow begins or goes on, with values that are not finite or much too large in some stage, and
+    with an inflow that nothing balances."""
+    push = "equations.w.ddt='if(t > 0.0121, sin(z)*cos(x), 0)'"
+    cases = [(0, None, "", ()), (0, None, "", ("parameters.on=0",)), (0, None, "", ("parameters.on=0", push)),
+             (0, "1", "", ()), (0, "1", "", ("time.method=rk4",))]
+    for t in (0.009, 0.0095):
+        for wrong in ("0/(t - t)", "1e300"):
+            cases.append((3, None, "", (f"equations.w.ddt='if(abs(t - {t}) < 1e-6, {wrong}, laplacian(w))'",)))
+        cases.append((3, None, f"  T: {{initial: x, ddt: \"if(abs(t - {t}) < 1e-6, 0/(t - t), T)\"}}\n", ()))
+        cases.append((3, f"if(t > {t}, 1.1, 1)", "", ()))
+    for code, inflow, more, settings in cases:
+        write_deck(deck, inflow, more)
+        wanted, found = (ends(deck, f"run.devices={devices}", *settings) for devices in ("cpu", "gpu"))
+        if wanted != found or wanted[0] != code:
+            sys.exit(f"a flow with inflow {inflow}, {more} and {settings} ends on the CPU, and on a device, with\n"
+                     f"{wanted}\n{found}")
+
+
+DECK = pathlib.Path("flow.yaml").absolute()
+os.environ["TRL_EMULATED_GPUS"] = "1"
+check_waits(DECK)
+check_ends(DECK)
