@@ -306,6 +306,11 @@ done:
     return err;
 }
 
+trl_err trli_builder_late(trli_task_builder *b, trl_task task, int share)
+{
+    return trli_builder_share(b, task, share, 1, 0, &b->late_share, TRL_WRITE_PART);
+}
+
 trl_err trli_builder_halo(trli_task_builder *b, const trli_exchanged *exchanged, trl_task_fn gpu, trli_step_task *data,
                           int chunks, double seconds, trl_task *task)
 {

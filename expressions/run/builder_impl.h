@@ -92,6 +92,9 @@ TRL_NODISCARD trl_err trli_builder_value(trli_task_builder *builder, trl_task ta
 /* Add accesses to a patch's shares of a group of n reductions, of which this is the first. */
 TRL_NODISCARD trl_err trli_builder_share(trli_task_builder *builder, trl_task task, int reduction, int n, int patch,
                                          trl_handle *entry, trl_access access);
+/* Add an access to the share with which devices have late scalars, or what they tell: found where the first patch is
+ * reduced, whose tasks write parts of one value. */
+TRL_NODISCARD trl_err trli_builder_late(trli_task_builder *builder, trl_task task, int share);
 /* Add a task that copies pieces from patches of this rank to the ghosts of one of them, each in so many chunks; gpu:
  * how GPUs do; NULL: they do not. */
 TRL_NODISCARD trl_err trli_builder_halo(trli_task_builder *builder, const trli_exchanged *exchanged, trl_task_fn gpu,

@@ -205,7 +205,8 @@ trl_err trli_codes_compile_for_gpus(trli_codes *c, trli_gpu_kernels *kernels)
         trli_code *code = c->code[i];
         const trli_emit_request *of = &code->request;
         if (code->text)
-            TRL_TRY(trli_gpu_kernels_add(kernels, code->text, of->reads->nfields + (of->merge ? 0 : of->nroots),
+            TRL_TRY(trli_gpu_kernels_add(kernels, code->text,
+                                         of->reads->nfields + (of->merge ? of->nstored : of->nroots),
                                          of->reads->nscalars + code->ngiven, &code->gpu));
     }
 done:

@@ -42,7 +42,8 @@ typedef struct trli_batch_run {
     int64_t (*sum)[TRLI_PARTIAL_WORDS];   /* [nsums] */
     double (*extreme)[TRLI_PARTIAL_PAIR]; /* [nextremes] */
     MPI_Request request[2];
-    int64_t told_run; /* of the device that tells its results */
+    int64_t told_run; /* of the device that tells its results, */
+    bool emptied;     /* and has left its shares empty */
 } trli_batch_run;
 
 /* A point and the next ones along axes: how many are read along each, 1 or 2; and their values, x fastest. */

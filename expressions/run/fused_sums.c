@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "compute_impl.h"
+#include "context_impl.h"
+#include "executor_impl.h"
 #include "memory_impl.h"
 #include "model_run_impl.h"
 #include "pipeline_impl.h"
@@ -150,12 +152,27 @@ static trl_err add_group(trli_program *program, trli_reductions *r, int k, int g
     return TRL_OK;
 }
 
+/* Each share is of one launch. */
+bool trli_fused_sums_for_gpus(const trli_program *program)
+{
+    return program->tells && program->model->layout->nlocal == 1 && trl_context_ranks(program->model->ctx) == 1;
+}
+
+/* Whether there are devices, and others than GPUs that make sums. */
+static bool devices_refuse(const trli_program *program)
+{
+    const trl_devices *devices = trl_workers_devices(program->model->run->workers);
+    bool gpus = trli_fused_sums_for_gpus(program);
+    for (int i = 0; devices && i < devices->n; ++i) gpus &= devices->device[i]->kind == TRL_KIND_GPU;
+    return devices && !gpus;
+}
+
 trl_err trli_fused_sums_find(trli_program *program)
 {
     trli_reductions *r = &program->run->reductions;
     const trli_model *model = program->model;
     trl_err err = TRL_OK;
-    if (!program->fuses_sums || r->ngroups == 0 || trl_workers_devices(model->run->workers)) return TRL_OK;
+    if (!program->fuses_sums || r->ngroups == 0 || devices_refuse(program)) return TRL_OK;
     if (model->settings.fusion != TRL_FUSION_FULL) return TRL_OK;
     r->fused = trli_new(model->ctx, (size_t)r->ngroups, sizeof *r->fused);
     if (!r->fused) return trli_no_memory(model->ctx, NULL, "for reductions");

@@ -12,6 +12,7 @@
 #include "late_scalars_impl.h"
 #include "memory_impl.h"
 #include "pipeline_impl.h"
+#include "told_sums_impl.h"
 
 /* ---- what is there ---- */
 
@@ -46,12 +47,24 @@ static bool does_slab(const trli_step_task *t, int k)
     return kernel_of_slab(t, k) != NULL;
 }
 
+static bool clears(const trli_step_task *t)
+{
+    const trli_gpu_kernel *clear = t->program->model->run->gpu_clear;
+    return clear && clear->function;
+}
+
+/* Whether there is the kernel that makes sums, too. */
+static bool makes_sums(const trli_step_task *t)
+{
+    return kernel_of(&t->fused->gpu) && clears(t);
+}
+
 bool trli_gpu_does_kernel(const trli_step_task *t)
 {
     bool all = t->run->gpu != NULL;
     for (int i = 0; all && i < trli_gpu_parts_of(t->program, t->step)->n; ++i) all = kernel_of(&t->run->gpu[i]) != NULL;
     for (int k = 0; k < t->plan->nslabs && !t->run->gpu_folds; ++k) all &= does_slab(t, k);
-    return all;
+    return all && (!t->fused || makes_sums(t));
 }
 
 bool trli_gpu_does_plugin(const trli_step_task *t)
@@ -61,8 +74,7 @@ bool trli_gpu_does_plugin(const trli_step_task *t)
 
 bool trli_gpu_does_stable_dt(const trli_step_task *t)
 {
-    const trli_gpu_kernel *clear = t->program->model->run->gpu_clear;
-    return form_of(t->program, t->step->plugin.called, TRLI_FORM_STABLE_DT) && clear && clear->function;
+    return form_of(t->program, t->step->plugin.called, TRLI_FORM_STABLE_DT) && clears(t);
 }
 
 bool trli_gpu_does_slabs(const trli_step_task *t)
@@ -74,8 +86,7 @@ bool trli_gpu_does_slabs(const trli_step_task *t)
 
 bool trli_gpu_does_reduction(const trli_step_task *t)
 {
-    const trli_gpu_kernel *clear = t->program->model->run->gpu_clear;
-    return kernel_of(&t->group->gpu) && clear && clear->function;
+    return kernel_of(&t->group->gpu) && clears(t);
 }
 
 bool trli_gpu_does_halos(const trli_model *model)
@@ -112,6 +123,10 @@ size_t trli_gpu_scratch(const trli_program *program, const trli_step *s)
         const size_t need = room_of_use(&run->gpu[i], &part->reads, part->nroots);
         if (need > most) most = need;
     }
+    const trli_fused_sums *fused = trli_fused_sums_of(program, s);
+    const size_t sums =
+        fused ? room_of_use(&fused->gpu, &fused->reads, fused->nstored) + TRLI_GPU_SHARES * sizeof(double) : 0;
+    if (sums > most) most = sums;
     for (int k = 0; k < p->nslabs; ++k) {
         const trli_slab *slab = &p->slab[k];
         if (slab->kind == TRLI_SLAB_MODIFIER) continue;
@@ -305,6 +320,45 @@ static trl_err launch_part(const trl_task_args *args, const trli_step_task *t, i
     return trli_gpu_launch(kernels, kernel_of(&t->run->gpu[i]), &call, args->space, args->stream);
 }
 
+/* Unless they are empty. */
+static trl_err clear_shares(const trl_task_args *args, const trli_step_task *t, trl_kernel_partial *share)
+{
+    const trli_model_run *run = t->program->model->run;
+    const trl_box all = {{0, 0, 0}, {t->group->n, 1, 1}};
+    if (trli_told_sums_are_empty(args->frame, t->program)) return TRL_OK;
+    trli_gpu_call call = begin_call(args, t, &all, 1);
+    call.launch.share = share;
+    call.array[0] = (trl_kernel_array){0};
+    for (int r = 0; r < TRLI_GPU_SHARES; ++r) {
+        trli_partial empty;
+        trli_partial_clear(&empty, r < t->group->n ? t->group->merge[r] : TRLI_MERGE_SUM);
+        call.scalar[r] = empty.extreme;
+    }
+    return trli_gpu_launch(run->gpu_kernels, run->gpu_clear, &call, args->space, args->stream);
+}
+
+/* The kernel that stores a result, and adds to the share of the sums that it makes. */
+static trl_err launch_fused(const trl_task_args *args, const trli_step_task *t)
+{
+    const trli_fused_sums *f = t->fused;
+    const int n = f->reads.nfields;
+    trli_step_task of = *t;
+    trl_err err = TRL_OK;
+    of.group = &t->program->run->reductions.group[f->group[0]];
+    trl_kernel_partial *share = (trl_kernel_partial *)trli_reduction_part(&of, args, 0);
+    TRL_TRY(clear_shares(args, &of, share));
+    trli_gpu_call call = begin_call(args, t, &t->box, n + f->nstored);
+    call.shape = TRLI_GPU_MERGING;
+    call.launch.share = share;
+    set_sides(t, &call);
+    for (int i = 0; i < n; ++i) call.array[i] = array_of(args, t, f->reads.field[i], &call);
+    for (int r = 0; r < f->nstored; ++r) call.array[n + r] = array_of(args, t, t->step->field[r], &call);
+    take_scalars(args, &f->gpu, &f->reads, &call);
+    err = trli_gpu_launch(t->program->model->run->gpu_kernels, kernel_of(&f->gpu), &call, args->space, args->stream);
+done:
+    return err;
+}
+
 trl_err trli_task_kernel_gpu(void *data, const trl_task_args *args, bool *done)
 {
     const trli_step_task *t = data;
@@ -312,6 +366,7 @@ trl_err trli_task_kernel_gpu(void *data, const trl_task_args *args, bool *done)
     (void)done;
     for (int k = t->plan->nslabs - 1; k >= 0 && !t->run->gpu_folds; --k) /* as the interpreter does */
         if (is_here(t, &t->plan->slab[k])) TRL_TRY(launch_slab(args, t, k));
+    if (t->fused) return launch_fused(args, t);
     for (int i = 0; i < trli_gpu_parts_of(t->program, t->step)->n; ++i) TRL_TRY(launch_part(args, t, i));
 done:
     return err;
@@ -353,21 +408,6 @@ static void set_weighted(const trli_step_task *t, trli_gpu_call *call)
         call->launch.from[a] = sides ? -patch->first[a] : nowhere;
         call->launch.to[a] = sides ? layout->grid.cells[a] - patch->first[a] : nowhere;
     }
-}
-
-static trl_err clear_shares(const trl_task_args *args, const trli_step_task *t, trl_kernel_partial *share)
-{
-    const trli_model_run *run = t->program->model->run;
-    const trl_box all = {{0, 0, 0}, {t->group->n, 1, 1}};
-    trli_gpu_call call = begin_call(args, t, &all, 1);
-    call.launch.share = share;
-    call.array[0] = (trl_kernel_array){0};
-    for (int r = 0; r < TRLI_GPU_SHARES; ++r) {
-        trli_partial empty;
-        trli_partial_clear(&empty, r < t->group->n ? t->group->merge[r] : TRLI_MERGE_SUM);
-        call.scalar[r] = empty.extreme;
-    }
-    return trli_gpu_launch(run->gpu_kernels, run->gpu_clear, &call, args->space, args->stream);
 }
 
 trl_err trli_task_reduce_gpu(void *data, const trl_task_args *args, bool *done)

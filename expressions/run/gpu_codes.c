@@ -56,17 +56,20 @@ static trl_gidx cells_needed(const trli_slab *slab)
     return slab->layer + reach + POINTS;
 }
 
-/* Whether a kernel can compute its ghosts: fields have their sides at the same points, and there are enough of these
- * that no ghost follows from another. */
+/* Whether a kernel can compute its ghosts: fields have their sides at the same points, as all have along periodic axes,
+ * and there are enough of these that no ghost follows from another. */
 static bool may_fold(const trli_program *program, const trli_step *s)
 {
     const trli_model *model = program->model;
     const trli_step_plan *p = trli_plan_of(program, s);
+    const trli_slab *first = NULL;
     for (int k = 0; k < p->nslabs; ++k) {
         const trli_slab *slab = &p->slab[k];
-        const trl_location location = model->field[slab->field].location;
         if (slab->kind == TRLI_SLAB_MODIFIER || !trli_slab_is_within(model, slab)) return false;
-        if (location != model->field[p->slab[0].field].location) return false;
+        if (!first && slab->kind != TRLI_SLAB_IMAGE) first = slab;
+        if (first && slab->kind != TRLI_SLAB_IMAGE &&
+            model->field[slab->field].location != model->field[first->field].location)
+            return false;
         if (model->layout->grid.cells[slab->axis] < cells_needed(slab)) return false;
         if (!stays_inside(program, s, slab->field, slab->axis)) return false;
     }
@@ -292,6 +295,45 @@ done:
     return err;
 }
 
+/* Sums that the kernel of a step makes beside its results, in one launch. */
+static trl_err add_fused(const trli_program *program, trli_fused_sums *f)
+{
+    const trli_step_part *part = &trli_gpu_parts_of(program, f->step)->part[0];
+    const int n = f->reads.nfields + f->nroots;
+    trli_step_part whole = *part; /* reads, and results: of the sums there are none */
+    trli_emit_layer *layer = NULL;
+    int *of_whole = NULL, *shape = trli_new(program->model->ctx, (size_t)n, sizeof *shape);
+    trl_err err = TRL_OK;
+    if (!shape) return trli_no_memory(program->model->ctx, NULL, "for kernel '%s'", f->step->label);
+    whole.reads = f->reads;
+    if (trli_run_of(program, f->step)->gpu_folds) TRL_TRY(list_layers(program, f->step, part, &layer));
+    TRL_TRY(list_shapes(program, f->step, &whole, &of_whole));
+    for (int i = 0; i < n; ++i) shape[i] = i < f->reads.nfields + f->nstored ? of_whole[i] : i;
+    trli_emit_request wanted = request_of(program, f->step, &whole, layer);
+    wanted.reads = &f->reads;
+    wanted.nroots = f->nroots;
+    wanted.roots = f->value;
+    wanted.merge = f->merge;
+    wanted.nstored = f->nstored;
+    wanted.shape = shape;
+    shape = NULL;
+    layer = NULL;
+    note_scalars(program->model, wanted.reads);
+    err = trli_codes_add(program->model->run->gpu_codes, &wanted, &f->gpu);
+done:
+    trli_free(of_whole);
+    trli_free(shape);
+    trli_free(layer);
+    return err;
+}
+
+/* One result, and sums of one kernel, which have room in its call. */
+static bool makes_sums(const trli_program *program, const trli_fused_sums *f)
+{
+    return trli_fused_sums_for_gpus(program) && f->ngroups == 1 && f->nstored == 1 &&
+           f->nroots - f->nstored <= TRLI_GPU_SHARES && trli_gpu_parts_of(program, f->step)->n == 1;
+}
+
 static trl_err add_group(const trli_program *program, trli_reduction_group *group)
 {
     const trli_emit_request wanted = trli_gpu_group(program, group);
@@ -308,6 +350,8 @@ static trl_err add_program(trli_program *program)
     for (int s = 0; s < program->nsteps; ++s)
         if (program->plan->step[s].live) TRL_TRY(add_step(program, &program->step[s]));
     for (int g = 0; g < reductions->ngroups; ++g) TRL_TRY(add_group(program, &reductions->group[g]));
+    for (int i = 0; i < reductions->nfused; ++i)
+        if (makes_sums(program, &reductions->fused[i])) TRL_TRY(add_fused(program, &reductions->fused[i]));
 done:
     return err;
 }
@@ -359,6 +403,10 @@ static void warn_failed(const trli_model *model)
         for (int g = 0; g < reductions->ngroups && !why; ++g) {
             why = find_why(&reductions->group[g].gpu);
             label = reductions->reduction[reductions->group[g].first].step->label;
+        }
+        for (int i = 0; i < reductions->nfused && !why; ++i) {
+            why = find_why(&reductions->fused[i].gpu);
+            label = reductions->fused[i].step->label;
         }
         if (!why) continue;
         trl_warn(model->ctx, NULL, "'%s' is computed by the CPU, not by GPUs: %s", label ? label : "ghosts", why);

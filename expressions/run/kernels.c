@@ -429,16 +429,17 @@ done:
     return err;
 }
 
-static void write_fused(const trli_program *program, FILE *out)
+static void write_fused(const trli_program *program, trl_kind kind, FILE *out)
 {
     const trli_reductions *all = &program->run->reductions;
     for (int i = 0; i < all->nfused; ++i) {
         const trli_fused_sums *f = &all->fused[i];
-        if (!f->use.code) continue;
+        const trli_code *code = kind == TRL_KIND_GPU ? f->gpu.code : f->use.code;
+        if (!code) continue;
         fprintf(out, "/* %s, with sums\n", f->step->label);
         write_fields(program->model, "output", f->step->nout, f->step->field, out);
         write_fields(program->model, "input ", f->reads.nfields, f->reads.field, out);
-        write_text(f->use.code->text, f->use.code->why, out);
+        write_text(code->text, code->why, out);
     }
 }
 
@@ -478,7 +479,7 @@ trl_err trli_kernels_write(trli_program *program, trl_kind kind, FILE *out)
         }
     }
     write_reductions(program, kind, out);
-    if (!gpu) write_fused(program, out);
+    write_fused(program, kind, out);
     if (ferror(out)) err = trl_fail(model->ctx, TRL_ERR_IO, NULL, "the kernels cannot be written: %s", strerror(errno));
 done:
     return err;

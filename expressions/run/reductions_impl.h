@@ -40,6 +40,7 @@ typedef struct trli_fused_sums {
     trli_merge *merge;    /* [nroots] of the latter */
     trli_reads reads;     /* of all */
     trli_code_use use;    /* compiled */
+    trli_code_use gpu;    /* for GPUs, if these make them */
     trl_handle *share;    /* [ngroups][local patches] of the graph */
 } trli_fused_sums;
 
@@ -77,6 +78,8 @@ bool trli_is_weighted(const trli_reduced_step *reduction);
 
 /* ---- fused_sums.c ---- */
 
+/* Whether GPUs may make a program's sums so: where the host is told of them (told_sums_impl.h). */
+bool trli_fused_sums_for_gpus(const trli_program *program);
 /* Find the kernels that make groups of a program's reductions, if it fuses these. Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_fused_sums_find(trli_program *program);
 /* Those of a step's kernel, or NULL. */

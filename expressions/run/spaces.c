@@ -313,7 +313,8 @@ trl_graph_memory trli_frame_memory(trli_model *model)
     return (trl_graph_memory){model, provide, locate, valid};
 }
 
-/* Scalars that kernels read, and what late ones follow from; addresses: of alarms, shares and slots. */
+/* Scalars that kernels read, and what late ones follow from; addresses: of alarms, shares and slots; which shares are
+ * empty. */
 size_t trli_frame_state(void *of, void *in, int space, void *to)
 {
     const trli_model *model = of;
@@ -321,7 +322,7 @@ size_t trli_frame_state(void *of, void *in, int space, void *to)
     const int n = model->slots->n, np = model->layout->nlocal;
     size_t scalars = 0;
     for (int i = 0; i < model->nscalars; ++i) scalars += model->run->gpu_reads[i];
-    const size_t bytes = (scalars + TRLI_LATE_STATE) * sizeof(double) + (3 + (size_t)n * (size_t)np) * sizeof(void *);
+    const size_t bytes = (scalars + TRLI_LATE_STATE) * sizeof(double) + (4 + (size_t)n * (size_t)np) * sizeof(void *);
     if (!to) return bytes;
     double *scalar = to;
     for (int i = 0; i < model->nscalars; ++i)
@@ -332,6 +333,7 @@ size_t trli_frame_state(void *of, void *in, int space, void *to)
     *at++ = frame;
     *at++ = frame->alarm[space] ? frame->alarm[space] + frame->alternate : NULL;
     *at++ = frame->share[space];
+    *at++ = (const void *)(uintptr_t)trli_told_sums_state(frame);
     for (int s = 0; s < n; ++s)
         for (int p = 0; p < np; ++p) *at++ = frame->base[space] ? frame->base[space][s][p] : NULL;
     return bytes;

@@ -44,8 +44,9 @@ typedef struct builder {
     trli_model *model;
     struct trli_task_data *data;
     trli_task_builder tasks;
-    bool *awaits; /* [local patches] points of other ranks, or of other devices perhaps, in some exchange so far */
-    bool tells;   /* GPUs may tell the results of reductions (told_sums_impl.h) */
+    bool *awaits;   /* [local patches] points of other ranks, or of other devices perhaps, in some exchange so far */
+    bool tells;     /* GPUs may tell the results of reductions (told_sums_impl.h) */
+    int late_share; /* in whose place there are late scalars, or what is told */
 } builder;
 
 /* n tasks of a step, in a row. */
@@ -187,18 +188,18 @@ done:
 }
 
 /* What the task of a kernel touches besides for the sums that it makes. */
-static trl_err access_sums(builder *b, trl_task task, const trli_step_task *t)
+static trl_err access_sums(builder *b, trl_task task, const trli_step_task *t, const trli_fused_sums *fused)
 {
     const trli_reductions *all = &b->program->run->reductions;
-    const trli_fused_sums *fused = t->fused;
     trl_err err = TRL_OK;
-    if (!fused) return TRL_OK;
     TRL_TRY(trli_builder_reads(&b->tasks, task, &fused->reads, &t->box, t->patch));
     for (int g = 0; g < fused->ngroups; ++g) {
         const trli_reduction_group *group = &all->group[fused->group[g]];
         TRL_TRY(trli_builder_share(&b->tasks, task, all->first + group->first, group->n, t->patch,
-                                   &fused->share[g * b->model->layout->nlocal + t->patch], TRL_ADD));
+                                   &fused->share[g * b->model->layout->nlocal + t->patch],
+                                   b->model->run->gpu_kernels ? TRL_WRITE : TRL_ADD));
     }
+    if (b->tells) err = trli_builder_late(&b->tasks, task, b->late_share);
 done:
     return err;
 }
@@ -263,7 +264,7 @@ static trl_err add_compute(builder *b, const trli_step *s, int patch)
         t->rim = i > 0;
         t->fused = trli_fused_sums_of(b->program, s);
         TRL_TRY(add_box(b, s, t, &box[i], &task));
-        TRL_TRY(access_sums(b, task, t));
+        if (t->fused) TRL_TRY(access_sums(b, task, t, t->fused));
         TRL_TRY(n == 1 ? access_whole(b, s, t, task)
                        : trli_rims_access(&b->tasks, task, b->program, s, patch, &box[i], i == 0));
     }
@@ -424,29 +425,23 @@ static trli_work group_work(const builder *b, const trli_reduction_group *group)
 /* What a GPU found of a stable_dt is looked at on the host, before ranks bring it together. */
 static trl_err add_look(builder *b, const trli_reduction_group *group, int patch, trl_handle *share)
 {
+    const trli_reductions *all = &b->program->run->reductions;
     trli_step_task *t;
     trl_task task;
     trl_err err = TRL_OK;
-    TRL_TRY(next_task(b, b->program->run->reductions.reduction[group->first].step, patch, &t));
+    TRL_TRY(next_task(b, all->reduction[group->first].step, patch, &t));
     t->group = group;
     TRL_TRY(trli_builder_add(&b->tasks, "look", trli_task_stable_dt_look, t, 1, 0, seconds_of(b, NULL, 0), &task));
-    err = trli_builder_share(&b->tasks, task, b->program->run->reductions.first + group->first, group->n, patch, share,
-                             TRL_READ_WRITE);
+    err = trli_builder_share(&b->tasks, task, all->first + group->first, group->n, patch, share, TRL_READ_WRITE);
 done:
     return err;
-}
-
-/* Late scalars are found, and results told, where the first patch is reduced: the tasks write parts of one value. */
-static trl_err write_late(builder *b, trl_task task)
-{
-    const int share = b->tells ? b->program->run->told_share : b->model->late->share;
-    return trli_builder_share(&b->tasks, task, share, 1, 0, &b->tasks.late_share, TRL_WRITE_PART);
 }
 
 /* A patch's share of a group, which each worker adds up separately. */
 static trl_err add_group(builder *b, const trli_reduction_group *group, int patch, trl_handle *share)
 {
-    const trli_step *s = b->program->run->reductions.reduction[group->first].step;
+    const trli_reductions *all = &b->program->run->reductions;
+    const trli_step *s = all->reduction[group->first].step;
     const trli_step_plan *plan = trli_plan_of(b->program, s);
     const trli_opaque *plugin = s->kind == TRLI_STEP_STABLE_DT ? s->plugin.called : NULL;
     trli_step_task *t;
@@ -475,9 +470,9 @@ static trl_err add_group(builder *b, const trli_reduction_group *group, int patc
         TRL_TRY(trli_builder_field(&b->tasks, task, plan->input[i], patch, TRLI_OWNED_AND_GHOSTS, TRL_READ));
     TRL_TRY(trli_builder_scalars(&b->tasks, task, plugin ? &plan->reads : &group->reads));
     if (plugin) TRL_TRY(access_plugin(b, task, plugin));
-    TRL_TRY(trli_builder_share(&b->tasks, task, b->program->run->reductions.first + group->first, group->n, patch,
-                               share, TRL_WRITE));
-    if (patch == 0 && (b->tells || trli_late_scalars_found_by(b->program))) TRL_TRY(write_late(b, task));
+    TRL_TRY(trli_builder_share(&b->tasks, task, all->first + group->first, group->n, patch, share, TRL_WRITE));
+    if (patch == 0 && (b->tells || trli_late_scalars_found_by(b->program)))
+        TRL_TRY(trli_builder_late(&b->tasks, task, b->late_share));
     if (by_form) err = add_look(b, group, patch, share);
 done:
     return err;
@@ -506,7 +501,7 @@ static trl_err add_batch(builder *b, const trli_reduction_batch *batch)
                                              TRLI_MESSAGE_SECONDS, &finish)
                  : trli_builder_add(&b->tasks, batch->step->label, trli_task_reduce_finish, last, 1,
                                     TRL_TASK_ALWAYS | TRL_TASK_POLL, TRLI_MESSAGE_SECONDS, &finish));
-    if (late) TRL_TRY(write_late(b, finish));
+    if (late) TRL_TRY(trli_builder_late(&b->tasks, finish, b->late_share));
     if (late && (!b->tells || b->program->leads)) trli_graph_set_leading(b->tasks.graph);
     for (int i = 0; i < batch->ngroups * np; ++i) {
         const trli_reduction_group *group = &all->group[batch->first_group + i / np];
@@ -587,6 +582,7 @@ trl_err trli_tasks_build(trli_program *program, const trli_rotation *rotation)
     if (!b.data || !b.awaits) TRL_TRY(trli_no_memory(b.model->ctx, NULL, "for tasks"));
     program->run->first_exchange = b.model->run->nexchanges;
     TRL_TRY(trli_told_sums_may_come(program, &b.tells));
+    b.late_share = b.tells ? program->run->told_share : b.model->late ? b.model->late->share : -1;
     TRL_TRY(trli_builder_begin(&b.tasks, b.model, program->name, &program->run->graph));
     b.tasks.late = b.model->run->gpu_kernels ? trli_late_scalars_read_by(program) : NULL;
     TRL_TRY(add_source(&b));

@@ -10,20 +10,22 @@
 #include "model_run_impl.h"
 #include "pipeline_impl.h"
 
-/* Word by word; the number is that of the words from a patch's shares to the next one's. */
+/* Word by word, after which shares are empty. Three numbers: of words from a patch's shares to the next one's, in a
+ * share, and in its sum, with which it begins. */
 static const char text[] =
     "extern \"C\" __global__ void __launch_bounds__(TRL_KERNEL_THREADS)\n"
     "trl_kernel(const __grid_constant__ trl_kernel_launch call, const __grid_constant__ trl_kernel_arrays<1> arrays,\n"
-    "           const __grid_constant__ trl_kernel_scalars<1> scalars)\n"
+    "           const __grid_constant__ trl_kernel_scalars<3> scalars)\n"
     "{\n"
     "    const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;\n"
     "    const long long j = (long long)blockIdx.y * blockDim.y + threadIdx.y;\n"
     "    const long long at = j * (long long)scalars.value[0] + i;\n"
     "    if (i >= call.hi[0] || j >= call.hi[1]) return;\n"
-    "    ((long long *)arrays.array[0].at)[at] = ((const long long *)call.share)[at];\n"
+    "    ((long long *)arrays.array[0].at)[at] = ((long long *)call.share)[at];\n"
+    "    if (i % (int)scalars.value[1] < (int)scalars.value[2]) ((long long *)call.share)[at] = 0;\n"
     "}\n";
 
-enum { WORDS = sizeof(trli_partial) / sizeof(int64_t) };
+enum { WORDS = sizeof(trli_partial) / sizeof(int64_t), NUMBERS = 3 };
 
 /* ---- before programs are frozen ---- */
 
@@ -38,12 +40,15 @@ trl_err trli_told_sums_request(const trli_model *model)
     bool any = false;
     for (int i = 0; i < model->nprograms; ++i) any |= model->program[i]->tells;
     if (!any) return TRL_OK;
-    return trli_gpu_kernels_add(model->run->gpu_kernels, text, 1, 1, &model->run->gpu_tell);
+    return trli_gpu_kernels_add(model->run->gpu_kernels, text, 1, NUMBERS, &model->run->gpu_tell);
 }
 
-static bool has_scalars(const trli_program *program)
+/* What is not a sum, or follows from sums. */
+static bool has_others(const trli_program *program)
 {
+    const trli_reductions *all = &program->run->reductions;
     bool any = false;
+    for (int r = 0; r < all->n; ++r) any |= all->reduction[r].merge != TRLI_MERGE_SUM;
     for (int i = 0; i < program->nsteps; ++i)
         any |= program->plan->step[i].live && program->step[i].kind == TRLI_STEP_SCALAR;
     return any;
@@ -56,14 +61,14 @@ trl_err trli_told_sums_may_come(const trli_program *program, bool *may)
     *may = program->tells && kernel && kernel->function && trl_context_ranks(program->model->ctx) == 1;
     if (!*may) return TRL_OK;
     TRL_TRY(trli_reductions_come_last(program, may));
-    *may &= program->run->reductions.nbatches == 1 && !has_scalars(program);
+    *may &= program->run->reductions.nbatches == 1 && !has_others(program);
 done:
     return err;
 }
 
 size_t trli_told_sums_scratch(void)
 {
-    return sizeof(trl_kernel_array) + sizeof(double);
+    return sizeof(trl_kernel_array) + NUMBERS * sizeof(double);
 }
 
 size_t trli_told_sums_bytes(const trli_model *model)
@@ -89,7 +94,9 @@ trl_err trli_task_tell_gpu(void *data, const trl_task_args *args, bool *done)
                           .scalar = number};
     (void)done;
     *to = (trl_kernel_array){.at = (double *)(frame->told[args->space] + all->first)};
-    *number = (double)WORDS * model->run->nreductions;
+    number[0] = (double)WORDS * model->run->nreductions;
+    number[1] = WORDS;
+    number[2] = (double)(sizeof(trl_sum) / sizeof(int64_t));
     return trli_gpu_launch(model->run->gpu_kernels, model->run->gpu_tell, &call, args->space, args->stream);
 }
 
@@ -104,10 +111,26 @@ static int teller_of(const trli_frame *frame, const trli_program *program)
 bool trli_told_sums_come(const trli_frame *frame, const trli_program *program)
 {
     const int space = teller_of(frame, program);
-    if (space == 0) return false;
-    const trl_device *device = trli_device_of(trl_workers_devices(frame->model->run->workers), space);
-    frame->batch[program->run->reductions.first_batch].told_run = trli_device_last_run(device);
-    return true;
+    const trl_devices *devices = trl_workers_devices(frame->model->run->workers);
+    if (!program->tells) return false;
+    trli_batch_run *batch = &frame->batch[program->run->reductions.first_batch];
+    batch->emptied = space > 0 && devices->n == 1;
+    if (space > 0) batch->told_run = trli_device_last_run(trli_device_of(devices, space));
+    return space > 0;
+}
+
+bool trli_told_sums_are_empty(const trli_frame *frame, const trli_program *program)
+{
+    return program->tells && frame->batch[program->run->reductions.first_batch].emptied;
+}
+
+uint64_t trli_told_sums_state(const trli_frame *frame)
+{
+    const trli_model *model = frame->model;
+    uint64_t state = 0;
+    for (int i = 0; i < model->nprograms; ++i)
+        if (model->program[i]->tells) state = 2 * state + trli_told_sums_are_empty(frame, model->program[i]);
+    return state;
 }
 
 trl_err trli_told_sums_take(const trli_frame *frame, const trli_program *program)

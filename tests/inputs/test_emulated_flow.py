@@ -35,7 +35,7 @@ def write_deck(path, inflow=None, more=""):
 
 def ends(deck, *settings):
     """How a run ends: its code, what it says, the step, fields, and what was solved."""
-    line = [os.environ["TRELLIS"], "run", str(deck), "--quiet", "--report", "flow.json"]
+    line = [os.environ["TRELLIS"], "run", str(deck), "--quiet", "--report", "flow.json", "--trace", "trace.json"]
     for setting in ("run.placement=devices", *settings):
         line += ["--set", setting]
     pathlib.Path("flow.json").unlink(missing_ok=True)
@@ -53,6 +53,21 @@ def check_waits(deck):
     waits = [run(deck, "run.devices=gpu", f"time.steps={steps}")["device_waits"] for steps in (40, 80)]
     if waits[1] - waits[0] > 40:
         sys.exit(f"in 40 and 80 steps of a flow the host waits for the device {waits} times")
+
+
+def check_calls(deck):
+    """In such a step a device is called for the guess and the sum of pressures, and what it tells of that; and in each
+    stage for ghosts, new velocities, the residual with its sums, what it tells of these, and the projection."""
+    write_deck(deck)
+    calls = []
+    for steps in (10, 15):  # without the steps of which solutions are looked at
+        ends(deck, "run.devices=gpu", f"time.steps={steps}")
+        trace = json.loads(pathlib.Path("trace.json").read_text(encoding="utf-8"))
+        names = {e["tid"]: e["args"]["name"] for e in trace["traceEvents"] if e["name"] == "thread_name"}
+        calls.append([e["name"] for e in trace["traceEvents"]
+                      if e["ph"] == "X" and names.get(e["tid"]) == "calls of device 0"])
+    if len(calls[1]) - len(calls[0]) > 5 * (3 + 3 * 5):
+        sys.exit(f"5 steps of a flow call the device {len(calls[1]) - len(calls[0])} times: {calls[1][-30:]}")
 
 
 def check_ends(deck):
@@ -77,4 +92,5 @@ def check_ends(deck):
 DECK = pathlib.Path("flow.yaml").absolute()
 os.environ["TRL_EMULATED_GPUS"] = "1"
 check_waits(DECK)
+check_calls(DECK)
 check_ends(DECK)

@@ -231,10 +231,15 @@ static void put_values(trli_emitter *e, const values *done, bool along_z, int de
     put_wanted(e, done, along_z, depth);
 }
 
+static int nstored_of(const trli_emitter *e)
+{
+    return e->merge ? e->nstored : e->nroots;
+}
+
 /* Arrays, and where the thread's point is in them, the first of those that it goes through. */
 static void put_arrays(trli_emitter *e, int depth)
 {
-    const int ninputs = e->reads->nfields, all = ninputs + (e->merge ? 0 : e->nroots);
+    const int ninputs = e->reads->nfields, all = ninputs + nstored_of(e);
     const char *const type = place_type(e);
     for (int i = 0; i < all; ++i) {
         if (shape_of(e, i) == i) {
@@ -266,7 +271,7 @@ static void put_results(trli_emitter *e)
 
 static void put_head(trli_emitter *e)
 {
-    const int narrays = e->reads->nfields + (e->merge ? 0 : e->nroots), nscalars = e->reads->nscalars;
+    const int narrays = e->reads->nfields + nstored_of(e), nscalars = e->reads->nscalars;
     fprintf(e->out,
             "extern \"C\" __global__ void __launch_bounds__(TRL_KERNEL_THREADS)\n"
             "trl_kernel(const __grid_constant__ trl_kernel_launch call, const __grid_constant__ trl_kernel_arrays<%d> "
@@ -314,8 +319,8 @@ static bool has_block(const trli_emitter *e)
 {
     enum { MOST = 40 };
     bool any = false;
-    for (int r = 0; r < e->nroots; ++r) any |= e->merge[r] == TRLI_MERGE_SUM;
-    return any && e->nroots <= MOST;
+    for (int r = e->nstored; r < e->nroots; ++r) any |= e->merge[r] == TRLI_MERGE_SUM;
+    return any && e->nroots - e->nstored <= MOST;
 }
 
 static const char *shares_of(const trli_emitter *e)
@@ -327,21 +332,28 @@ static void put_totals(trli_emitter *e)
 {
     if (has_block(e))
         fprintf(e->out, "    __shared__ trl_kernel_partial block[%d];\n    trl_kernel_block_begin(block, %d);\n",
-                e->nroots, e->nroots);
-    for (int r = 0; r < e->nroots; ++r)
+                e->nroots - e->nstored, e->nroots - e->nstored);
+    for (int r = e->nstored; r < e->nroots; ++r)
         if (e->merge[r] == TRLI_MERGE_SUM)
             fprintf(e->out, "    trl_kernel_sum t%d = {0, 0, {0, 0}};\n", r);
         else
-            fprintf(e->out, "    trl_kernel_extreme t%d = {call.share[%d].extreme, false};\n", r, r);
+            fprintf(e->out, "    trl_kernel_extreme t%d = {call.share[%d].extreme, false};\n", r, r - e->nstored);
 }
 
-/* The values of the thread's point, as the points that others have. */
+/* The values of the thread's point, as the points that others have; results are stored. */
 static void put_point(trli_emitter *e, const values *done)
 {
     static const int order[] = {1, 2, 0}; /* as trli_weigh_row multiplies */
+    put_rounds(e, false, 4);
     put_values(e, done, false, 4);
+    put_rounds(e, true, 4);
     put_values(e, done, true, 4);
-    for (int r = 0; r < e->nroots; ++r) {
+    for (int r = 0; r < e->nstored; ++r) {
+        fprintf(e->out, "                trl_kernel_store(out%d, at%d, ", r, shape_of(e, e->reads->nfields + r));
+        put_use(e, TRLI_IN_RESULT, e->root[r]);
+        fputs(");\n", e->out);
+    }
+    for (int r = e->nstored; r < e->nroots; ++r) {
         fprintf(e->out, "                r%d = ", r);
         put_use(e, TRLI_IN_RESULT, e->root[r]);
         fputs(";\n", e->out);
@@ -359,9 +371,10 @@ static void put_point(trli_emitter *e, const values *done)
 
 static void put_merges(trli_emitter *e)
 {
-    for (int r = 0; r < e->nroots; ++r)
+    for (int r = e->nstored; r < e->nroots; ++r)
         if (e->merge[r] == TRLI_MERGE_SUM)
-            fprintf(e->out, "            trl_kernel_merge_sum(&t%d, &%s[%d], r%d);\n", r, shares_of(e), r, r);
+            fprintf(e->out, "            trl_kernel_merge_sum(&t%d, &%s[%d], r%d);\n", r, shares_of(e), r - e->nstored,
+                    r);
         else
             fprintf(e->out, "            trl_kernel_merge_extreme(&t%d, r%d, %d);\n", r, r,
                     e->merge[r] == TRLI_MERGE_MIN);
@@ -381,7 +394,7 @@ static void put_merging(trli_emitter *e, const values *done)
           "             left += (long long)gridDim.x * blockDim.x) {\n"
           "            const long long i = left + threadIdx.x;\n",
           e->out);
-    for (int r = 0; r < e->nroots; ++r)
+    for (int r = e->nstored; r < e->nroots; ++r)
         if (e->merge[r] == TRLI_MERGE_SUM)
             fprintf(e->out, "            double r%d = 0;\n", r);
         else
@@ -392,15 +405,15 @@ static void put_merging(trli_emitter *e, const values *done)
     fputs("            }\n", e->out);
     put_merges(e);
     fputs("        }\n    }\n", e->out);
-    for (int r = 0; r < e->nroots; ++r)
+    for (int r = e->nstored; r < e->nroots; ++r)
         if (e->merge[r] == TRLI_MERGE_SUM)
-            fprintf(e->out, "    trl_kernel_sum_empty(t%d, &%s[%d]);\n", r, shares_of(e), r);
+            fprintf(e->out, "    trl_kernel_sum_empty(t%d, &%s[%d]);\n", r, shares_of(e), r - e->nstored);
         else
-            fprintf(e->out, "    trl_kernel_end_extreme(&t%d, &call.share[%d], %d);\n", r, r,
+            fprintf(e->out, "    trl_kernel_end_extreme(&t%d, &call.share[%d], %d);\n", r, r - e->nstored,
                     e->merge[r] == TRLI_MERGE_MIN);
-    for (int r = 0; r < e->nroots && has_block(e); ++r)
+    for (int r = e->nstored; r < e->nroots && has_block(e); ++r)
         if (e->merge[r] == TRLI_MERGE_SUM)
-            fprintf(e->out, "    trl_kernel_block_end(&block[%d], &call.share[%d]);\n", r, r);
+            fprintf(e->out, "    trl_kernel_block_end(&block[%d], &call.share[%d]);\n", r - e->nstored, r - e->nstored);
     fputs("}\n", e->out);
 }
 

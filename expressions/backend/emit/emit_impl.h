@@ -60,7 +60,7 @@ typedef struct trli_emit_request {
     /* By root, how its values are merged: CPU: by calls that are asked to (trl_kernel_call.merged); CUDA: by all
      * launches, into shares. NULL: they are stored. */
     const trli_merge *merge;
-    int nstored; /* CPU, of a kernel that merges: roots that it stores; only the others are merged, by all calls */
+    int nstored;       /* of a kernel that merges: roots that it stores; only the others are merged, by all calls */
     unsigned weighted; /* CUDA, by root a bit: values on sides count less */
     bool check_finite; /* note values that are not finite */
     bool edges;        /* have ghosts set before the rows beside them are computed (trl_kernel_call.set_edges) */
