@@ -51,23 +51,23 @@ struct trli_solver {
     double *bound_number;             /* [n] the largest, or */
     int *bound_scalar;                /* [n] -1, or the scalar that has it once the diagonal is found */
     int extreme[2];                   /* likewise: the largest magnitude of the diagonal, and of its inverse; or -1 */
-    trli_program *apply, *diagonal, *zero, *probe, *compare, *move, *means, *shift, *centre, *extrapolate;
+    trli_program *apply, *diagonal, *zero, *probe, *compare, *move, *shift, *centre, *extrapolate, *guess, *means[2];
     trli_residual residual;               /* of x, with the size */
     trli_residual residual_alone;         /* without; program NULL: there is no size */
     trli_residual of_zero, of_zero_alone; /* likewise where x is zero; program NULL: not known without x */
     double size;                          /* what the request's size is, as last found; -1: it has none */
     bool trusted, sure; /* direct solutions of the step `trusted_step`, or of later ones, need not be looked at */
     trl_gidx trusted_step;
-    trl_gidx sized_step; /* in which the size was found last: in each, or where rounding may matter */
-    bool at_zero, ahead; /* x is zero; x.next is the direct solution for r, from zero */
-    bool mean_set;       /* a direct solution makes it what it should be */
-    bool mean_known;     /* the solution of the step `mean_step` has it */
+    trl_gidx sized_step;            /* in which the size was found last: in each, or where rounding may matter */
+    bool at_zero, ahead, guess_due; /* x is zero; x.next is the direct solution for r; x is to be what ask.from has */
+    bool mean_set;                  /* a direct solution makes it what it should be */
+    bool mean_known;                /* the solution of the step `mean_step` has it */
     trl_gidx mean_step;
     double wanted_mean;          /* of a direct solution, where it is free */
     int qq, dd, compared;        /* scalars: q.q, d.d, and the product of q with what `with` says */
     int *one, *with_one;         /* [n] scalars: factor of 1 in d, and in what q is compared with, for each unknown */
     int noise[2], with_noise[2]; /* scalars: factors of two random vectors in these */
-    int *x_sum;                  /* [n] scalars: sums of x */
+    int *x_sum[2];               /* [n] scalars of `means`: sums of x, and of what it is to begin with */
     double *r_sum;               /* [n] sums of r, as last computed */
     int *r_offset, *x_offset;    /* [n] scalars: what is added to them */
     int length;                  /* scalar: of the step along c, or from an earlier solution on */

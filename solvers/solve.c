@@ -360,6 +360,37 @@ done:
     return err;
 }
 
+static trl_err compile_means(trli_solver *s, const char *what, const int *field, int of)
+{
+    trli_model *model = s->sim->model;
+    trli_program **program = &s->means[of];
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_solver_begin(s, what, program));
+    for (int i = 0; i < s->ask.n; ++i) {
+        TRL_TRY(trli_program_reduce(*program, "sum", trli_ir_field(&model->ir, field[i]),
+                                    model->variable[s->ask.variable[i]].location, TRLI_REDUCE_SUM, true, NULL,
+                                    &s->x_sum[of][i]));
+        TRL_TRY(trli_program_add_scalar_root(*program, s->x_sum[of][i]));
+    }
+    if (s->ask.size) trli_program_tells(*program, false);
+done:
+    return err;
+}
+
+/* x = from */
+static trl_err compile_guess(trli_solver *s)
+{
+    trli_ir_value *value = NULL;
+    trl_err err = TRL_OK;
+    TRL_TRY(list_of_values(s, &value));
+    TRL_TRY(trli_solver_begin(s, "first guess", &s->guess));
+    trli_solver_read(s, s->ask.from, value);
+    err = trli_solver_store(s, s->guess, s->x.next, value);
+done:
+    trli_free(value);
+    return err;
+}
+
 /* Programs of x alone: zero, a step along c, sums and offsets. */
 static trl_err compile_moves(trli_solver *s)
 {
@@ -370,17 +401,12 @@ static trl_err compile_moves(trli_solver *s)
     TRL_TRY(trli_solver_begin(s, "zero", &s->zero));
     for (int i = 0; i < s->ask.n; ++i) value[i] = trli_ir_constant(ir, 0);
     TRL_TRY(trli_solver_store(s, s->zero, s->x.next, value));
-    TRL_TRY(trli_solver_begin(s, "mean", &s->means));
-    for (int i = 0; i < s->ask.n; ++i) {
-        value[i] = trli_ir_field(ir, s->x.now[i]);
-        TRL_TRY(trli_program_reduce(s->means, "sum", value[i], s->sim->model->variable[s->ask.variable[i]].location,
-                                    TRLI_REDUCE_SUM, true, NULL, &s->x_sum[i]));
-        TRL_TRY(trli_program_add_scalar_root(s->means, s->x_sum[i]));
-    }
-    if (s->ask.size) trli_program_tells(s->means, false);
+    TRL_TRY(compile_means(s, "mean", s->x.now, 0));
+    if (s->ask.from) TRL_TRY(compile_means(s, "mean of the guess", s->ask.from, 1));
     TRL_TRY(compile_offset(s, "shift", &s->x, s->x_offset, &s->shift));
     TRL_TRY(compile_offset(s, "balance", &s->r, s->r_offset, &s->centre));
     if (s->ask.from) TRL_TRY(compile_step(s, "guess", s->ask.from, s->x.now, true, &s->extrapolate));
+    if (s->ask.from) TRL_TRY(compile_guess(s));
     if (!s->linear) err = compile_step(s, "step", s->x.now, s->c.now, false, &s->move);
 done:
     trli_free(value);
@@ -414,7 +440,7 @@ static trl_err copy_request(trli_solver *s, const trli_solve_request *request)
     s->reads_old = trli_model_keep(model, equations + 1);
     s->mean = trli_model_keep(model, 2 * (n + 1) * sizeof *s->mean);
     s->r_sum = trli_model_keep(model, (n + 1) * sizeof *s->r_sum);
-    s->x_sum = trli_model_keep(model, bytes);
+    for (int k = 0; k < 2; ++k) s->x_sum[k] = trli_model_keep(model, bytes);
     TRL_TRY(model->ir.err);
     int **const lists[] = {&s->one, &s->with_one, &s->r_offset, &s->x_offset};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; ++i) TRL_TRY(add_scalars(s, lists[i]));

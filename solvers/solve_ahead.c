@@ -38,13 +38,13 @@ bool trli_solver_may_go_ahead(const trli_solver *s)
            (!s->stats.singular || trli_direct_sets_mean(s->direct));
 }
 
-trl_err trli_solver_go_ahead(trli_solver *s, const trli_residual *r, double *mean, bool mean_told)
+trl_err trli_solver_go_ahead(trli_solver *s, const trli_residual *r, const trli_measured *m)
 {
     bool told;
     trl_err err = TRL_OK;
     TRL_TRY(trli_solver_program_telling(s, r->program, &told));
-    TRL_TRY(trli_solver_take_means(s, mean, mean_told));
-    if (told) TRL_TRY(trli_direct_go_ahead(s, s->stats.singular ? mean[0] : 0));
+    if (m->told) TRL_TRY(trli_solver_take_means(s, m));
+    if (told) TRL_TRY(trli_direct_go_ahead(s, s->stats.singular ? m->mean[0] : 0));
     s->ahead = told;
     TRL_TRY(trli_solver_take(s, r->program, told));
     if (told) err = trli_check_passed_step(s->sim);

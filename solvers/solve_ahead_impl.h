@@ -8,20 +8,27 @@
 
 /* ---- solve_ahead.c ---- */
 
+/* Means that are measured: of x, or of what it is to begin with. */
+typedef struct trli_measured {
+    double *mean; /* [n] */
+    int of;       /* of solver->means */
+    bool told;    /* a GPU tells them: they are to be taken */
+} trli_measured;
+
 /* As trli_solver_program, of a program that tells its results (trli_program_tells), but for these: *told: they are to
  * be taken, before its next run; else they are there. Collective: yes. */
 TRL_NODISCARD trl_err trli_solver_program_telling(trli_solver *s, trli_program *program, bool *told);
 TRL_NODISCARD trl_err trli_solver_take(const trli_solver *s, const trli_program *program, bool told);
 /* Whether the residual of zero, where a direct solution is trusted, may be found with the next function. */
 bool trli_solver_may_go_ahead(const trli_solver *s);
-/* Find it, and if a GPU tells of it give that the direct solution to do meanwhile: s->ahead. mean: of the guess, taken
- * if it is told. Collective: yes. */
-TRL_NODISCARD trl_err trli_solver_go_ahead(trli_solver *s, const trli_residual *r, double *mean, bool mean_told);
+/* Find it, and if a GPU tells of it give that the direct solution to do meanwhile: s->ahead. m: of the guess, taken if
+ * they are told. Collective: yes. */
+TRL_NODISCARD trl_err trli_solver_go_ahead(trli_solver *s, const trli_residual *r, const trli_measured *m);
 
 /* ---- solve_run.c ---- */
 
-/* The means of x that the program `means` has found. */
-TRL_NODISCARD trl_err trli_solver_take_means(const trli_solver *s, double *mean, bool told);
+/* Those that a program has found. */
+TRL_NODISCARD trl_err trli_solver_take_means(const trli_solver *s, const trli_measured *m);
 
 /* ---- direct.c ---- */
 

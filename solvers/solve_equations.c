@@ -268,7 +268,7 @@ done:
     return err;
 }
 
-/* to = from, for the equations that are solved, or for all. */
+/* to = from, for the equations that are solved, or for all; the pressure's solver makes its guess itself. */
 static trl_err compile_copy(trl_simulation *sim, const char *name, bool all, bool next, trli_program **program)
 {
     trl_err err = TRL_OK;
@@ -277,7 +277,7 @@ static trl_err compile_copy(trl_simulation *sim, const char *name, bool all, boo
         const trli_equation *eq = &sim->equation[v];
         const int to = next ? eq->next : sim->solving->at[v];
         const trli_ir_value value = trli_ir_field(&sim->model->ir, eq->state);
-        if (!all && !eq->solve) continue;
+        if (!all && (!eq->solve || v == trli_flow_pressure(sim))) continue;
         TRL_TRY(trli_program_add_kernel(*program, eq->deck->name, 1, &to, &value, NULL));
         TRL_TRY(trli_program_add_root(*program, to));
     }
@@ -476,6 +476,14 @@ void trli_solving_swap(const struct trli_solving *so, int stage)
     for (int v = 0; v < n; ++v) trli_frame_swap(so->sim->frame, so->at[v], so->stage[stage * n + v]);
 }
 
+/* First guesses are the present solutions. */
+static trl_err guess(trl_simulation *sim, trl_gidx step, double time)
+{
+    const struct trli_solving *so = sim->solving;
+    if (so->flow_solver >= 0) trli_solver_guess(so->solver[so->flow_solver]);
+    return trli_program_is_empty(so->guess) ? TRL_OK : trli_run_checked(sim, so->guess, step, time, false);
+}
+
 /* Of a flow, the pressure that belongs to the initial velocities: a stage is tried for it. */
 static trl_err solve_first_pressure(trl_simulation *sim)
 {
@@ -485,7 +493,7 @@ static trl_err solve_first_pressure(trl_simulation *sim)
     if (p < 0 || !(sim->dt > 0)) return TRL_OK; /* there is no step */
     if (trli_flow_solves_again(sim)) return solve_present(sim, sim->dt, TRLI_FLOW_DONE);
     trli_set_times(sim, &(trli_next_step){.number = 1, .from = sim->time, .dt = sim->dt, .time = sim->time + sim->dt});
-    TRL_TRY(trli_run_checked(sim, so->guess, 0, sim->time, false));
+    TRL_TRY(guess(sim, 0, sim->time));
     TRL_TRY(trli_run_checked(sim, sim->part[0], 0, sim->time, false));
     trli_solving_swap(so, 0);
     trli_flow_weigh(sim, 0, sim->dt);
@@ -560,7 +568,7 @@ trl_err trli_solve_step(trl_simulation *sim, const trli_next_step *next, bool ch
     const double *scalar = sim->frame->scalar;
     trl_err err = TRL_OK;
     TRL_TRY(trli_solve_before(sim, next));
-    TRL_TRY(trli_run_checked(sim, sim->solving->guess, next->number, next->time, false));
+    TRL_TRY(guess(sim, next->number, next->time));
     for (int s = 0; s < sim->integrator->stages; ++s) {
         const bool last = s + 1 == sim->integrator->stages;
         TRL_TRY(trli_run_checked(sim, sim->part[s], next->number, next->time, last && check));

@@ -17,19 +17,19 @@ static const char cycles_failed[] = "its cycles did not lead to the solution";
 
 /* ---- null spaces ---- */
 
-trl_err trli_solver_take_means(const trli_solver *s, double *mean, bool told)
+trl_err trli_solver_take_means(const trli_solver *s, const trli_measured *m)
 {
-    const trl_err err = trli_solver_take(s, s->means, told);
-    for (int i = 0; i < s->ask.n; ++i) mean[i] = trli_solver_scalar(s, s->x_sum[i]) / s->points[i];
+    const trl_err err = trli_solver_take(s, s->means[m->of], m->told);
+    for (int i = 0; i < s->ask.n; ++i) m->mean[i] = trli_solver_scalar(s, s->x_sum[m->of][i]) / s->points[i];
     return err;
 }
 
-static trl_err measure_means(trli_solver *s, double *mean)
+/* Unless a GPU tells them later. */
+static trl_err measure_means(trli_solver *s, trli_measured *m)
 {
-    bool told;
     trl_err err = TRL_OK;
-    TRL_TRY(trli_solver_program_telling(s, s->means, &told));
-    err = trli_solver_take_means(s, mean, told);
+    TRL_TRY(trli_solver_program_telling(s, s->means[m->of], &m->told));
+    if (!m->told) err = trli_solver_take_means(s, m);
 done:
     return err;
 }
@@ -37,8 +37,10 @@ done:
 /* Where constants are in the null space, the solution has the mean that the guess had. */
 static trl_err restore_means(trli_solver *s, const double *wanted, double *now)
 {
+    trli_measured m = {.mean = now};
     trl_err err = TRL_OK;
-    TRL_TRY(measure_means(s, now));
+    TRL_TRY(measure_means(s, &m));
+    if (m.told) TRL_TRY(trli_solver_take_means(s, &m));
     for (int i = 0; i < s->ask.n; ++i) trli_solver_set(s, s->x_offset[i], s->singular[i] ? wanted[i] - now[i] : 0);
     TRL_TRY(trli_solver_program(s, s->shift));
     trli_vector_swap(s, &s->x);
@@ -144,9 +146,21 @@ static trl_err clear(trli_solver *s)
     return err;
 }
 
+/* x is what it is to begin with. */
+static trl_err provide_guess(trli_solver *s)
+{
+    trl_err err = TRL_OK;
+    if (!s->guess_due) return TRL_OK;
+    s->guess_due = false;
+    TRL_TRY(trli_solver_program(s, s->guess));
+    trli_vector_swap(s, &s->x);
+done:
+    return err;
+}
+
 /* norm(F(0)), or where that says nothing of the guess; and the residual of the guess, or of zero if that is as good to
- * begin with. at_zero: x is zero, or to be made so. mean: of the guess; told: a GPU tells it. */
-static trl_err find_reference(trli_solver *s, bool from_zero, double *mean, bool told, double *reference, double *norm)
+ * begin with. at_zero: x is zero, or to be made so. m: of the guess. */
+static trl_err find_reference(trli_solver *s, bool from_zero, const trli_measured *m, double *reference, double *norm)
 {
     const bool without_x = s->of_zero.program != NULL;
     const trli_residual *sized = without_x ? &s->of_zero : &s->residual;
@@ -155,10 +169,11 @@ static trl_err find_reference(trli_solver *s, bool from_zero, double *mean, bool
     const bool ahead = from_zero && !at_once && trli_solver_may_go_ahead(s);
     trl_err err = TRL_OK;
     s->ahead = false;
-    if (!ahead && told) TRL_TRY(trli_solver_take_means(s, mean, told));
+    if (!ahead && m->told) TRL_TRY(trli_solver_take_means(s, m));
+    if (!without_x) TRL_TRY(provide_guess(s));
     if (!without_x) TRL_TRY(clear(s));
     if (ahead) {
-        TRL_TRY(trli_solver_go_ahead(s, alone, mean, told));
+        TRL_TRY(trli_solver_go_ahead(s, alone, m));
         read_residual(s, alone, reference);
     } else {
         TRL_TRY(find_residual(s, at_once ? sized : alone, reference));
@@ -169,6 +184,7 @@ static trl_err find_reference(trli_solver *s, bool from_zero, double *mean, bool
     *norm = *reference;
     s->at_zero = known && from_zero;
     if (s->at_zero) goto done;
+    TRL_TRY(provide_guess(s));
     if (!without_x) trli_vector_swap(s, &s->x);
     TRL_TRY(find_residual(s, &s->residual, norm)); /* sets points on sides, which products may read */
     if (!known) *reference = *norm;
@@ -453,21 +469,22 @@ static bool knows_means(const trli_solver *s)
 static trl_err solve(trli_solver *s, double *mean, double *scratch)
 {
     double norm, reference;
-    bool directly, told = false;
+    bool directly;
+    trli_measured measured = {.mean = mean, .of = s->guess_due};
     trl_err err = TRL_OK;
     s->stats.last_iterations = s->stats.last_newton = 0;
     s->cycles_failed = s->direct_failed = false; /* anew in each solve, so that a restart takes the same way */
     s->brought = false;
     if (!s->looked) {
+        TRL_TRY(provide_guess(s));
         TRL_TRY(trli_solver_residual(s, &norm));
         TRL_TRY(trli_solver_look(s));
     }
     s->method = s->settings.method == TRL_SOLVE_AUTO ? s->krylov : s->settings.method; /* likewise */
-    const bool measures = s->stats.singular && !knows_means(s);
-    if (measures) TRL_TRY(trli_solver_program_telling(s, s->means, &told));
-    if (measures && !told) TRL_TRY(trli_solver_take_means(s, mean, false));
+    if (s->stats.singular && !knows_means(s)) TRL_TRY(measure_means(s, &measured));
     TRL_TRY(choose_start(s, &directly));
-    TRL_TRY(find_reference(s, directly, mean, told, &reference, &norm));
+    TRL_TRY(find_reference(s, directly, &measured, &reference, &norm));
+    s->guess_due = false;
     if (!isfinite(norm)) return trli_solver_not_finite(s, "at the first guess");
     const double tolerance = s->linear ? s->settings.tolerance : s->settings.newton_tolerance;
     s->lost = lost_to_rounding(s);
@@ -492,6 +509,11 @@ trl_err trli_solver_run(trli_solver *solver, trl_gidx step, double time)
     solver->step = step;
     solver->time = time;
     return solve(solver, solver->mean, solver->mean + solver->ask.n);
+}
+
+void trli_solver_guess(trli_solver *solver)
+{
+    solver->guess_due = true;
 }
 
 trl_err trli_solver_extrapolate(trli_solver *solver, double factor, trl_gidx step, double time)

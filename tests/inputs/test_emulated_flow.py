@@ -56,8 +56,8 @@ def check_waits(deck):
 
 
 def check_calls(deck):
-    """In such a step a device is called for the guess and the sum of pressures, and what it tells of that; and in each
-    stage for ghosts, new velocities, the residual with its sums, what it tells of these, and the projection."""
+    """In such a step a device is called for the sum of pressures, and what it tells of that; and in each stage for
+    ghosts, new velocities, the residual with its sums, what it tells of these, and the projection."""
     write_deck(deck)
     calls = []
     for steps in (10, 15):  # without the steps of which solutions are looked at
@@ -66,7 +66,7 @@ def check_calls(deck):
         names = {e["tid"]: e["args"]["name"] for e in trace["traceEvents"] if e["name"] == "thread_name"}
         calls.append([e["name"] for e in trace["traceEvents"]
                       if e["ph"] == "X" and names.get(e["tid"]) == "calls of device 0"])
-    if len(calls[1]) - len(calls[0]) > 5 * (3 + 3 * 5):
+    if len(calls[1]) - len(calls[0]) > 5 * (2 + 3 * 5):
         sys.exit(f"5 steps of a flow call the device {len(calls[1]) - len(calls[0])} times: {calls[1][-30:]}")
 
 
