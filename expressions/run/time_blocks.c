@@ -405,7 +405,7 @@ static trl_err connect_exchange(trli_time_blocks *t, trli_exchange_run *run)
 {
     trl_err err;
     TRL_TRY(trl_context_agree(t->model->ctx, trli_exchange_plan_of(t->model, &t->deep, &t->what)));
-    TRL_TRY(trli_exchange_connect(t->model, t->what, NULL, run));
+    TRL_TRY(trli_exchange_connect(t->model, t->what, t->of->loans, run));
 done:
     return err;
 }
@@ -415,7 +415,7 @@ trl_err trli_time_blocks_connect(trli_time_blocks *t)
     trl_err err = TRL_OK;
     trli_exchange_run *exchange = t->frame->pass.frame.exchange;
     if (t->deep.n > 0) TRL_TRY(connect_exchange(t, &exchange[0]));
-    if (t->faces) TRL_TRY(trli_time_faces_connect(t->faces, &exchange[TRLI_FACES_EXCHANGE]));
+    if (t->faces) TRL_TRY(trli_time_faces_connect(t->faces, t->of->loans, &exchange[TRLI_FACES_EXCHANGE]));
     err = build_graph(t);
 done:
     return trl_context_agree(t->model->ctx, err);

@@ -107,6 +107,7 @@ static trl_err receive_and_unpack(void *data, const trl_task_args *args, bool *d
         for (trl_lidx k = 0; k < planes; ++k)
             trli_exchange_unpack(exchange, t->message, n, k, piece->extent[t->faces->plan->axis[1]], &target);
     }
+    trli_exchange_release(exchange, t->message);
 done:
     return err;
 }
@@ -327,7 +328,7 @@ done:
     return err;
 }
 
-trl_err trli_time_faces_connect(trli_time_faces *faces, trli_exchange_run *run)
+trl_err trli_time_faces_connect(trli_time_faces *faces, const trli_loans *loans, trli_exchange_run *run)
 {
     const trli_model *model = faces->plan->model;
     bool same;
@@ -336,7 +337,7 @@ trl_err trli_time_faces_connect(trli_time_faces *faces, trli_exchange_run *run)
     TRL_TRY(compare_cuts(faces, &same, &most));
     faces->blocks = same ? faces->cuts->count[0] : 1;
     TRL_TRY(trl_context_agree(model->ctx, plan_messages(faces, 2 * most)));
-    TRL_TRY(trli_exchange_connect(model, faces->what, NULL, run));
+    TRL_TRY(trli_exchange_connect(model, faces->what, loans, run));
 done:
     return err;
 }

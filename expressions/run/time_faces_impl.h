@@ -27,8 +27,10 @@ void trli_time_faces_fronts(const trli_time_plan *plan, const trli_time_cuts *cu
 /* The plan and the cuts, of the rank's only patch, outlive the faces. Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_time_faces_create(const trli_time_plan *plan, const trli_time_cuts *cuts,
                                              trli_time_faces **faces);
-/* Make the exchange. Collective: yes. Fails with MEMORY, MPI. */
-TRL_NODISCARD trl_err trli_time_faces_connect(trli_time_faces *faces, trli_exchange_run *run);
+/* Make the exchange. loans: of the frame of the fields, if faces may be read there. Collective: yes. Fails with MEMORY,
+ * MPI. */
+TRL_NODISCARD trl_err trli_time_faces_connect(trli_time_faces *faces, const struct trli_loans *loans,
+                                              trli_exchange_run *run);
 /* After the exchange. */
 void trli_time_faces_destroy(trli_time_faces **faces);
 
