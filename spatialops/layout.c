@@ -4,6 +4,8 @@
 #include <limits.h>
 #include <string.h>
 
+#include <context_impl.h>
+
 #include "spatialops_impl.h"
 
 /* Local indices must reach any ghost or final plane of a patch without overflow. */
@@ -22,26 +24,52 @@ trl_gidx trli_cut_part(trl_gidx n, trl_gidx parts, trl_gidx element)
     return element < in_larger ? element / (even + 1) : larger + (element - in_larger) / even;
 }
 
-static double cut_surface(const trl_grid *grid, const int counts[3])
+enum { THICK = 8 /* cells: of fewer, planes at the two ends are more than a quarter */ };
+
+static bool is_thick(const trl_grid *grid, const int counts[3])
 {
-    double surface = 0;
-    for (int a = 0; a < 3; ++a) {
-        int planes = counts[a] == 1 ? 0 : counts[a] - !grid->periodic[a];
-        surface += planes * (double)grid->cells[(a + 1) % 3] * (double)grid->cells[(a + 2) % 3];
-    }
-    return surface;
+    for (int a = 0; a < 3; ++a)
+        if (counts[a] > 1 && grid->cells[a] / counts[a] < THICK) return false;
+    return true;
 }
 
-bool trli_layout_choose(const trl_grid *grid, int n, int best[3])
+/* What a value across each axis costs, against one across the last axis. Planes across the last axis lie together.
+ * Across x each value has a line of the cache of its own; across y of three axes each row waits for memory. Between
+ * nodes all is packed, and the network takes the same for each. */
+static double cost_across(const trl_grid *grid, int axis, bool one_node)
 {
-    bool found = false;
+    if (axis == 0 && grid->dim > 1) return one_node ? 16 : 3;
+    return axis == 1 && grid->dim == 3 && one_node ? 1.5 : 1;
+}
+
+/* Of thin patches, which some stencils may not allow, the surface. */
+static double cost_of_cuts(const trl_grid *grid, const int counts[3], bool one_node)
+{
+    const bool thick = is_thick(grid, counts);
+    double cost = 0;
+    for (int a = 0; a < 3; ++a) {
+        const double planes = counts[a] == 1 ? 0 : counts[a] - !grid->periodic[a],
+                     each = (double)grid->cells[(a + 1) % 3] * (double)grid->cells[(a + 2) % 3];
+        cost += thick ? cost_across(grid, a, one_node) * planes * each : planes * each;
+    }
+    return cost;
+}
+
+bool trli_layout_choose(const trl_grid *grid, int n, bool one_node, int best[3])
+{
+    bool found = false, thick = false;
+    double least = 0;
     for (int x = 1; x <= n && x <= grid->cells[0]; ++x) {
         if (n % x != 0) continue;
         for (int y = 1; y <= n / x && y <= grid->cells[1]; ++y) {
             if (n / x % y != 0 || n / x / y > grid->cells[2]) continue;
-            int counts[3] = {x, y, n / x / y};
-            if (found && cut_surface(grid, counts) >= cut_surface(grid, best)) continue;
+            const int counts[3] = {x, y, n / x / y};
+            const bool is = is_thick(grid, counts);
+            const double cost = cost_of_cuts(grid, counts, one_node);
+            if (found && (is == thick ? cost >= least : thick)) continue;
             memcpy(best, counts, sizeof counts);
+            least = cost;
+            thick = is;
             found = true;
         }
     }
@@ -51,11 +79,11 @@ bool trli_layout_choose(const trl_grid *grid, int n, int best[3])
 static trl_err choose_or_fail(trl_context *ctx, const trl_grid *grid, const trl_place *place, int counts[3])
 {
     int ranks = trl_context_ranks(ctx);
-    if (trli_layout_choose(grid, ranks, counts)) return TRL_OK;
+    if (trli_layout_choose(grid, ranks, ctx->topology.node_ranks == ranks, counts)) return TRL_OK;
 
     double cells = (double)grid->cells[0] * (double)grid->cells[1] * (double)grid->cells[2];
     int fits = cells < ranks ? (int)cells : ranks - 1;
-    while (!trli_layout_choose(grid, fits, counts)) --fits;
+    while (!trli_layout_choose(grid, fits, true, counts)) --fits;
     return trl_fail(
         ctx, TRL_ERR_INPUT, place,
         "patches: a grid of %" TRL_GIDX_FMT " x %" TRL_GIDX_FMT " x %" TRL_GIDX_FMT

@@ -16,9 +16,10 @@ trl_gidx trli_cut_first(trl_gidx n, trl_gidx parts, trl_gidx i);
 /* The part that holds an element. Needs parts <= n. */
 trl_gidx trli_cut_part(trl_gidx n, trl_gidx parts, trl_gidx element);
 
-/* The automatic cut: of the factorisations of n that fit, the one with the least cut surface; of equals the one with
- * the longest x rows. false: none fits. */
-bool trli_layout_choose(const trl_grid *grid, int n, int best[3]);
+/* The automatic cut: of the factorisations of n that fit, the one whose ghosts cost the least to exchange, but no thin
+ * patches where thicker ones are possible; of equals the one with the longest x rows, then the one with the most rows.
+ * one_node: of all ranks. false: none fits. */
+bool trli_layout_choose(const trl_grid *grid, int n, bool one_node, int best[3]);
 
 /* First cell of a patch along an axis; of i = counts: the number of cells. */
 trl_gidx trli_layout_first(const trl_layout *layout, int axis, int i);

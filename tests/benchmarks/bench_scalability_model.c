@@ -133,7 +133,7 @@ static void find_patch(const trli_curves *c, int ranks, double cells[3], double 
     trl_grid grid = {.dim = 3, .cells = {c->cells[0], c->cells[1], c->cells[2]}};
     int counts[3] = {1, 1, 1};
     double sum = 0;
-    (void)trli_layout_choose(&grid, ranks, counts);
+    (void)trli_layout_choose(&grid, ranks, true, counts);
     for (int a = 0; a < 3; ++a) {
         cells[a] = (double)c->cells[a] / counts[a];
         share[a] = (counts[a] - 1) / (double)c->cells[a];

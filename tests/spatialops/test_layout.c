@@ -82,7 +82,7 @@ START_TEST(without_counts_each_rank_gets_one_patch)
 }
 END_TEST
 
-START_TEST(without_counts_the_cut_surface_is_the_smallest)
+START_TEST(without_counts_the_cut_surface_of_thin_patches_is_the_smallest)
 {
     static const struct {
         trl_gidx cells[3];
@@ -107,6 +107,32 @@ START_TEST(without_counts_the_cut_surface_is_the_smallest)
                           layout->counts[a], a);
         }
         trl_layout_destroy(&layout);
+    }
+}
+END_TEST
+
+START_TEST(thick_patches_are_cut_where_ghosts_cost_the_least)
+{
+    static const struct {
+        trl_gidx cells[3];
+        int ranks;
+        bool periodic, one_node;
+        int counts[3];
+    } cases[] = {
+        {{256, 256, 256}, 4, true, true, {1, 1, 4}},    {{256, 256, 256}, 8, false, true, {1, 2, 4}},
+        {{256, 256, 256}, 16, false, true, {1, 4, 4}},  {{256, 256, 256}, 64, false, true, {1, 8, 8}},
+        {{256, 256, 256}, 64, false, false, {2, 4, 8}}, {{64, 64, 16}, 4, true, true, {1, 4, 1}},
+        {{256, 256, 1}, 16, true, true, {1, 16, 1}},    {{1024, 64, 1}, 4, true, true, {1, 4, 1}},
+        {{4096, 64, 1}, 4, true, true, {4, 1, 1}},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+        const trl_gidx *cells = cases[i].cells;
+        trl_grid grid = make_grid(cells[2] > 1 ? 3 : 2, cells[0], cells[1], cells[2]);
+        int counts[3];
+        for (int a = 0; a < grid.dim; ++a) grid.periodic[a] = cases[i].periodic;
+        ck_assert(trli_layout_choose(&grid, cases[i].ranks, cases[i].one_node, counts));
+        for (int a = 0; a < 3; ++a)
+            ck_assert_msg(counts[a] == cases[i].counts[a], "case %zu: %d patches along axis %d", i, counts[a], a);
     }
 }
 END_TEST
@@ -299,7 +325,8 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, a_rank_holds_its_own_patches_alone);
     tcase_add_test(tc, patches_tile_the_grid_whatever_the_counts);
     tcase_add_test(tc, without_counts_each_rank_gets_one_patch);
-    tcase_add_test(tc, without_counts_the_cut_surface_is_the_smallest);
+    tcase_add_test(tc, without_counts_the_cut_surface_of_thin_patches_is_the_smallest);
+    tcase_add_test(tc, thick_patches_are_cut_where_ghosts_cost_the_least);
     tcase_add_test(tc, owner_is_minus_one_outside_the_grid);
     tcase_add_test(tc, owned_points_of_all_patches_are_the_points_of_the_grid);
     tcase_add_test(tc, only_patches_at_a_side_that_is_not_periodic_are_at_a_side);
