@@ -10,6 +10,7 @@ typedef struct strands {
     const trli_place_graph *graph;
     const trli_values *values;
     int32_t *root;         /* [tasks] towards the first task of its strand */
+    int32_t *home;         /* [tasks] of a first task: the home of what its strand writes; 0: of none */
     double *made, *needed; /* [tasks] bytes of all values that it makes, or needs */
     double *common;        /* [tasks] bytes that the task makes for the reader that was seen last */
     int32_t *seen;         /* [tasks] that reader, plus one */
@@ -21,11 +22,15 @@ static int32_t root_of(const strands *s, int32_t task)
     return task;
 }
 
+/* A strand has one home: what brings homes together, as a sum over all of them does, belongs to the first. */
 static void join(strands *s, int32_t a, int32_t b)
 {
     a = root_of(s, a);
     b = root_of(s, b);
-    s->root[a > b ? a : b] = a > b ? b : a;
+    if (s->home[a] != 0 && s->home[b] != 0 && s->home[a] != s->home[b]) return;
+    const int32_t first = a > b ? b : a;
+    s->home[first] = s->home[a] != 0 ? s->home[a] : s->home[b];
+    s->root[a > b ? a : b] = first;
 }
 
 /* The value that an access needs, as it was made in this run or in the one before; -1: none. */
@@ -119,8 +124,8 @@ static void join_writers(strands *s, const int32_t *reader, const int32_t *size,
         }
 }
 
-/* Tasks that devices may run join the first one that writes data of the same home. first: [homes], that task
- * plus one. */
+/* Before others join: tasks that devices may run join the first one that writes data of the same home. first: [homes],
+ * that task plus one. */
 static trl_err join_homes(trl_context *ctx, strands *s)
 {
     const trli_place_graph *g = s->graph;
@@ -134,6 +139,7 @@ static trl_err join_homes(trl_context *ctx, strands *s)
             int32_t *of = &first[g->homes[g->access[a].handle]];
             if (of == first || s->values->makes[a] < 0) continue;
             if (*of == 0) *of = t + 1;
+            if (s->home[root_of(s, t)] == 0) s->home[root_of(s, t)] = g->homes[g->access[a].handle];
             join(s, *of - 1, t);
         }
     trli_free(first);
@@ -148,6 +154,7 @@ trl_err trli_strands_find(trl_context *ctx, const trli_place_graph *graph, const
     strands s = {.graph = graph,
                  .values = values,
                  .root = trli_scratch_new(&scratch, tasks, sizeof *s.root),
+                 .home = trli_scratch_new(&scratch, tasks, sizeof *s.home),
                  .made = trli_scratch_new(&scratch, tasks, sizeof *s.made),
                  .needed = trli_scratch_new(&scratch, tasks, sizeof *s.needed),
                  .common = trli_scratch_new(&scratch, tasks, sizeof *s.common),
@@ -159,10 +166,10 @@ trl_err trli_strands_find(trl_context *ctx, const trli_place_graph *graph, const
     *count = 0;
     if (scratch.failed) TRL_TRY(trli_no_memory(ctx, NULL, "to assign %d tasks", graph->tasks));
     count_bytes(&s);
+    TRL_TRY(join_homes(ctx, &s));
     for (int32_t t = 0; t < graph->tasks; ++t) join_makers_of(&s, t);
     join_readers(&s, reader, size);
     join_writers(&s, reader, size, latest);
-    TRL_TRY(join_homes(ctx, &s));
     for (int32_t t = 0; t < graph->tasks; ++t) {
         const int32_t root = root_of(&s, t);
         strand[t] = root == t ? (*count)++ : strand[root];

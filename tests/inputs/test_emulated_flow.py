@@ -3,7 +3,7 @@
 # Part of Trellis, an expression-graph PDE solver framework.
 # ctest: timeout=600
 """Flows whose pressure an emulated GPU solves for before the host knows what for: the host seldom waits, and where what
-it learns late is not what was foreseen, a flow goes on or ends as on the CPU."""
+it learns late is not what was foreseen, a flow goes on or ends as on the CPU. Two GPUs copy ghosts alone."""
 import json
 import os
 import pathlib
@@ -70,6 +70,18 @@ def check_calls(deck):
         sys.exit(f"5 steps of a flow call the device {len(calls[1]) - len(calls[0])} times: {calls[1][-30:]}")
 
 
+def check_copies(deck):
+    """Two GPUs with a patch each copy ghosts alone from one another: all programs have a patch on the same GPU."""
+    write_deck(deck)
+    os.environ["TRL_EMULATED_GPUS"] = "2"
+    copied = [run(deck, "run.devices=gpu", f"time.steps={steps}", "grid.cells=[12, 10, 48]", "grid.patches=[1, 1, 2]")
+              ["device_transfers"]["p2p_bytes"] for steps in (10, 20)]
+    os.environ["TRL_EMULATED_GPUS"] = "1"
+    planes = (copied[1] - copied[0]) / 10 / (12 * 10 * 8)
+    if planes > 100:
+        sys.exit(f"in a step of a flow two GPUs copy {planes} planes from each other")
+
+
 def check_ends(deck):
     """At rest, where a flow begins or goes on, with values that are not finite or much too large in some stage, and
     with an inflow that nothing balances."""
@@ -93,4 +105,5 @@ DECK = pathlib.Path("flow.yaml").absolute()
 os.environ["TRL_EMULATED_GPUS"] = "1"
 check_waits(DECK)
 check_calls(DECK)
+check_copies(DECK)
 check_ends(DECK)
