@@ -337,6 +337,12 @@ trl_err trli_alltoallv_further(trl_context *ctx, const void *sent, const int *ns
         "MPI_Alltoallv");
 }
 
+trl_err trli_max_further(trl_context *ctx, int64_t *values, int n)
+{
+    return trli_mpi_check(ctx, MPI_Allreduce(MPI_IN_PLACE, values, n, MPI_INT64_T, MPI_MAX, ctx->comm),
+                          "MPI_Allreduce");
+}
+
 trl_err trli_barrier_further(trl_context *ctx)
 {
     return trli_mpi_check(ctx, MPI_Barrier(ctx->comm), "MPI_Barrier");

@@ -141,13 +141,12 @@ done:
 enum { IS_READY, HAS_CHANGED /* GPUs of it have other patches than before */, REFUSES };
 enum { LACKS, HELD, NAGREED };
 
-/* Steps that are pending are settled: a rank that failed in them computes no more. */
-static trl_err agree(trl_simulation *sim, int n, int64_t *value)
+static trl_err agree(trl_simulation *sim, int64_t value[NAGREED])
 {
     trl_err err = TRL_OK;
     if (trl_context_ranks(sim->ctx) == 1) return TRL_OK;
-    TRL_TRY(trli_late_settle(sim));
-    err = trli_agree_max(sim->ctx, TRL_OK, n, value);
+    TRL_TRY(trli_agree_within(sim, TRL_OK));
+    err = trli_max_further(sim->ctx, value, NAGREED);
 done:
     return err;
 }
@@ -195,52 +194,56 @@ static trl_err connect(trli_slabs_gpu *g, int64_t *lacks)
     return TRL_OK;
 }
 
-/* All ranks are ready, or none is. */
-static trl_err prepare(trli_slabs_gpu *g, const trli_slabs_request *r, int64_t value[NAGREED])
+/* All ranks are ready, or none is. *placed: of this rank so far. */
+static trl_err prepare(trli_slabs_gpu *g, const trli_slabs_request *r, int64_t value[NAGREED], trl_err *placed)
 {
     bool held;
     const uint32_t spaces = find_patches(g, r, &held);
     trl_err err = TRL_OK;
+    *placed = TRL_OK;
+    if (held && !g->why) *placed = find_views(g, r);
+    const bool refuses = spaces == 0 || *placed != TRL_OK;
     for (int tries = 0; tries < 2; ++tries) {
-        value[LACKS] = spaces == 0 || g->why ? REFUSES : g->memory.spaces != spaces ? HAS_CHANGED : IS_READY;
+        value[LACKS] = refuses || g->why ? REFUSES : g->memory.spaces != spaces ? HAS_CHANGED : IS_READY;
         value[HELD] = held;
-        TRL_TRY(agree(g->grid.sim, NAGREED, value));
+        TRL_TRY(agree(g->grid.sim, value));
         if (value[LACKS] != HAS_CHANGED || !value[HELD]) break;
         TRL_TRY(distribute(g, spaces));
     }
     if (value[LACKS] == IS_READY && value[HELD] && !g->memory.connected) TRL_TRY(connect(g, &value[LACKS]));
-    if (value[LACKS] == REFUSES && value[HELD]) g->missing = g->why ? g->why : "there is no GPU for them on some rank";
+    if (value[LACKS] == IS_READY && value[HELD] && !held) *placed = find_views(g, r);
+    if (value[LACKS] == REFUSES && value[HELD])
+        g->missing = g->why    ? g->why
+                     : *placed ? "a GPU has no memory left for them, or has failed"
+                               : "some rank cannot";
 done:
     return err;
 }
 
+/* One rank solves by the CPU if a GPU has failed. Several end: others do not wait to hear of it. */
 static trl_err solve(trli_slabs_gpu *g, const trli_slabs_request *r, bool *done)
 {
     const trl_simulation *sim = r->sim;
-    int64_t value[NAGREED] = {0}, failed[2];
-    trl_err err;
-    TRL_TRY(prepare(g, r, value));
+    int64_t value[NAGREED] = {0};
+    trl_err err, local;
+    TRL_TRY(prepare(g, r, value, &local));
     if (value[LACKS] != IS_READY || !value[HELD]) return TRL_OK;
-    trli_slab_job run = {.kernels = &g->kernels,
+    trli_slab_job job = {.kernels = &g->kernels,
                          .memory = &g->memory,
                          .compiled = sim->model->run->gpu_kernels,
                          .request = r,
                          .space = g->space,
                          .residual = g->residual,
                          .solution = g->solution};
-    const trl_err local = trli_slab_job_do(&run, find_views(g, r));
-    failed[0] = local != TRL_OK;
-    failed[1] = run.wrote;
-    TRL_TRY(local == TRL_ERR_MPI ? local : agree(g->grid.sim, 2, failed));
-    *done = !failed[0];
-    for (int p = 0; p < sim->layout->nlocal && *done; ++p)
-        trli_frame_patch_written_in(sim->frame, r->to, p, g->space[p]);
-    if (*done) return TRL_OK;
-    g->missing = "a GPU has failed";
-    if (!r->add || !failed[1]) return TRL_OK;
-    err = local != TRL_OK
-              ? local
-              : trl_fail(g->ctx, TRL_ERR_DEVICE, NULL, "another rank's GPU has failed in a direct solution");
+    local = trli_slab_job_do(&job, local);
+    if (trl_context_ranks(g->ctx) > 1) {
+        TRL_TRY(local == TRL_ERR_MPI ? local : trli_agree_within(g->grid.sim, local));
+    } else if (local != TRL_OK) {
+        g->missing = "a GPU has failed";
+        return r->add && job.wrote ? local : TRL_OK;
+    }
+    for (int p = 0; p < sim->layout->nlocal; ++p) trli_frame_patch_written_in(sim->frame, r->to, p, g->space[p]);
+    *done = true;
 done:
     return err;
 }

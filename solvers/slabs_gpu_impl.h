@@ -156,7 +156,8 @@ TRL_NODISCARD trl_err trli_slabs_gpu_create(const trli_slab_grid *grid, trli_sla
 void trli_slabs_gpu_destroy(trli_slabs_gpu **gpu);
 /* Solve on the GPUs that have patches of `from`, if some of them are on GPUs alone: what only the host has is sent
  * there. *done: false: they are not, or it is not possible, and the solution is what it was, if it is added to.
- * Collective: yes. Fails with DEVICE, where some of the solution was added. */
+ * Collective: yes. Fails with DEVICE, on one rank where some of the solution was added, as trli_agree_within has it on
+ * several. */
 TRL_NODISCARD trl_err trli_slabs_gpu_solve(trli_slabs_gpu *gpu, const trli_slabs_request *request, bool *done);
 /* Why the last solution was the CPU's though GPUs had its right-hand side; NULL: it was not. The same on all ranks. */
 const char *trli_slabs_gpu_missing(const trli_slabs_gpu *gpu);
