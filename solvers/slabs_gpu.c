@@ -159,18 +159,18 @@ static trl_err distribute(trli_slabs_gpu *g, uint32_t spaces)
     int *own = g->count + ranks;
     trl_err err;
     trli_slab_memory_destroy(&g->memory);
-    TRL_TRY(trli_slab_kernels_provide(g->ctx, &g->kernels, sim->model->run->gpu_kernels));
+    err = trli_slab_kernels_provide(g->ctx, &g->kernels, sim->model->run->gpu_kernels);
+    if (err != TRL_OK && err != TRL_ERR_MEMORY) return err; /* MEMORY: they say so */
     for (int r = 0; r < ranks; ++r) own[r] = __builtin_popcount(spaces);
     g->count[0] = own[0];
-    if (ranks > 1) TRL_TRY(trli_alltoall(g->ctx, own, g->count));
+    err = ranks > 1 ? trli_alltoall(g->ctx, own, g->count) : TRL_OK;
     g->why = g->kernels.why;
-    if (g->why) goto done;
+    if (err != TRL_OK || g->why) return err;
     const trl_err local = trli_slab_memory_create(&g->grid, spaces, g->count, trli_slab_kernels_take_rows(&g->kernels),
                                                   &g->memory, &g->why);
     if (local != TRL_OK) g->why = "a GPU has no memory left for them, or has failed";
     if (g->why) trli_slab_memory_destroy(&g->memory);
-done:
-    return err;
+    return TRL_OK;
 }
 
 /* Once. */
