@@ -45,6 +45,15 @@ static char *text_of(const sample *s)
     return text.text;
 }
 
+static char *plain_text_of(const char *what)
+{
+    trli_memstream text;
+    ck_assert(trli_memstream_open(test_ctx, &text));
+    trli_lines_write_plain(what, TRLI_SLAB_THREADS, text.out);
+    ck_assert(trli_memstream_close(&text));
+    return text.text;
+}
+
 /* Each kind with some lengths, one of them in the short form. */
 static int make_samples(sample *s)
 {
@@ -219,6 +228,20 @@ START_TEST(lines_have_the_bits_of_the_host)
 }
 END_TEST
 
+/* text: released. */
+static void compile(const trli_rtc *rtc, const char *what, char *text)
+{
+    char why[TRLI_RTC_WHY_ROOM], *all = malloc(strlen(trli_kernel_prelude) + strlen(text) + 1);
+    size_t bytes;
+    ck_assert_ptr_nonnull(all);
+    strcat(strcpy(all, trli_kernel_prelude), text);
+    void *image = trli_rtc_compile(rtc, test_ctx, all, 90, &bytes, why);
+    ck_assert_msg(image != NULL, "%s: %s", what, why);
+    trli_free(image);
+    trli_free(text);
+    free(all);
+}
+
 START_TEST(texts_are_compiled)
 {
     trli_rtc rtc;
@@ -230,17 +253,13 @@ START_TEST(texts_are_compiled)
     }
     const int n = make_samples(s);
     for (int i = 0; i < n; ++i) {
-        char *text = text_of(&s[i]), *all = malloc(strlen(trli_kernel_prelude) + strlen(text) + 1);
-        size_t bytes;
-        ck_assert_ptr_nonnull(all);
-        strcat(strcpy(all, trli_kernel_prelude), text);
-        void *image = test_has(i, 3) ? trli_rtc_compile(&rtc, test_ctx, all, 90, &bytes, why) : NULL;
-        ck_assert_msg(image || !test_has(i, 3), "kind %d of %d points: %s", (int)s[i].transform->kind, s[i].n, why);
-        trli_free(image);
-        trli_free(text);
-        free(all);
+        char what[64];
+        (void)snprintf(what, sizeof what, "kind %d of %d points", (int)s[i].transform->kind, s[i].n);
+        if (test_has(i, 3)) compile(&rtc, what, text_of(&s[i]));
         trli_transform_destroy(&s[i].transform);
     }
+    compile(&rtc, "what moves values", plain_text_of("trl_lines_move"));
+    compile(&rtc, "what eliminates", plain_text_of("trl_lines_eliminate"));
     trli_rtc_close(&rtc);
 }
 END_TEST
