@@ -66,8 +66,9 @@ done:
 
 trl_err trli_check_passed_step(trl_simulation *sim)
 {
-    sim->unchecked &= trli_frame_alarmed(sim->frame, false);
-    return sim->unchecked ? trli_check_last_step(sim, false) : TRL_OK;
+    const bool alarmed = trli_frame_alarmed(sim->frame, false);
+    if (sim->devices && sim->devices->n == 1) sim->unchecked &= alarmed;
+    return sim->unchecked && alarmed ? trli_check_last_step(sim, false) : TRL_OK;
 }
 
 typedef enum finding { ALL_FINITE, NOT_FINITE, LAST_NOT_FINITE /* the results of the last step */ } finding;

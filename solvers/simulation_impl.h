@@ -214,7 +214,8 @@ void trli_bound_destroy(struct trli_bound **bound);
 /* See that the devices have been through the last step, and that its results are finite; else the step fails as it
  * would have. over: another one was begun, and with it the alarms of that. Collective: yes. */
 TRL_NODISCARD trl_err trli_check_last_step(trl_simulation *sim, bool over);
-/* The same where devices are done with it, and no run that checks its own results has begun since. */
+/* The same where a device is done with it, and no run that checks its own results has begun since: of several devices
+ * another one may tell later. */
 TRL_NODISCARD trl_err trli_check_passed_step(trl_simulation *sim);
 /* Run a program, with `check` one whose kernels check their results; all ranks return the same. A step that follows one
  * which devices are still at is given to them before it is known what that one made. Collective: yes. */
