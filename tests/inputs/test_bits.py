@@ -18,6 +18,7 @@ import subprocess
 import sys
 
 import placements
+import random_blocks
 import random_decks
 import random_odes
 
@@ -25,8 +26,11 @@ METHODS = ["euler", "ssprk2", "ssprk3", "dp5", "rk4", "leapfrog", "bs3"]
 
 
 def deck_of(rng, number):
-    """Text, dimension, number of formulas, solution if known. Decks in a row have all kinds of equations, and all
-    methods."""
+    """Text, dimension, number of formulas, solution if known. Each third deck is for several steps in a pass; of the
+    others, decks in a row have all kinds of equations, and all methods."""
+    if number % 3 == 2:
+        return *random_blocks.write(rng), None
+    number -= (number + 1) // 3
     method = METHODS[(number + number // 4) % len(METHODS)]
     if number % 4 == 3:
         return random_odes.write(rng, method)
@@ -90,7 +94,7 @@ def run(options, deck, folder, settings, out):
         told = json.loads(report.read_text(encoding="utf-8"))
         received = folder / out / "receivers.nc"
         return {
-            "fields": told["fields"], "errors": told["errors"],
+            "fields": told["fields"], "errors": told["errors"], "passes": bool(ranks and told["steps_in_passes"]),
             "series": [path.read_text(encoding="utf-8") for path in sorted((folder / out).glob("*.csv"))],
             "receivers": hashlib.sha256(received.read_bytes()).hexdigest() if received.exists() else ""
         }, ""
@@ -134,10 +138,10 @@ def on_ranks(rng):
 
 
 def behind_one_another(rng, dim):
-    """Ranks along the last axis, which take several steps in a pass."""
-    ranks = rng.choice([2, 2, 3])
-    return [f"ranks={ranks}", f"grid.patches={[1] * (dim - 1) + [ranks]}", *in_passes(rng, [2, 3, 5]),
-            f"run.passes.shared={rng.choice(['true', 'false'])}", "run.compile=never"]
+    """Ranks along the last axis, and beside one another, too, which take several steps in a pass."""
+    beside, ranks = rng.choice([1, 1, 2]), rng.choice([2, 2, 3])
+    return [f"ranks={beside * ranks}", f"grid.patches={[1] * (dim - 2) + [beside, ranks]}", *in_passes(rng, [2, 3, 5]),
+            f"run.passes.shared={rng.choice(['true', 'true', 'false'])}", "run.compile=never"]
 
 
 def ways_of(rng, number, dim, text, options):
@@ -162,8 +166,6 @@ def ways_of(rng, number, dim, text, options):
         ways.append(["run.fusion=full", "run.compile=never", patches, *in_passes(rng, [2, 3, 5])])
     if rng.random() < options.ranks:
         ways.append(on_ranks(rng) + [f"run.compile={'never' if options.quick else rng.choice(['never', 'always'])}"])
-    if dim > 1 and int(re.search(r"cells: \[[^\]]*?(\d+)\]", text)[1]) >= 64:
-        ways.append(behind_one_another(rng, dim))
     if options.quick and (number + number // 4) % 2:
         del ways[3]
     if rng.random() < 0.1 and not options.quick:  # costly: each formula is a kernel
@@ -174,8 +176,11 @@ def ways_of(rng, number, dim, text, options):
         way.append(f"output.compression={rng.choice(['off', 1, 9])}")
         if way in elsewhere or rng.random() < 0.5:
             way += placements.choose(rng)
-    ways = ways[:1 if options.placed_only else len(ways)] + elsewhere
-    return ways
+    if options.placed_only:
+        return ways[:1] + elsewhere
+    if dim > 1 and int(re.search(r"cells: \[[^\]]*?(\d+)\]", text)[1]) >= 64:  # devices take one step at a time
+        ways += [behind_one_another(rng, dim) for _ in range(2)]
+    return ways + elsewhere
 
 
 def bits(found):
@@ -215,9 +220,10 @@ def compare(options, number):
         results.append(run(options, deck, folder, settings, "out"))
         if isinstance(results[-1][0], dict) and isinstance(results[0][0], dict):
             wrong = wrong or differing_file(folder)
+    passes = any(isinstance(found, dict) and found["passes"] for found, _ in results)
     results = [(bits(found), said) for found, said in results]
     first, message = results[0]
-    count = collections.Counter(evaluations=formulas * len(ways))
+    count = collections.Counter(evaluations=formulas * len(ways), passes=int(passes))
     for settings, (other, said) in zip(ways[1:], results[1:]):
         if other == 2 and first != 2 and "patch" in said:  # they are too thin for this one
             continue
@@ -246,11 +252,11 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     long = "TRL_TEST_LONG" in os.environ
     parser.add_argument("--ranks", type=float, default=0.3, help="how often there is a way on several ranks")
-    parser.add_argument("--decks", type=int, default=48 if long else 5, help="how many")
+    parser.add_argument("--decks", type=int, default=72 if long else 7, help="how many")
     parser.add_argument("--placed", type=int, default=3 if long else 1, help="how many more ways on mock devices")
     parser.add_argument("--placed-only", action="store_true", help="leave out the others")
     parser.add_argument("--gpus", type=int, default=0, help="ways on GPUs, in place of all others")
-    parser.add_argument("--first", type=int, default=0 if long else 4,
+    parser.add_argument("--first", type=int, default=0 if long else 6,
                         help="number of the first deck: a long run can be cut in parts")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=1, help="how many decks at a time")
@@ -269,9 +275,12 @@ def main():
         f"decks {options.first} to {options.first + options.decks - 1} of seed {options.seed}: "
         f"the same bits in {count['same']} with {count['formulas']} formulas, "
         f"{count['evaluations']} evaluations of formulas; different {count['different']}, "
-        f"refused {count['refused']}, not finite {count['not finite']}, compilers too slow for {count['slow']}")
+        f"in passes on ranks {count['passes']}, refused {count['refused']}, "
+        f"not finite {count['not finite']}, compilers too slow for {count['slow']}")
     if count["different"] or count["same"] < 0.6 * options.decks:
         sys.exit("different bits, or too few of the decks ran")
+    if count["passes"] < options.decks // 8 and not options.gpus and not options.placed_only:
+        sys.exit("too few of the decks took several steps in a pass on ranks")
 
 
 if __name__ == "__main__":
