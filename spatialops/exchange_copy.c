@@ -53,7 +53,7 @@ static void end_streams(void)
 /* Load the start of the row that is copied next: processors that load ahead by themselves stop at the end of a page. */
 static void prefetch_row(const unsigned char *from, size_t bytes)
 {
-    enum { LINE = 64, MOST = 1024 };
+    enum { LINE = 64, MOST = 2048 };
     for (size_t i = 0; i < bytes && i < MOST; i += LINE) __builtin_prefetch(from + i);
 }
 
