@@ -29,22 +29,30 @@ def rate(rng, dim, name, others, lasting):
     return re.sub(r"\bT\b", name, " + ".join(terms))
 
 
+# Of fields at cells and faces, on periodic axes: where each is, and what it gets from the others.
+STAGGERED = {"T": ("cell", {"U": "(-1)*ddx(U)", "V": "(-1)*ddy(V)"}), "U": ("xface", {"T": "(-0.5)*ddx(T)"}),
+             "V": ("yface", {"T": "(-0.5)*ddy(T)"})}
+
+
 def write(rng, dim, equations, steps, method):
     """A deck."""
+    staggered = equations > 1 and rng.random() < 0.3
     counted = TILES.get((dim, equations + 1), {})  # with what does not change, if it is read at neighbours or in stages
-    lasting = rng.random() < 0.5 and steps in counted
+    lasting = rng.random() < 0.5 and steps in counted and not staggered
     least = [max(n) for n in zip(TILES[dim, equations][steps], counted[steps] if lasting else (0, 0))]
     cells = [least[0] + rng.choice([0, 1, 9, 30]), least[1] + rng.choice([0, 3, 20]), rng.choice([16, 17, 23])][:dim]
-    periodic = [rng.random() < 0.5 for _ in range(dim)]
+    periodic = [rng.random() < 0.5 or staggered for _ in range(dim)]
     names = ["T", "U", "V"][:equations]
     text = f"trellis: 1\ngrid: {{cells: {cells}, periodic: {json.dumps(periodic)}}}\nequations:\n"
     for name in names + ["K"] * lasting:
         conditions = ", ".join(c for a in range(dim) if not periodic[a] for c in sides(rng, a))
-        others = [n for n in names if n != name and rng.random() < 0.7]
+        others = [n for n in names if n != name and rng.random() < 0.7 and not staggered]
+        location, given = STAGGERED[name] if staggered else ("cell", {})
         wave = "sin(2*pi*x)*cos(2*pi*y)"
         start = f"(-0.01)*floor(5*x)*{wave}" if name == "K" else f"{wave} + 0.1*random({rng.randint(1, 99)})"
-        text += (f"  {name}:\n    initial: \"{start}\"\n"
-                 f"    ddt: \"{0 if name == 'K' else rate(rng, dim, name, others, lasting)}\"\n"
+        change = "0" if name == "K" else rate(rng, dim, name, others, lasting)
+        change += "".join(f" + {term}" for other, term in given.items() if other in names)
+        text += (f"  {name}:\n    location: {location}\n    initial: \"{start}\"\n    ddt: \"{change}\"\n"
                  f"    boundary: {{{conditions}}}\n")
     return text + (f"time: {{method: {method}, dt: 1e-5, steps: {rng.choice([4 * steps + 3, 5 * steps + 1])}}}\n"
                    f"output:\n  fields: []\n  series: {{every: {{steps: {rng.choice([3 * steps + 1, 50])}}}, "

@@ -58,7 +58,8 @@ def check_steps(deck, steps, wanted, *settings):
                        ("fields", wanted[1]["fields"], found[1]["fields"])):
         if a != b:
             sys.exit(f"{deck} {settings}: {steps} steps in a launch: {what}: {b}, not {a}; {found[2]}")
-    if found[1]["steps_in_passes"] < steps:
+    staggered = "xface" in deck.read_text(encoding="utf-8")  # then fields need not lie in memory alike
+    if found[1]["steps_in_passes"] < steps and not staggered:
         sys.exit(f"{deck} {settings}: no {steps} steps were taken at a time: {found[2]}")
 
 
