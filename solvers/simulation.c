@@ -233,27 +233,6 @@ done:
     return err;
 }
 
-/* A patch for each rank; where ranks have several devices each, for each device, as slabs: their halos are contiguous
- * in memory. Small grids are not worth cutting. */
-static trl_err create_layout(trl_simulation *sim)
-{
-    static const double cells_least = 1 << 23; /* of a patch */
-    const trl_problem *p = sim->problem;
-    const trl_grid *grid = &p->grid;
-    const int axis = grid->dim - 1;
-    int devices = sim->devices ? trl_devices_opened(sim->devices) : 0, slabs[3] = {1, 1, 1};
-    trl_err err = TRL_OK;
-    if (!p->patches_auto) return trl_layout_create(sim->ctx, grid, p->patches, &p->patches_place, &sim->layout);
-    TRL_TRY(trli_allreduce(sim->ctx, &devices, 1, MPI_INT, MPI_MIN));
-    slabs[axis] = devices * trl_context_ranks(sim->ctx);
-    double cells = 1;
-    for (int a = 0; a < grid->dim; ++a) cells *= (double)grid->cells[a];
-    const bool cut = devices > 1 && cells >= cells_least * slabs[axis] && slabs[axis] <= grid->cells[axis];
-    err = trl_layout_create(sim->ctx, grid, cut ? slabs : NULL, &p->patches_place, &sim->layout);
-done:
-    return err;
-}
-
 static trl_err create(trl_simulation *sim)
 {
     const trl_problem *p = sim->problem;
@@ -271,7 +250,7 @@ static trl_err create(trl_simulation *sim)
     TRL_TRY(trli_adaptive_start(sim));
     TRL_TRY(create_workers(sim));
     TRL_TRY(trl_loop_create(sim->ctx, sim->workers, &sim->loop));
-    TRL_TRY(create_layout(sim));
+    TRL_TRY(trli_simulation_cut(sim));
     TRL_TRY(trli_simulation_parse(sim));
     trli_note_rates(sim);
     TRL_TRY(trli_split_terms(sim));

@@ -54,6 +54,46 @@ done:
     return err;
 }
 
+static bool solves(const trl_simulation *sim)
+{
+    const trl_problem *p = sim->problem;
+    bool any = sim->integrator->implicit;
+    for (int e = 0; e < p->nequations; ++e) any |= p->equation[e].solve.chars != NULL;
+    return any;
+}
+
+/* Whether each of several devices is to have a slab. Where equations are solved they would wait for each other many
+ * times in a step, or for the host: one has all, if it has room. */
+static bool pays_to_cut(const trl_simulation *sim, double cells, int slabs)
+{
+    static const double cells_least = 1 << 23, fields = 40; /* of a patch; of a flow with its solver, about */
+    const double bytes = sizeof(double) * fields * cells;
+    bool fits = true;
+    for (int i = 0; i < sim->devices->n; ++i)
+        fits &= sim->devices->device[i]->info.bytes == 0 || bytes < (double)sim->devices->device[i]->info.bytes;
+    return cells >= cells_least * slabs && !(solves(sim) && fits);
+}
+
+/* A patch for each rank; where ranks have several devices each, for each device, as slabs: their halos are contiguous
+ * in memory. Small grids are not worth cutting. */
+trl_err trli_simulation_cut(trl_simulation *sim)
+{
+    const trl_problem *p = sim->problem;
+    const trl_grid *grid = &p->grid;
+    const int axis = grid->dim - 1;
+    int devices = sim->devices ? trl_devices_opened(sim->devices) : 0, slabs[3] = {1, 1, 1};
+    trl_err err = TRL_OK;
+    if (!p->patches_auto) return trl_layout_create(sim->ctx, grid, p->patches, &p->patches_place, &sim->layout);
+    TRL_TRY(trli_allreduce(sim->ctx, &devices, 1, MPI_INT, MPI_MIN));
+    slabs[axis] = devices * trl_context_ranks(sim->ctx);
+    double cells = 1;
+    for (int a = 0; a < grid->dim; ++a) cells *= (double)grid->cells[a];
+    const bool cut = devices > 1 && slabs[axis] <= grid->cells[axis] && pays_to_cut(sim, cells, slabs[axis]);
+    err = trl_layout_create(sim->ctx, grid, cut ? slabs : NULL, &p->patches_place, &sim->layout);
+done:
+    return err;
+}
+
 const trl_devices *trl_simulation_devices(const trl_simulation *sim)
 {
     return sim->devices;
