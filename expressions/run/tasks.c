@@ -166,9 +166,11 @@ static trl_err add_poison(builder *b, const trli_step *s, int patch)
     trl_err err = TRL_OK;
     TRL_TRY(next_task(b, s, patch, &t));
     TRL_TRY(trli_builder_add_anywhere(&b->tasks, "poison", trli_task_poison, NULL, t, 1, 0, 0, &task));
-    for (int o = 0; o < s->nout; ++o)
+    for (int o = 0; o < s->nout; ++o) {
+        const trl_access access = b->model->field[s->field[o]].keeps_planes ? TRL_READ_WRITE : TRL_WRITE;
         if (b->program->plan->demand[s->field[o]].live)
-            TRL_TRY(trli_builder_field(&b->tasks, task, s->field[o], patch, TRLI_OWNED_AND_GHOSTS, TRL_WRITE));
+            TRL_TRY(trli_builder_field(&b->tasks, task, s->field[o], patch, TRLI_OWNED_AND_GHOSTS, access));
+    }
 done:
     return err;
 }
