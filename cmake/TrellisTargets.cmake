@@ -75,6 +75,18 @@ add_custom_command(
     VERBATIM
 )
 
+# And that of the kernel that finds dt.
+set(bound_prelude "${PROJECT_BINARY_DIR}/bound_prelude.c")
+set(bound_prelude_parts "${PROJECT_SOURCE_DIR}/solvers/trl_spectrum_body.h"
+                        "${PROJECT_SOURCE_DIR}/solvers/trl_bound_body.h")
+add_custom_command(
+    OUTPUT "${bound_prelude}"
+    COMMAND "${CMAKE_COMMAND}" -DNAME=trli_bound_prelude "-DOUTPUT=${bound_prelude}" "-DINPUTS=${bound_prelude_parts}"
+            -P "${PROJECT_SOURCE_DIR}/cmake/TrellisEmbed.cmake"
+    DEPENDS ${bound_prelude_parts} "${PROJECT_SOURCE_DIR}/cmake/TrellisEmbed.cmake"
+    VERBATIM
+)
+
 # A layer sees its own headers and those of the layers before it.
 set(layer_includes)
 set(TRL_LAYER_OBJECTS)
@@ -93,7 +105,7 @@ foreach(layer IN LISTS TRL_LAYERS)
     endif()
     list(FILTER sources EXCLUDE REGEX "/inputs/main\\.c$")
     if(layer STREQUAL "solvers")
-        list(APPEND sources "${lines_prelude}")
+        list(APPEND sources "${lines_prelude}" "${bound_prelude}")
     endif()
     if(layer STREQUAL "expressions")
         list(APPEND sources "${kernel_prelude}")

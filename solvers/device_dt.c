@@ -3,62 +3,46 @@
 /* Steps under cfl of which GPUs do all: a GPU finds dt, from what the program that bounds it has found, and the step's
  * kernels read it there. The host finds dt by itself while the GPU is at the step, and takes the step if both are the
  * same. Where there is no dt, the step does not count: it has written nothing that is there before. */
+#include <string.h>
+
 #include "adaptive_impl.h"
+#include "bound_text_impl.h"
 #include "context_impl.h"
 #include "executor_impl.h"
 #include "late_impl.h"
 #include "late_scalars_impl.h"
 #include "limit_impl.h"
 #include "memory_impl.h"
+#include "memstream_impl.h"
 #include "model_run_impl.h"
 
 /* ---- before programs are frozen ---- */
-
-/* Equations bound dt each by itself, by transport and by what they make of their own unknown at a point. */
-static bool is_simple(const trli_bound *bound)
-{
-    const trli_jacobian *j = bound->jacobian;
-    bool simple = !bound->constant && bound->nplugins == 0 && !j->by_sums && j->ncomponents == j->n;
-    for (int i = 0; i < j->nblocks; ++i) simple &= j->block[i].row != j->block[i].column || !j->block[i].wide;
-    return simple;
-}
 
 static bool may_be_on_devices(const trl_simulation *sim)
 {
     const trl_time_entry *p = &sim->problem->time;
     if (trl_context_ranks(sim->ctx) > 1 || p->cfl <= 0 || p->adaptive) return false;
-    return !sim->implicit && !sim->solving && !sim->multistep && !sim->first_rates && is_simple(sim->bound);
+    return !sim->implicit && !sim->solving && !sim->multistep && !sim->first_rates && !sim->bound->constant &&
+           sim->bound->nplugins == 0;
 }
 
-static void set_part(const trli_quantity *quantity, int part, trli_late_rate *rate)
+/* The text that finds the rate. *fits: there is one. */
+static trl_err write_rate(const trl_simulation *sim, trli_late_scalars *late, bool *fits)
 {
-    rate->scalar[part] = quantity && quantity->kind == TRLI_QUANTITY_SCALAR ? quantity->scalar : -1;
-    rate->constant[part] = quantity && quantity->kind == TRLI_QUANTITY_CONSTANT ? quantity->constant : 0;
-}
-
-/* The size of what an equation makes of its own unknown; NULL: nothing. */
-static const trli_quantity *own_size(const trli_jacobian *j, int equation)
-{
-    for (int k = j->first[equation]; k < j->first[equation + 1]; ++k)
-        if (j->block[k].column == equation) return &j->block[k].part[TRLI_COUPLING_SIZE];
-    return NULL;
-}
-
-/* As trli_bound_rate finds them, in its order. */
-static void list_rates(const trl_simulation *sim, trli_late_scalars *late)
-{
-    const trli_bound *bound = sim->bound;
-    const trli_jacobian *j = bound->jacobian;
-    for (int c = 0; c < j->ncomponents; ++c) {
-        trli_late_rate *rate = &late->rate[late->nrates++];
-        const int equation = j->member[j->begin[c]];
-        set_part(&bound->known[equation], 0, rate);
-        set_part(own_size(j, equation), 1, rate);
-        rate->bounded = true;
-    }
-    if (bound->given.kind == TRLI_QUANTITY_NONE) return;
-    set_part(&bound->given, 0, &late->rate[late->nrates]);
-    set_part(NULL, 1, &late->rate[late->nrates++]);
+    const trli_rates rates = trli_bound_rates(sim, true);
+    trli_memstream text = {0};
+    *fits = trli_bound_may_be_text(&rates);
+    if (!*fits) return TRL_OK;
+    int *value = trli_model_keep(sim->model, ((size_t)sim->model->nscalars + 1) * sizeof *value);
+    if (!value || !trli_memstream_open(sim->ctx, &text)) return trli_no_memory(sim->ctx, NULL, "for the stable dt");
+    late->value = value;
+    late->nvalues = trli_bound_write(&rates, value, text.out);
+    if (!trli_memstream_close(&text)) return trli_no_memory(sim->ctx, NULL, "for the stable dt");
+    *fits = late->nvalues >= 0;
+    char *kept = trli_model_keep(sim->model, text.length + 1);
+    late->rate = kept ? memcpy(kept, text.text, text.length + 1) : NULL;
+    trli_memstream_discard(&text);
+    return kept ? TRL_OK : trli_no_memory(sim->ctx, NULL, "for the stable dt");
 }
 
 /* In the order of the kernel that finds them. */
@@ -74,11 +58,12 @@ trl_err trli_device_dt_prepare(trl_simulation *sim)
 {
     const trl_time_entry *p = &sim->problem->time;
     const trl_integrator *by = sim->integrator;
+    bool fits;
+    trl_err err = TRL_OK;
     if (!may_be_on_devices(sim)) return TRL_OK;
     trli_late_scalars *late = trli_model_keep(sim->model, sizeof *late);
     int *scalar = trli_model_keep(sim->model, ((size_t)by->stages + 2) * sizeof *scalar);
-    trli_late_rate *rate = trli_model_keep(sim->model, ((size_t)sim->nequations + 1) * sizeof *rate);
-    if (!late || !scalar || !rate) return trli_no_memory(sim->ctx, NULL, "for the stable dt");
+    if (!late || !scalar) return trli_no_memory(sim->ctx, NULL, "for the stable dt");
     *late = (trli_late_scalars){.finder = sim->limit,
                                 .reader = sim->step,
                                 .scalar = scalar,
@@ -88,12 +73,12 @@ trl_err trli_device_dt_prepare(trl_simulation *sim)
                                 .end = p->has_end ? p->end : 0,
                                 .kicks = by->leapfrog,
                                 .stages = by->stages,
-                                .c = by->c,
-                                .rate = rate};
-    list_rates(sim, late);
+                                .c = by->c};
     list_scalars(sim, late);
-    sim->model->late = late;
-    return TRL_OK;
+    TRL_TRY(write_rate(sim, late, &fits));
+    if (fits) sim->model->late = late;
+done:
+    return err;
 }
 
 /* ---- the dt of a GPU on the host ---- */

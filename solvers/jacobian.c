@@ -452,7 +452,7 @@ static trl_err find_components(builder *b)
         begin[c + 2] += begin[c + 1];
     }
     for (int v = 0; v < n; ++v) j->member[begin[j->component[v] + 1]++] = v;
-    j->work = trli_new(b->sim->ctx, 2 * (size_t)largest * (size_t)largest + 2 * (size_t)largest + 1, sizeof *j->work);
+    j->work = trli_new(b->sim->ctx, (size_t)TRLI_RATE_WORK(largest) + 1, sizeof *j->work);
     return j->work ? TRL_OK : no_memory(b);
 }
 

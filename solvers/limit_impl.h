@@ -7,6 +7,7 @@
 #include "simulation_impl.h"
 
 #include "lower_impl.h"
+#include "trl_bound_body.h"
 
 typedef enum trli_transport_kind { TRLI_ADVECTION, TRLI_DIFFUSION } trli_transport_kind;
 
@@ -26,35 +27,6 @@ typedef struct trli_transport_list {
     char text[80]; /* the first term that differentiates and is not among them; "": none */
 } trli_transport_list;
 
-/* A number: a constant, or a scalar of the model once the program has run. */
-typedef struct trli_quantity {
-    enum { TRLI_QUANTITY_NONE, TRLI_QUANTITY_CONSTANT, TRLI_QUANTITY_SCALAR } kind;
-    int scalar;
-    double constant;
-} trli_quantity;
-
-/* What is known of one block of the Jacobian, the derivatives of an equation's right-hand side by one unknown at all
- * offsets: the largest of all points. The sums of the magnitudes of all derivatives, of their parts that are even and
- * odd about the point, and of what has no sign; how far magnitudes beside the point exceed minus that at the point (not
- * above 0: a disc in the left half plane that touches 0); the real part of the symbol at wave numbers 0 and pi and its
- * negative; the imaginary part along an axis at pi/2 and its negative. */
-#define TRLI_COUPLING_LIST(X) \
-    X(SIZE)                   \
-    X(EVEN)                   \
-    X(ODD) X(UNSIGNED) X(DISC) X(REAL_MOST) X(REAL_LEAST) X(X_MOST) X(X_LEAST) X(Y_MOST) X(Y_LEAST) X(Z_MOST) X(Z_LEAST)
-typedef enum trli_coupling_part {
-#define TRLI_COUPLING_ENUM(name) TRLI_COUPLING_##name,
-    TRLI_COUPLING_LIST(TRLI_COUPLING_ENUM)
-#undef TRLI_COUPLING_ENUM
-        TRLI_COUPLING_PARTS
-} trli_coupling_part;
-
-typedef struct trli_coupling {
-    int row, column; /* equations */
-    bool wide;       /* it reads more than one point */
-    trli_quantity part[TRLI_COUPLING_PARTS];
-} trli_coupling;
-
 /* The linearised system, as far as it bounds dt. */
 typedef struct trli_jacobian {
     int n;             /* equations */
@@ -71,11 +43,6 @@ typedef struct trli_jacobian {
     const trli_opaque *plugin; /* one whose derivative is not known and that has no stable_dt, or NULL */
     double *work;              /* of the largest component: 2 matrices and 2 vectors */
 } trli_jacobian;
-
-enum {
-    TRLI_LARGEST_COMPONENT =
-        400, /* of equations that the spectral radius is found for; the largest sum over a row beyond */
-};
 
 /* By entry: whether its formula differentiates something, itself or through others. The caller frees *entries. */
 TRL_NODISCARD trl_err trli_find_differentiating(trl_simulation *sim, bool **entries);
@@ -98,16 +65,6 @@ TRL_NODISCARD trl_err trli_largest_value(trl_simulation *sim, trli_instance *in,
 double trli_quantity_value(const trl_simulation *sim, const trli_quantity *quantity);
 
 /* -- limit.c, bound.c -- */
-typedef enum trli_decider {
-    TRLI_BY_NOTHING,
-    TRLI_BY_TRANSPORT,
-    TRLI_BY_ITSELF,
-    TRLI_BY_COUPLING,
-    TRLI_BY_SUMS,
-    TRLI_BY_PLUGIN,
-    TRLI_BY_GIVEN
-} trli_decider;
-
 /* What bounds dt. */
 typedef struct trli_bound {
     trli_quantity *known; /* [nequations] the rate of the transport that was found */
@@ -120,17 +77,11 @@ typedef struct trli_bound {
     bool known_once; /* the program has run */
 } trli_bound;
 
-typedef struct trli_rate {
-    double rate; /* 1/dt */
-    trli_decider by;
-    int index;     /* of the equation or plugin */
-    bool wavelike; /* the coupling is an oscillation */
-    bool unstable; /* an oscillation that the method has no stable step for */
-} trli_rate;
-
 /* The largest rate, once the program has run. dt = C/rate; unscaled: as of cfl at C = 1, otherwise 1/rate is the
  * method's stable step. */
 trli_rate trli_bound_rate(const trl_simulation *sim, bool unscaled);
+/* What the largest rate follows from, for as long as the bound and the frame, if there is one, are there. */
+trli_rates trli_bound_rates(const trl_simulation *sim, bool unscaled);
 /* The step of a rate under cfl; fails if there is none. Without words: whether there is one. */
 TRL_NODISCARD trl_err trli_limit_of(const trl_simulation *sim, const trli_rate *rate, double *dt);
 bool trli_limit_gives(const trl_simulation *sim, const trli_rate *rate, double *dt);

@@ -7,30 +7,30 @@
 #include "compute_impl.h"
 #include "gpu_impl.h"
 #include "memory_impl.h"
+#include "memstream_impl.h"
 #include "model_run_impl.h"
 #include "pipeline_impl.h"
 
-/* Numbers that the kernel is given: these; by stage its time, in steps; by result its place among a patch's shares; by
- * rate, which result it is, or -1, and a constant, twice, and whether it is bounded. */
-enum { PATCHES, SHARES, RESULTS, GOES_ON, FROM, BEFORE, CFL, MOST, HAS_END, END, STAGES, KICKS, RATES, NUMBERS };
+/* Numbers that the kernel is given: these; by stage its time, in steps. FIRST: the place of the first result among a
+ * patch's shares. */
+enum { PATCHES, SHARES, FIRST, GOES_ON, FROM, BEFORE, CFL, MOST, HAS_END, END, STAGES, KICKS, NUMBERS };
 
-/* By one thread, with the operations of the host: solvers/bound.c, limit.c, steps.c and trli_set_dt. What the host is
- * told of a result is kept behind the scalars. */
-const char trli_gpu_late_text[] =
+/* By one block, of which one thread finds dt, with the operations of the host: solvers/limit.c, steps.c and
+ * trli_set_dt. Behind the text of the rate, and result[], which result each value is. What the host is told of a result
+ * is kept behind the scalars. */
+static const char kernel_text[] =
     "extern \"C\" __global__ void __launch_bounds__(TRL_KERNEL_THREADS)\n"
     "trl_kernel(const __grid_constant__ trl_kernel_launch call, const __grid_constant__ trl_kernel_arrays<1> arrays,\n"
-    "           const __grid_constant__ trl_kernel_scalars<128> scalars)\n"
+    "           const __grid_constant__ trl_kernel_scalars<64> scalars)\n"
     "{\n"
-    "    const double *const number = scalars.value, *const c = number + 13;\n"
-    "    const int patches = (int)number[0], shares = (int)number[1], results = (int)number[2];\n"
-    "    const int stages = (int)number[10], kicks = (int)number[11], rates = (int)number[12];\n"
-    "    const double *const place = c + stages, *const given = place + results;\n"
-    "    double *const late = (double *)call.late, *const found = late + 1 + stages + kicks;\n"
-    "    double *const told = arrays.array[0].at;\n"
-    "    const double from = number[3] != 0 ? late[1] : number[4], before = number[3] != 0 ? late[0] : number[5];\n"
-    "    double rate = 0;\n"
-    "    for (int r = 0; r < results; ++r) {\n"
-    "        const trl_kernel_partial *share = call.share + (int)place[r];\n"
+    "    __shared__ double value[TRL_LATE::VALUES + 1];\n"
+    "    const double *const number = scalars.value, *const c = number + 12;\n"
+    "    const int patches = (int)number[0], shares = (int)number[1], first = (int)number[2];\n"
+    "    const int stages = (int)number[10], kicks = (int)number[11];\n"
+    "    double *const late = (double *)call.late, *const told = arrays.array[0].at;\n"
+    "    for (int i = (int)threadIdx.x; i < TRL_LATE::VALUES; i += (int)blockDim.x) {\n"
+    "        const int r = TRL_LATE::result[i];\n"
+    "        const trl_kernel_partial *share = call.share + first + r;\n"
     "        double most = share->extreme;\n"
     "        long long invalid = share->invalid;\n"
     "        for (int p = 1; p < patches; ++p) {\n"
@@ -38,16 +38,12 @@ const char trli_gpu_late_text[] =
     "            if (share->extreme > most) most = share->extreme;\n"
     "            invalid |= share->invalid;\n"
     "        }\n"
-    "        found[r] = invalid ? TRL_FN_NAN : most + 0.0;\n"
-    "        told[2 + r] = found[r];\n"
+    "        told[2 + r] = value[i] = invalid ? TRL_FN_NAN : most + 0.0;\n"
     "    }\n"
-    "    for (int i = 0; i < rates; ++i) {\n"
-    "        const double *const of = given + 5 * i;\n"
-    "        const double half = of[2] < 0 ? of[3] : found[(int)of[2]];\n"
-    "        double one = (of[0] < 0 ? of[1] : found[(int)of[0]]) + half / 2;\n"
-    "        if (of[4] != 0 && one - one != 0 && one == one) one = TRL_FN_INF;\n"
-    "        if (!(one <= rate) && rate == rate) rate = one;\n"
-    "    }\n"
+    "    __syncthreads();\n"
+    "    const double rate = TRL_LATE::rate(value);\n"
+    "    if (threadIdx.x != 0) return;\n"
+    "    const double from = number[3] != 0 ? late[1] : number[4], before = number[3] != 0 ? late[0] : number[5];\n"
     "    double dt = number[6] / rate;\n"
     "    if (number[7] > 0 && !(dt <= number[7]) && rate == rate) dt = number[7];\n"
     "    double time = from + dt;\n"
@@ -60,7 +56,7 @@ const char trli_gpu_late_text[] =
     "    told[0] = late[0] = dt;\n"
     "    told[1] = late[1] = time;\n"
     "}\n";
-_Static_assert(NUMBERS == 13 && TRLI_LATE_NUMBERS == 128, "the text has these numbers");
+_Static_assert(NUMBERS == 12 && TRLI_LATE_NUMBERS == 64, "the text has these numbers");
 
 /* ---- whether there are any ---- */
 
@@ -83,14 +79,11 @@ static bool is_found(const trli_late_scalars *late)
 {
     const trli_reductions *all = results_of(late);
     const int words = (int)(sizeof((trl_kernel_partial *)0)->word / sizeof(double));
-    bool found = all->nbatches == 1 && late->n + all->n <= words &&
-                 NUMBERS + late->stages + all->n + 5 * late->nrates <= TRLI_LATE_NUMBERS;
+    bool found = all->nbatches == 1 && late->n <= words && NUMBERS + late->stages <= TRLI_LATE_NUMBERS &&
+                 late->nvalues == all->n;
     for (int g = 0; g < all->ngroups; ++g) found &= all->group[g].kernel && all->group[g].n <= TRLI_GPU_SHARES;
     for (int r = 0; r < all->n; ++r) found &= all->reduction[r].merge == TRLI_MERGE_MAX;
-    for (int i = 0; i < 2 * late->nrates; ++i) {
-        const int scalar = late->rate[i / 2].scalar[i % 2];
-        found &= scalar < 0 || result_of(late, scalar) >= 0;
-    }
+    for (int i = 0; i < late->nvalues; ++i) found &= result_of(late, late->value[i]) >= 0;
     for (int i = 0; i < late->finder->nsteps; ++i)
         found &= !late->finder->plan->step[i].live || late->finder->step[i].kind != TRLI_STEP_SCALAR;
     return found;
@@ -125,11 +118,28 @@ void trli_late_scalars_check(trli_model *model)
     if (late && !(is_found(late) && is_read_by_kernels(late))) model->late = NULL;
 }
 
+void trli_late_scalars_write(const trli_late_scalars *late, FILE *out)
+{
+    (void)fprintf(out,
+                  "#define TRL_KERNEL_HAS_BARRIERS\n#undef TRL_LATE\n"
+                  "#define TRL_LATE TRL_OWN_OF(trl_late, trl_kernel)\n"
+                  "namespace TRL_LATE {\nenum { VALUES = %d };\nstatic __device__ const int result[] = {",
+                  late->nvalues);
+    for (int i = 0; i < late->nvalues; ++i) (void)fprintf(out, "%d,\n", result_of(late, late->value[i]));
+    (void)fprintf(out, "};\n}\n%s%s", late->rate, kernel_text);
+}
+
 trl_err trli_late_scalars_request(const trli_model *model)
 {
-    return model->late ? trli_gpu_kernels_add(model->run->gpu_kernels, trli_gpu_late_text, 1, TRLI_LATE_NUMBERS,
-                                              &model->late->kernel)
-                       : TRL_OK;
+    trli_memstream text = {0};
+    trl_err err = TRL_OK;
+    if (!model->late) return TRL_OK;
+    if (!trli_memstream_open(model->ctx, &text)) return trli_no_memory(model->ctx, NULL, "for the text of a kernel");
+    trli_late_scalars_write(model->late, text.out);
+    if (!trli_memstream_close(&text)) return trli_no_memory(model->ctx, NULL, "for the text of a kernel");
+    err = trli_gpu_kernels_add(model->run->gpu_kernels, text.text, 1, TRLI_LATE_NUMBERS, &model->late->kernel);
+    trli_memstream_discard(&text);
+    return err;
 }
 
 bool trli_late_scalars_found_by(const trli_program *program)
@@ -189,12 +199,11 @@ static void set_numbers(const trli_frame *frame, double *number)
 {
     const trli_model *model = frame->model;
     const trli_late_scalars *late = model->late;
-    const trli_reductions *all = results_of(late);
     const bool goes_on = frame->late.goes_on;
     for (int i = 0; i < TRLI_LATE_NUMBERS; ++i) number[i] = 0;
     number[PATCHES] = model->layout->nlocal;
     number[SHARES] = model->run->nreductions;
-    number[RESULTS] = all->n;
+    number[FIRST] = results_of(late)->first;
     number[GOES_ON] = goes_on;
     number[FROM] = goes_on ? 0 : frame->scalar[TRLI_SCALAR_STEP_TIME];
     number[BEFORE] = goes_on ? 0 : frame->late.before;
@@ -204,17 +213,7 @@ static void set_numbers(const trli_frame *frame, double *number)
     number[END] = late->end;
     number[STAGES] = late->stages;
     number[KICKS] = late->kicks;
-    number[RATES] = late->nrates;
-    double *at = number + NUMBERS;
-    for (int s = 0; s < late->stages; ++s) *at++ = late->c[s];
-    for (int r = 0; r < all->n; ++r) *at++ = all->first + r;
-    for (int i = 0; i < late->nrates; ++i) {
-        for (int k = 0; k < 2; ++k) {
-            *at++ = late->rate[i].scalar[k] < 0 ? -1 : result_of(late, late->rate[i].scalar[k]);
-            *at++ = late->rate[i].constant[k];
-        }
-        *at++ = late->rate[i].bounded;
-    }
+    for (int i = 0; i < late->stages; ++i) number[NUMBERS + i] = late->c[i];
 }
 
 trl_err trli_task_late_scalars_gpu(void *data, const trl_task_args *args, bool *done)
@@ -223,12 +222,15 @@ trl_err trli_task_late_scalars_gpu(void *data, const trl_task_args *args, bool *
     const trli_frame *frame = args->frame;
     trl_kernel_array *told = frame->scratch[args->worker];
     double *number = (double *)(told + 1);
+    const trli_gpu_layout layout = {.blocks = {1, 1, 1}, .threads = TRLI_LATE_THREADS};
     trli_gpu_call call = {.label = t->step->label,
                           .launch = {.hi = {1, 1, 1},
                                      .share = (trl_kernel_partial *)frame->share[args->space],
                                      .late = words_of(frame, args->space)},
                           .array = told,
-                          .scalar = number};
+                          .scalar = number,
+                          .shape = TRLI_GPU_GIVEN,
+                          .layout = &layout};
     (void)done;
     *told = (trl_kernel_array){.at = frame->late.told[args->space]};
     set_numbers(frame, number);

@@ -10,13 +10,6 @@
 #include "gpu_kernel_impl.h"
 #include "tasks_impl.h"
 
-/* One of the rates, of which the largest counts: a value, and half of another one. */
-typedef struct trli_late_rate {
-    int scalar[2]; /* that a reduction gives; -1: it is */
-    double constant[2];
-    bool bounded; /* below, by 0: an infinite one is infinite, whatever its sign */
-} trli_late_rate;
-
 typedef struct trli_late_scalars {
     const trli_program *finder, *reader;
     /* [n] dt, the time after the step, the times of the stages between, half of the last two dt where methods kick. */
@@ -25,21 +18,24 @@ typedef struct trli_late_scalars {
     bool has_end, kicks;
     int stages;
     const double *c; /* [stages] */
-    int nrates;
-    trli_late_rate *rate;
+    /* Text in TRL_LATE, a namespace: rate(value) finds the largest rate of [nvalues] scalars that the finder's
+     * reductions give; all threads of a block call it, and the first one has it. */
+    const char *rate;
+    int nvalues;
+    const int *value;
     int share; /* in the place of this reduction's shares, of patch 0, devices have them */
     trli_gpu_kernel *kernel;
 } trli_late_scalars;
 
 /* Once programs are analysed: leave it, if GPUs do not find or read all of them. */
 void trli_late_scalars_check(trli_model *model);
-/* Ask for the kernel that finds them; its text. Fails with MEMORY. */
-extern const char trli_gpu_late_text[];
+/* Write the text of the kernel that finds them. Ask for that kernel; fails with MEMORY. */
+void trli_late_scalars_write(const trli_late_scalars *late, FILE *out);
 TRL_NODISCARD trl_err trli_late_scalars_request(const trli_model *model);
-/* Where the program's reductions end: whether a GPU may find them, and the task; numbers of its launch. */
+/* Where the program's reductions end: whether a GPU may find them, and the task; numbers and threads of its launch. */
 bool trli_late_scalars_found_by(const trli_program *program);
 trl_err trli_task_late_scalars_gpu(void *data, const trl_task_args *args, bool *done);
-enum { TRLI_LATE_NUMBERS = 128 };
+enum { TRLI_LATE_NUMBERS = 64, TRLI_LATE_THREADS = 32 };
 size_t trli_late_scalars_scratch(const trli_program *program);
 /* Of a program whose kernels read them; NULL: it is another one. */
 const trli_late_scalars *trli_late_scalars_read_by(const trli_program *program);

@@ -13,6 +13,7 @@
 #include "gpu_passes_impl.h"
 #include "late_scalars_impl.h"
 #include "memory_impl.h"
+#include "memstream_impl.h"
 #include "model_impl.h"
 #include "model_run_impl.h"
 #include "multigrid_impl.h"
@@ -133,6 +134,16 @@ static void compile_plugins(const trli_program *program, const char *path)
         }
 }
 
+static void add_late(const char *path)
+{
+    trli_memstream text = {0};
+    ck_assert(trli_memstream_open(test_ctx, &text));
+    trli_late_scalars_write(sim->model->late, text.out);
+    ck_assert(trli_memstream_close(&text));
+    add_text(text.text, path);
+    trli_memstream_discard(&text);
+}
+
 static void add_deck(const char *path)
 {
     const trli_code *code;
@@ -142,6 +153,7 @@ static void add_deck(const char *path)
         ck_assert_msg(code->text != NULL, "%s: a kernel has no text: %s", path, code->why);
         add_text(code->text, path);
     }
+    if (sim->model->late) add_late(path);
     for (int i = 0; i < sim->model->nprograms; ++i) compile_plugins(sim->model->program[i], path);
     close_problem();
 }
@@ -210,7 +222,6 @@ START_TEST(all_of_every_deck_is_compiled)
     add_text(trli_gpu_clear_text, "clear");
     add_text(trli_gpu_pieces_text, "pieces");
     add_text(trli_gpu_statistics_text, "statistics");
-    add_text(trli_gpu_late_text, "late scalars");
     add_text(trli_transfer_restrict_text, "restriction");
     add_text(trli_transfer_prolong_text, "interpolation");
     add_deck(write_plugins());

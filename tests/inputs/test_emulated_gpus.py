@@ -13,6 +13,20 @@ from emulated_gpus import run
 
 DECKS = ["heat_3d", "wave", "robin_cooling"]  # patches and series; ghosts of slabs, stages; sums, sides
 LONG = "TRL_TEST_LONG" in os.environ
+COUPLED = [  # reaction and transport; waves, also at points that differ; kinetics of three; a component beside another
+    ("  u: {initial: \"1 - sin(2*pi*x)/2\", ddt: \"1e-3*laplacian(u) - u*v^2 + 0.04*(1 - u) - 0.1*cddx(u)\"}\n"
+     "  v: {initial: \"0.2 + x*(1 - x)\", ddt: \"5e-4*laplacian(v) + u*v^2 - 0.1*v"
+     " - div(advective_flux(v, [0.2, y]))\"}\n", "ssprk2"),
+    ("  h: {initial: \"1 + sin(2*pi*x)*cos(2*pi*y)/10\", ddt: \"-cddx(h*u) - cddy(h*w)\"}\n"
+     "  u: {initial: \"sin(2*pi*y)/10\", ddt: \"-u*cddx(u) - w*cddy(u) - 9.81*cddx(h)\"}\n"
+     "  w: {initial: \"cos(2*pi*x)/10\", ddt: \"-u*cddx(w) - w*cddy(w) - 9.81*cddy(h)\"}\n", "ssprk3"),
+    ("  p: {initial: \"sin(2*pi*x)\", ddt: \"-(2 + p/9)*div([q, r])\"}\n"
+     "  q: {location: xface, initial: \"x\", ddt: \"-ddx(p)\"}\n"
+     "  r: {location: yface, initial: \"y\", ddt: \"-ddy(p)\"}\n", "rk4"),
+    ("  w: {initial: \"sin(2*pi*x)\", ddt: \"v\"}\n  v: {initial: 0, ddt: \"(1 + w*w)*laplacian(w) - v\"}\n"
+     "  a: {initial: \"1 + x\", ddt: \"-30*a + 5*b*b\"}\n  b: {initial: \"y\", ddt: \"30*a - 25*b + c*c\"}\n"
+     "  c: {initial: \"2 + x\", ddt: \"20*b - 2*c\"}\n  d: {initial: x, ddt: \"laplacian(d) - a*d\"}\n", "ssprk2"),
+]
 
 
 def check_patches():
@@ -147,53 +161,81 @@ def check_points():
             sys.exit(f"{devices}, {patches}: points of 30 steps moved {moved} bytes, or have other values")
 
 
-def check_waits():
-    """The host seldom waits for a device, if dt is fixed or a GPU finds it, of each equation by itself; if the host
-    finds it, once a step, for what bounds dt. Fields and the time reached are those of the CPU."""
+def compare_waits(text, settings, gpus, least, most):
+    """A deck in 40 and 80 steps: fields and the time reached are those of the CPU, and in the 40 steps between the host
+    waits for devices so often."""
     deck = pathlib.Path("waits.yaml").absolute()
-    deck.write_text("trellis: 1\ngrid: {cells: [24, 20], periodic: [true, true]}\nequations:\n"
-                    "  T: {initial: \"2 + sin(2*pi*x)*cos(2*pi*y)\", ddt: 0}\n  S: {initial: x, ddt: T}\n"
-                    "time: {dt: 1e-5, steps: 40, method: ssprk2}\noutput: {fields: []}\n", encoding="utf-8")
-    os.environ["TRL_EMULATED_GPUS"] = "1"
-    one = "div(T*grad(T)) - T*T*T"
-    for dt, ddt, least, most in (("1e-5", one, 0, 8), ("{cfl: 0.4}", one, 0, 8), ("{cfl: 0.4}", one + " - S", 40, 40)):
-        waits = []
-        for steps in (40, 80):
-            cpu, gpu = (run(deck, f"run.devices={devices}", f"time.dt={dt}", f"time.steps={steps}",
-                            f"equations.T.ddt={ddt}")
-                        for devices in ("cpu", "gpu"))
-            if cpu["fields"]["T"]["hash"] != gpu["fields"]["T"]["hash"] or cpu["time"] != gpu["time"]:
-                sys.exit(f"dt {dt}, {steps} steps: {gpu['fields']} at {gpu['time']}, not {cpu['fields']}")
-            waits.append(gpu["device_waits"])
-            if cpu["device_waits"] != 0:
-                sys.exit(f"without devices the host waits for them {cpu['device_waits']} times")
-        if not least <= waits[1] - waits[0] <= most:
-            sys.exit(f"dt {dt}, {ddt}: the host waits for the device {waits} times in 40 and 80 steps")
+    deck.write_text(text, encoding="utf-8")
+    os.environ["TRL_EMULATED_GPUS"] = str(gpus)
+    waits = []
+    for steps in (40, 80):
+        cpu, gpu = (run(deck, f"run.devices={devices}", f"grid.patches=[{gpus}, 1]", f"time.steps={steps}", *settings)
+                    for devices in ("cpu", "gpu"))
+        if cpu["fields"] != gpu["fields"] or cpu["time"] != gpu["time"]:
+            sys.exit(f"{settings}, {steps} steps: {gpu['fields']} at {gpu['time']}, not {cpu['fields']}\n{text}")
+        waits.append(gpu["device_waits"])
+        if cpu["device_waits"] != 0:
+            sys.exit(f"without devices the host waits for them {cpu['device_waits']} times")
+    if not least <= waits[1] - waits[0] <= most:
+        sys.exit(f"{settings}: the host waits for the device {waits} times in 40 and 80 steps of\n{text}")
     os.environ["TRL_EMULATED_GPUS"] = "2"
+
+
+def check_waits():
+    """The host seldom waits for a device, if dt is fixed or a GPU finds it, of equations by themselves and of coupled
+    ones; if the host finds it, once a step, for what bounds dt."""
+    start = "trellis: 1\ngrid: {cells: [24, 20], periodic: [true, true]}\nequations:\n"
+    end = "time: {dt: 1e-5, steps: 40, method: ssprk2}\noutput: {fields: []}\n"
+    text = start + "  T: {initial: \"2 + sin(2*pi*x)*cos(2*pi*y)\", ddt: 0}\n  S: {initial: x, ddt: T}\n" + end
+    one = "div(T*grad(T)) - T*T*T"
+    for dt, ddt, gpus in (("1e-5", one, 1), ("{cfl: 0.4}", one, 1), ("{cfl: 0.4}", one + " - S", 2)):
+        compare_waits(text, (f"time.dt={dt}", f"equations.T.ddt={ddt}"), gpus, 0, 8)
+    for equations, method in COUPLED:
+        for gpus in (1, 2):
+            compare_waits(start + equations + end, ("time.dt={cfl: 0.4}", f"time.method={method}"), gpus, 0, 0)
+    # More equations read each other than a GPU's thread looks at.
+    chain = "".join(f"  T{i}: {{initial: \"x + {i}\", ddt: \"T{(i + 1) % 20} - T{i}*T{i}\"}}\n" for i in range(20))
+    compare_waits(start + chain + end, ("time.dt={cfl: 0.4}",), 1, 40, 4000)
+
+
+def check_ends(deck, word, *settings):
+    """A run ends with a message that has a word, the same on the CPU and on one and two GPUs."""
+    said = []
+    for devices, patches in (("cpu", "[1, 1]"), ("gpu", "[1, 1]"), ("gpu", "[2, 1]")):
+        line = [os.environ["TRELLIS"], "run", str(deck), "--quiet"]
+        for setting in (f"run.devices={devices}", f"grid.patches={patches}", "run.placement=devices", *settings):
+            line += ["--set", setting]
+        done = subprocess.run(line, check=False, capture_output=True, text=True)
+        said.append((done.returncode, done.stderr))
+    if said[0][0] == 0 or word not in said[0][1] or len(set(said)) > 1:
+        sys.exit(f"what ends a run under cfl: {said}")
 
 
 def check_failures():
     """What a step leaves that is not finite is found with what bounds the next dt, and reported instead of it, with the
-    step and cell of the CPU; a dt that is too small is reported with its step."""
+    step and cell of the CPU; a dt that is too small, or that there is none, is reported with its step."""
     deck = pathlib.Path("failures.yaml").absolute()
-    deck.write_text("trellis: 1\ngrid: {cells: [24, 20], periodic: [true, true]}\nequations:\n"
-                    "  T: {initial: \"1 + x\", ddt: \"0\"}\n"
+    start = "trellis: 1\ngrid: {cells: [24, 20], periodic: [true, true]}\nequations:\n"
+    deck.write_text(start + "  T: {initial: \"1 + x\", ddt: \"0\"}\n"
                     "time: {dt: {cfl: 0.4, speed: \"1 + T*T\", max: 0.01}, steps: 60, method: euler}\n"
                     "output: {fields: [], series: {every: {steps: 1}, values: {most: \"domain_max(T)\"}}}\n",
                     encoding="utf-8")
     for ddt, least, word in (("0.01*div(T*grad(T)) + log(0.05 - t)", 1e-9, "is NaN at cell"),
                              ("0.01*div(T*grad(T)) + log(0.05 - t) - 0.01*T", 1e-9, "is NaN at cell"),
                              ("0.01*div(T*grad(T)) + 20", 1e-3, "fell below min 0.001")):
-        said = []
-        for devices, patches in (("cpu", "[1, 1]"), ("gpu", "[1, 1]"), ("gpu", "[2, 1]")):
-            line = [os.environ["TRELLIS"], "run", str(deck), "--quiet"]
-            for setting in (f"run.devices={devices}", f"grid.patches={patches}", "run.placement=devices",
-                            f"equations.T.ddt={ddt}", f"time.dt.min={least}"):
-                line += ["--set", setting]
-            done = subprocess.run(line, check=False, capture_output=True, text=True)
-            said.append((done.returncode, done.stderr))
-        if said[0][0] == 0 or word not in said[0][1] or len(set(said)) > 1:
-            sys.exit(f"what ends a run under cfl: {said}")
+        check_ends(deck, word, f"equations.T.ddt={ddt}", f"time.dt.min={least}")
+    for u, v, method, dt, word in (
+            ("-v*u", "u*v + log(0.08 - t)", "ssprk2", "", "is NaN at cell"),
+            ("-v*u", "u*v*sqrt(0.055 - t)", "euler", "max: 0.01", "the stable dt is NaN at step"),
+            ("-v*u", "u/(v - 1.5)^2 + 20", "ssprk2", "max: 0.01, min: 1e-5", "fell below min 1e-05"),
+            ("-v", "u*1e200*max(t - 0.055, 0)*1e200", "euler", "max: 0.01", "the stable dt is 0 at step"),
+            ("v*max(0.1 - t, 0)", "-max(0.1 - t, 0)*u", "rk4", "", "nothing moves; give cfl a max"),
+            ("-cddx(v)*max(t - 0.05, 0)", "-cddx(u)", "euler", "max: 0.01", "euler has no stable step for")):
+        deck.write_text(start + f"  u: {{initial: \"1 + x\", ddt: \"{u}\"}}\n"
+                        f"  v: {{initial: \"1 + y\", ddt: \"{v}\"}}\n"
+                        f"time: {{dt: {{cfl: 0.1, {dt}}}, steps: 2000, method: {method}}}\noutput: {{fields: []}}\n",
+                        encoding="utf-8")
+        check_ends(deck, word)
 
 
 def check_coarse_grids():

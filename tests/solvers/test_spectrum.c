@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "spectrum_impl.h"
+#include "trl_spectrum_body.h"
 #include "trl_test.h"
 
 enum { MOST = 12 };
