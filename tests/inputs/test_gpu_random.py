@@ -108,7 +108,41 @@ def limits(rng, _):
             f"output:\n  fields: []{series}\n")
 
 
-KINDS = {"limits": limits, "formulas": formulas, "flow": lambda rng, _: random_flows.write(rng),
+def coupled(rng, _):
+    """The same of equations that read each other: reactions, waves, kinetics of several, also beside one another; some
+    have no stable step with a method."""
+    dim = rng.choice([1, 2, 3])
+    axes = "xyz"[:dim]
+    cells = [rng.choice([6, 8, 9, 12] if dim == 3 else [9, 16, 24]) for _ in range(dim)]
+    move = " - div(advective_flux(E, [" + ", ".join(rng.choice(["0.3", "1 + " + a]) for a in axes) + "]))"
+    spread, carry = " + 0.05*laplacian(E)", rng.choice(["", move, f" - 0.2*cddx(E)*{rng.choice(['1', 'E'])}"])
+    systems = [
+        {"u": "-u*v^2 + 0.4*(1 - u)" + spread + carry, "v": "u*v^2 - v" + rng.choice(["", spread]) + carry},
+        {"u": "1 - 3*u + u^2*v" + spread, "v": "2*u - u^2*v"},
+        {"h": "-(" + " + ".join(f"cdd{a}(h*m{a})" for a in axes) + ")",
+         **{f"m{a}": f"-9.81*cdd{a}(h)" + rng.choice(["", f" - m{a}*cdd{a}(m{a})", " - 3*E"]) for a in axes}},
+        {"p": "-(2 + sin(t))*div([" + ", ".join(f"q{a}" for a in axes) + "])",
+         **{f"q{a}": f"-dd{a}(p)" + rng.choice(["", f"*(1 + {a})", f" - 20*q{a}"]) for a in axes}},
+        {"w": "s", "s": rng.choice(["(1 + w^2)", "2", "(2 + t)"]) + "*laplacian(w)" +
+                   rng.choice(["", " - s", " - w^3"])},
+        {f"c{i}": f"{rng.randint(1, 40)}*c{(i + 1) % 4}*c{rng.randrange(4)} - {rng.randint(1, 40)}*c{i}" + rng.choice(
+            ["", "", " + sin(50*t)*c0"]) for i in range(4)},
+        {f"b{i}": f"b{(i + 1) % n} - b{i}*b{i} + {rng.choice(['0', 'laplacian(E)'])}"
+         for n in [rng.choice([3, 7, 16, 17])] for i in range(n)}]
+    chosen = rng.sample(systems, rng.choice([1, 1, 1, 2]))
+    place = {"q" + a: a + "face" for a in axes}
+    starts = ["1 + 0.3*sin(2*pi*x)", "0.5 + x*(1 - x)", "1 + 0.1*random(1)"]
+    equations = "".join(f"  {e}: {{location: {place.get(e, 'cell')}, initial: \"{rng.choice(starts)}\",\n"
+                        f"      ddt: \"{ddt.replace('E', e)}\"}}\n" for system in chosen for e, ddt in system.items())
+    method = rng.choice(["euler", "ssprk2", "ssprk3", "rk4", "rk4"])
+    given = rng.choice(["", ", max: 2e-3", ", max: 0.01", ", min: 1e-3", ", speed: \"1 + t\""])
+    until = rng.choice(["steps: 12", "steps: 30", "steps: 30, end: 0.05"])
+    return (f"trellis: 1\ngrid: {{cells: {cells}, periodic: true}}\nequations:\n{equations}"
+            f"time: {{method: {method}, dt: {{cfl: {rng.choice([0.3, 0.5])}{given}}}, {until}}}\n"
+            "output: {fields: []}\n")
+
+
+KINDS = {"limits": limits, "coupled": coupled, "formulas": formulas, "flow": lambda rng, _: random_flows.write(rng),
          "solve": lambda rng, _: random_solves.write(rng),
          "direct": lambda rng, _: test_direct.random_deck(rng, equations=2), "spectra": spectra, "plugins": plugins,
          "steps": lambda rng, _: random_steps.write(rng, *random_steps.draw(rng))}
