@@ -63,7 +63,7 @@ static trl_err count(const counting *c, void *stream)
     trl_kernel_array array[ARRAYS];
     double scalar[SCALARS] = {of->mask >= 0, of->exact >= 0, (double)trl_grid_points(grid, of->location, 0),
                               (double)trl_grid_points(grid, of->location, 1)};
-    trli_gpu_call call = {.label = "statistics", .array = array, .scalar = scalar, .shape = TRLI_GPU_MERGING};
+    trli_gpu_call call = {.label = "statistics", .array = array, .scalar = scalar, .shape = TRLI_GPU_SWEEPING};
     call.launch.grid = trli_kernel_grid_of(&on);
     call.launch.share = c->share;
     array[0] = array_of(c, of->field);

@@ -13,11 +13,12 @@
  * be the function that calls it. */
 static const char stand_in[] = "#ifndef __global__\n"
                                "#define __global__\n"
-                               "#define __launch_bounds__(threads)\n"
+                               "#define __launch_bounds__(...)\n"
                                "#define __grid_constant__\n"
                                "struct triple { unsigned x, y, z; };\n"
                                "static thread_local triple threadIdx, blockIdx, blockDim;\n"
                                "#define TRL_KERNEL_PLANES\n"
+                               "#define TRL_KERNEL_TOGETHER\n"
                                "#define blocks TRL_OWN(blocks)\n"
                                "#define gpu_kernel TRL_OWN(gpu_kernel)\n"
                                "#define trl_point TRL_OWN(trl_point)\n"

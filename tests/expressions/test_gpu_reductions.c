@@ -40,9 +40,10 @@ static const char run_merging[] =
                   "    static const int number[] = {%s};\n"
                   "    trl_kernel_scalars<%d> scalars;\n"
                   "    for (int i = 0; i < %d; ++i) scalars.value[i] = call->scalar[number[i]];\n"
-                  "    blockDim.x = blockDim.y = 1, gridDim.x = 6, gridDim.y = 10;\n"
-                  "    for (blockIdx.y = 10; blockIdx.y-- > 0;)\n"
-                  "        for (blockIdx.x = 6; blockIdx.x-- > 0;) gpu_kernel(launch, arrays, scalars);\n"
+                  "    blockDim.x = blockDim.y = 1, gridDim.x = 6, gridDim.y = 10, gridDim.z = 2;\n"
+                  "    for (blockIdx.z = 2; blockIdx.z-- > 0;)\n"
+                  "        for (blockIdx.y = 10; blockIdx.y-- > 0;)\n"
+                  "            for (blockIdx.x = 6; blockIdx.x-- > 0;) gpu_kernel(launch, arrays, scalars);\n"
                   "}\n";
 
 static char *read_text(const char *path)
@@ -110,7 +111,7 @@ static void reduce_as_gpu(const trli_program *program, const trli_reduction_grou
     const trl_layout *layout = program->model->layout;
     const trli_kernel_run on = {.grid = &layout->grid, .patch = &layout->patch[0]};
     const trl_location location = program->run->reductions.reduction[group->first].step->reduce.location;
-    trl_kernel_launch launch = {.grid = trli_kernel_grid_of(&on), .share = (trl_kernel_partial *)partial};
+    trl_kernel_launch launch = {.grid = trli_kernel_grid_of(&on), .planes = 5, .share = (trl_kernel_partial *)partial};
     trl_kernel_array input[8];
     for (int a = 0; a < 3; ++a) {
         const bool sides = (int)location >> a & 1 && !layout->grid.periodic[a];
@@ -193,6 +194,8 @@ START_TEST(reductions_have_the_partial_results_of_the_host)
         say_grid(dim);
         say_equation(dim, "cell", "0");
         say("  f: {location: %s, initial: \"x - 0.37\", ddt: \"0\"}\n", dim == 3 ? "zedge" : "xface");
+        say("  g: {location: %s, initial: \"random(3) - 2\", ddt: \"0\"}\n", dim == 3 ? "zface" : "xface");
+        say("  m: {location: %s, initial: \"random(4) - 2\", ddt: \"0\"}\n", dim == 3 ? "xedge" : "xface");
         say("parameters: {zero: 0}\nexpressions:\n"
             "  wide: \"(e - 0.25)*10^(40*random(5) - 20)\"\n"
             "  huge: \"(e - 0.25)*10^(600*random(6) - 300)\"\n"
@@ -205,7 +208,11 @@ START_TEST(reductions_have_the_partial_results_of_the_host)
         for (int i = 0; i < (int)(sizeof values / sizeof *values); ++i)
             say("  i%d: \"integral(%s)\", n%d: \"norm(%s)\", h%d: \"domain_max(%s)\", l%d: \"domain_min(-(%s))\",\n", i,
                 values[i], i, values[i], i, values[i], i, values[i]);
-        say("  v: \"domain_max(-abs(f))\", w: \"domain_min(abs(f))\"}}}\n");
+        say("  v: \"domain_max(-abs(f))\", w: \"domain_min(abs(f))\",\n");
+        /* Extremes alone, few and more, of which several points are computed at once. */
+        say("  gm: \"domain_max(g)\", gl: \"domain_min(if(random(9) < 0.01, g/(g - g), g*g))\",\n");
+        for (int i = 0; i < 5; ++i) say("  m%d: \"domain_%s(sin(%d*m) + y)\",\n", i, i % 2 ? "max" : "min", i + 1);
+        say("  mx: \"domain_max(m*x)\"}}}\n");
         ck_ok(open_problem_with(1, (const char *[]){"run.compile=never"}));
         ck_ok(run_steps(1));
         n += check_reductions();

@@ -23,6 +23,7 @@ enum {
     COMPILERS_MOST = 16,     /* threads */
     BLOCKS_WANTED = 8,       /* of a multiprocessor: below, threads go up z through fewer planes */
     BLOCKS_AT_ONCE = 16,     /* of a multiprocessor, at most, that go through all points: all that it runs at once */
+    PLANES_MERGED = 32,      /* of a column, at most */
     WARP = 32,               /* threads, all of which merge together */
     PLANES_MOST = 4,         /* of one result; with more, what a thread has of the plane before is as near in caches */
     RESULTS_FEW = 4,         /* with so many at most a thread goes through two planes */
@@ -468,7 +469,7 @@ static void choose_blocks(const trli_gpu_kernels *k, const trli_gpu_kernel *kern
 }
 
 /* Whole warps, along x as far as there are points, in as many blocks as run at once. */
-static void choose_merging(const trli_gpu_kernels *k, const long long n[3], unsigned threads[3], unsigned blocks[3])
+static void choose_sweeping(const trli_gpu_kernels *k, const long long n[3], unsigned threads[3], unsigned blocks[3])
 {
     const long long rows = n[1] * n[2], most = (long long)BLOCKS_AT_ONCE * k->multiprocessors;
     const long long x = least_power(n[0], THREADS / least_power(rows, THREADS / WARP));
@@ -480,6 +481,25 @@ static void choose_merging(const trli_gpu_kernels *k, const long long n[3], unsi
     if (across > most / along) across = most / along;
     blocks[0] = (unsigned)across;
     blocks[1] = (unsigned)along;
+}
+
+/* Columns of as many planes as leave enough of them for all blocks that run at once. */
+static void choose_merging(const trli_gpu_kernels *k, const long long n[3], long long *planes, unsigned threads[3],
+                           unsigned blocks[3])
+{
+    const long long most = (long long)BLOCKS_AT_ONCE * k->multiprocessors;
+    const long long x = least_power(n[0], THREADS / least_power(n[1], THREADS / WARP)), y = THREADS / x;
+    const long long across = trli_ceil_div(n[0], x), along = trli_ceil_div(n[1], y);
+    *planes = PLANES_MERGED;
+    while (*planes > 1 && across * along * trli_ceil_div(n[2], *planes) < most) *planes /= 2;
+    threads[0] = (unsigned)x;
+    threads[1] = (unsigned)y;
+    threads[2] = 1;
+    const long long chunks = trli_min(trli_ceil_div(n[2], *planes), most);
+    const long long rows = trli_min(along, trli_ceil_div(most, chunks));
+    blocks[2] = (unsigned)chunks;
+    blocks[1] = (unsigned)rows;
+    blocks[0] = (unsigned)trli_min(across, trli_ceil_div(most, chunks * rows));
 }
 
 static void choose_for_pieces(const trli_gpu_kernels *k, const long long n[3], unsigned threads[3], unsigned blocks[3])
@@ -552,7 +572,10 @@ trl_err trli_gpu_launch(const trli_gpu_kernels *k, const trli_gpu_kernel *kernel
     }
     switch (call->shape) {
     case TRLI_GPU_MERGING:
-        choose_merging(k, n, work.threads, work.blocks);
+        choose_merging(k, n, &call->launch.planes, work.threads, work.blocks);
+        break;
+    case TRLI_GPU_SWEEPING:
+        choose_sweeping(k, n, work.threads, work.blocks);
         break;
     case TRLI_GPU_BY_PIECES:
         choose_for_pieces(k, n, work.threads, work.blocks);

@@ -22,7 +22,8 @@ typedef struct trli_gpu_kernel {
 /* How threads lie over the box of a launch. */
 typedef enum trli_gpu_shape {
     TRLI_GPU_STORING,   /* a column each, as kernels that store values want it */
-    TRLI_GPU_MERGING,   /* few blocks go through all points, for kernels that add to shares */
+    TRLI_GPU_MERGING,   /* few blocks go through all points, some planes at a time, for kernels that add to shares */
+    TRLI_GPU_SWEEPING,  /* the same, a plane at a time, in blocks along x and y */
     TRLI_GPU_BY_PIECES, /* along y by pieces, along x by the points of the largest */
     TRLI_GPU_STEPS,     /* tiles, through chunks of z, for kernels that take several steps */
     TRLI_GPU_GIVEN      /* as the call says */

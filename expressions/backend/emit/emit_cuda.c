@@ -8,19 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "emit_writer_impl.h"
+#include "emit_cuda_impl.h"
 #include "memory_impl.h"
 
-const char *const trli_cuda_options[] = {"--std=c++17",
-                                         "--fmad=false",
-                                         "--ftz=false",
-                                         "--prec-div=true",
-                                         "--prec-sqrt=true",
-                                         "-DTRL_BODY=static __device__ __forceinline__",
-                                         NULL};
-
-/* The array whose strides one has; outputs follow inputs. */
-static int shape_of(const trli_emitter *e, int array)
+int trli_cuda_shape_of(const trli_emitter *e, int array)
 {
     return e->shape ? e->shape[array] : array;
 }
@@ -67,7 +58,7 @@ static void put_place(trli_emitter *e, const trli_sample *in)
         put_in_star(e, in);
         return;
     }
-    const int shape = shape_of(e, array_of(e, in));
+    const int shape = trli_cuda_shape_of(e, array_of(e, in));
     fprintf(e->out, "trl_kernel_load(in%d, at%d", array_of(e, in), shape);
     for (int a = 2; a >= 0; --a) {
         const int by = abs(in->offset[a]);
@@ -104,34 +95,31 @@ static int32_t first_round(const trli_emitter *e, int32_t i, int round)
         if (trli_sample_node(e, k)->op != TRLI_OP_FIELD || memcmp(other->offset, in->offset, sizeof in->offset) != 0)
             continue;
         if (stepped_as(e, other) >= 0) continue;
-        if (round > 0 && shape_of(e, array_of(e, other)) != shape_of(e, array_of(e, in))) continue;
+        if (round > 0 && trli_cuda_shape_of(e, array_of(e, other)) != trli_cuda_shape_of(e, array_of(e, in))) continue;
         if (round_of(e, k) == round) return k;
     }
     return i;
 }
 
-/* How far from the thread's point samples are whose fields go on at the other side. */
-static void put_rounds(trli_emitter *e, bool along_z, int depth)
+void trli_cuda_put_rounds(trli_emitter *e, bool along_z, int depth)
 {
     for (int32_t i = 0; i < e->count; ++i) {
         const int a = trli_sample_node(e, i)->op == TRLI_OP_FIELD ? round_of(e, i) : -1;
         if (a < 0 || (a == 2) != along_z || stepped_as(e, &e->sample[i]) >= 0 || first_round(e, i, a) != i) continue;
         const int by = e->sample[i].offset[a];
         trli_put_indent(e, depth);
-        fprintf(e->out, "const %s n%d = (%s)(%s %c %d %s call.%s[%d] ? %d : %d %c (call.to[%d] - call.from[%d]))",
-                place_type(e), i, place_type(e), trli_dialect_cuda.index[a], by < 0 ? '-' : '+', abs(by),
-                by < 0 ? ">=" : "<", by < 0 ? "from" : "to", a, by, by, by < 0 ? '+' : '-', a, a);
-        put_stride(e, a, shape_of(e, array_of(e, &e->sample[i])));
+        fprintf(e->out, "const %s n%d = (%s)(%c %c %d %s call.%s[%d] ? %d : %d %c (call.to[%d] - call.from[%d]))",
+                place_type(e), i, place_type(e), "ijk"[a], by < 0 ? '-' : '+', abs(by), by < 0 ? ">=" : "<",
+                by < 0 ? "from" : "to", a, by, by, by < 0 ? '+' : '-', a, a);
+        put_stride(e, a, trli_cuda_shape_of(e, array_of(e, &e->sample[i])));
         fputs(";\n", e->out);
     }
 }
 
-static void put_use(trli_emitter *e, trli_loop_level loop, int32_t i);
-
 /* A field at the other side. */
 static void put_image(trli_emitter *e, const trli_sample *in, const trli_choice *choice)
 {
-    const int a = choice->axis, shape = shape_of(e, array_of(e, in)), by = in->offset[a];
+    const int a = choice->axis, shape = trli_cuda_shape_of(e, array_of(e, in)), by = in->offset[a];
     fprintf(e->out, "trl_kernel_load(in%d, at%d + (%s)(%d %c (call.to[%d] - call.from[%d]))", array_of(e, in), shape,
             place_type(e), by, choice->side ? '-' : '+', a, a);
     put_stride(e, a, shape);
@@ -146,7 +134,7 @@ static void put_field(trli_emitter *e, trli_loop_level loop, int32_t i)
     const bool stepped = stepped_as(e, in) >= 0; /* a tile goes on at the other side */
     int open = 0;
     if (round >= 0 && !stepped) {
-        fprintf(e->out, "trl_kernel_load(in%d, at%d + n%d)", array_of(e, in), shape_of(e, array_of(e, in)),
+        fprintf(e->out, "trl_kernel_load(in%d, at%d + n%d)", array_of(e, in), trli_cuda_shape_of(e, array_of(e, in)),
                 first_round(e, i, round));
         return;
     }
@@ -154,14 +142,14 @@ static void put_field(trli_emitter *e, trli_loop_level loop, int32_t i)
         const trli_choice *choice = &e->choice[c];
         const int a = choice->axis;
         if (choice->sample != i || (stepped && choice->ghost < 0)) continue;
-        fprintf(e->out, "(%s %c %d == call.%s[%d] %c %d ? ", trli_dialect_cuda.index[a], in->offset[a] < 0 ? '-' : '+',
+        fprintf(e->out, "(%c %c %d == call.%s[%d] %c %d ? ", "ijk"[a], in -> offset[a] < 0 ? '-' : '+',
                 abs(in->offset[a]), choice->side ? "to" : "from", a, choice->side ? '+' : '-',
                 choice->side ? choice->layer - 1 : choice->layer);
         e->raw = true;
         if (choice->ghost < 0)
             put_image(e, in, choice);
         else
-            put_use(e, loop, choice->ghost);
+            trli_cuda_put_use(e, loop, choice->ghost);
         e->raw = false;
         fputs(" : ", e->out);
         ++open;
@@ -170,7 +158,7 @@ static void put_field(trli_emitter *e, trli_loop_level loop, int32_t i)
     while (open-- > 0) fputc(')', e->out);
 }
 
-static void put_use(trli_emitter *e, trli_loop_level loop, int32_t i)
+void trli_cuda_put_use(trli_emitter *e, trli_loop_level loop, int32_t i)
 {
     const trli_node *n = trli_sample_node(e, i);
     const int given = n->op == TRLI_OP_CONSTANT ? trli_given_as(e, &n->number) : -1;
@@ -186,13 +174,8 @@ static void put_use(trli_emitter *e, trli_loop_level loop, int32_t i)
         fprintf(e->out, "%c%d", e->raw ? 'g' : 'v', e->number[i]);
 }
 
-/* Values that the text has already: those of ghosts, and others. */
-typedef struct values {
-    bool *ghost, *other; /* [count] */
-} values;
-
 /* What changes with z, or what does not; where there is no z, all is taken to change. */
-static void put_wanted(trli_emitter *e, const values *done, bool along_z, int depth)
+static void put_wanted(trli_emitter *e, const trli_cuda_values *done, bool along_z, int depth)
 {
     bool *const there = e->raw ? done->ghost : done->other;
     for (int32_t o = 0; o < e->count; ++o) {
@@ -216,7 +199,7 @@ static void want_results(trli_emitter *e)
 }
 
 /* Ghosts, which read fields as they lie in memory, then all that results need. */
-static void put_values(trli_emitter *e, const values *done, bool along_z, int depth)
+void trli_cuda_put_values(trli_emitter *e, const trli_cuda_values *done, bool along_z, int depth)
 {
     want_results(e);
     memcpy(e->also, e->wanted, (size_t)e->count * sizeof *e->also);
@@ -236,22 +219,21 @@ static int nstored_of(const trli_emitter *e)
     return e->merge ? e->nstored : e->nroots;
 }
 
-/* Arrays, and where the thread's point is in them, the first of those that it goes through. */
-static void put_arrays(trli_emitter *e, int depth)
+void trli_cuda_put_arrays(trli_emitter *e, int depth)
 {
     const int ninputs = e->reads->nfields, all = ninputs + nstored_of(e);
     const char *const type = place_type(e);
     for (int i = 0; i < all; ++i) {
-        if (shape_of(e, i) == i) {
+        if (trli_cuda_shape_of(e, i) == i) {
             trli_put_indent(e, depth);
             fprintf(e->out,
                     "const %s y%d = 8 * (%s)arrays.array[%d].stride[1], z%d = 8 * (%s)arrays.array[%d].stride[2];\n",
                     type, i, type, i, i, type, i);
             trli_put_indent(e, depth);
             fprintf(e->out,
-                    "%s at%d = 8 * (%s)(i - call.low[0]) + (%s)(j - call.low[1]) * y%d + (%s)(%s - call.low[2]) * "
+                    "%s at%d = 8 * (%s)(i - call.low[0]) + (%s)(j - call.low[1]) * y%d + (%s)(first - call.low[2]) * "
                     "z%d;\n",
-                    type, i, type, type, i, type, e->merge ? "k" : "first", i);
+                    type, i, type, type, i, type, i);
         }
         trli_put_indent(e, depth);
         fprintf(e->out, "%schar *__restrict__ const %s%d = trl_kernel_lowest(&arrays.array[%d], call.low);\n",
@@ -263,23 +245,24 @@ static void put_results(trli_emitter *e)
 {
     for (int r = 0; r < e->nroots; ++r) {
         fprintf(e->out, "        const double r%d = ", r);
-        put_use(e, TRLI_IN_RESULT, e->root[r]);
-        fprintf(e->out, ";\n        trl_kernel_store(out%d, at%d, r%d);\n", r, shape_of(e, e->reads->nfields + r), r);
+        trli_cuda_put_use(e, TRLI_IN_RESULT, e->root[r]);
+        fprintf(e->out, ";\n        trl_kernel_store(out%d, at%d, r%d);\n", r,
+                trli_cuda_shape_of(e, e->reads->nfields + r), r);
         if (e->check_finite) fprintf(e->out, "        excess |= trl_kernel_excess(r%d);\n", r);
     }
 }
 
-static void put_head(trli_emitter *e)
+void trli_cuda_put_head(trli_emitter *e, const char *bounds)
 {
     const int narrays = e->reads->nfields + nstored_of(e), nscalars = e->reads->nscalars;
     fprintf(e->out,
-            "extern \"C\" __global__ void __launch_bounds__(TRL_KERNEL_THREADS)\n"
+            "extern \"C\" __global__ void __launch_bounds__(TRL_KERNEL_THREADS%s)\n"
             "trl_kernel(const __grid_constant__ trl_kernel_launch call, const __grid_constant__ trl_kernel_arrays<%d> "
             "arrays,\n           const __grid_constant__ trl_kernel_scalars<%d> scalars)\n"
             "{\n"
             "    const trl_kernel_grid *const grid = &call.grid;\n"
             "    (void)grid;\n",
-            narrays > 0 ? narrays : 1, nscalars + e->nnumbers > 0 ? nscalars + e->nnumbers : 1);
+            bounds, narrays > 0 ? narrays : 1, nscalars + e->nnumbers > 0 ? nscalars + e->nnumbers : 1);
     for (int i = 0; i < nscalars; ++i) {
         const int late = trli_emit_late(e->nlate, e->late, e->reads->scalar[i]);
         fprintf(e->out, "    const double s%d = ", e->reads->scalar[i]);
@@ -288,10 +271,9 @@ static void put_head(trli_emitter *e)
     }
 }
 
-/* What stores its results. */
-static void put_storing(trli_emitter *e, const values *done)
+void trli_cuda_put_storing(trli_emitter *e, const trli_cuda_values *done)
 {
-    put_head(e);
+    trli_cuda_put_head(e, "");
     fputs("    const long long i = call.lo[0] + (long long)blockIdx.x * blockDim.x + threadIdx.x;\n"
           "    const long long j = call.lo[1] + (long long)blockIdx.y * blockDim.y + threadIdx.y;\n"
           "    const long long first = call.lo[2] + blockIdx.z * call.planes, rest = call.hi[2] - first;\n"
@@ -299,122 +281,16 @@ static void put_storing(trli_emitter *e, const values *done)
           "    long long excess = 0;\n"
           "    if (i >= call.hi[0] || j >= call.hi[1]) return;\n",
           e->out);
-    put_arrays(e, 1);
-    put_rounds(e, false, 1);
-    put_values(e, done, false, 1);
+    trli_cuda_put_arrays(e, 1);
+    trli_cuda_put_rounds(e, false, 1);
+    trli_cuda_put_values(e, done, false, 1);
     fputs("    TRL_KERNEL_PLANES\n    for (long long k = first; k < end; ++k) {\n", e->out);
-    put_rounds(e, true, 2);
-    put_values(e, done, true, 2);
+    trli_cuda_put_rounds(e, true, 2);
+    trli_cuda_put_values(e, done, true, 2);
     put_results(e);
     for (int i = 0; i < e->reads->nfields + e->nroots; ++i)
-        if (shape_of(e, i) == i) fprintf(e->out, "        at%d += z%d;\n", i, i);
+        if (trli_cuda_shape_of(e, i) == i) fprintf(e->out, "        at%d += z%d;\n", i, i);
     fputs("    }\n    if (excess < 0) *call.nonfinite = 1;\n}\n", e->out);
-}
-
-/* ---- reductions ---- */
-
-/* Whether warps add their sums to shares of the block, before these go to those of the launch: as far as it has memory
- * for them. */
-static bool has_block(const trli_emitter *e)
-{
-    enum { MOST = 40 };
-    bool any = false;
-    for (int r = e->nstored; r < e->nroots; ++r) any |= e->merge[r] == TRLI_MERGE_SUM;
-    return any && e->nroots - e->nstored <= MOST;
-}
-
-static const char *shares_of(const trli_emitter *e)
-{
-    return has_block(e) ? "block" : "call.share";
-}
-
-static void put_totals(trli_emitter *e)
-{
-    if (has_block(e))
-        fprintf(e->out, "    __shared__ trl_kernel_partial block[%d];\n    trl_kernel_block_begin(block, %d);\n",
-                e->nroots - e->nstored, e->nroots - e->nstored);
-    for (int r = e->nstored; r < e->nroots; ++r)
-        if (e->merge[r] == TRLI_MERGE_SUM)
-            fprintf(e->out, "    trl_kernel_sum t%d = {0, 0, {0, 0}};\n", r);
-        else
-            fprintf(e->out, "    trl_kernel_extreme t%d = {call.share[%d].extreme, false};\n", r, r - e->nstored);
-}
-
-/* The values of the thread's point, as the points that others have; results are stored. */
-static void put_point(trli_emitter *e, const values *done)
-{
-    static const int order[] = {1, 2, 0}; /* as trli_weigh_row multiplies */
-    put_rounds(e, false, 4);
-    put_values(e, done, false, 4);
-    put_rounds(e, true, 4);
-    put_values(e, done, true, 4);
-    for (int r = 0; r < e->nstored; ++r) {
-        fprintf(e->out, "                trl_kernel_store(out%d, at%d, ", r, shape_of(e, e->reads->nfields + r));
-        put_use(e, TRLI_IN_RESULT, e->root[r]);
-        fputs(");\n", e->out);
-    }
-    for (int r = e->nstored; r < e->nroots; ++r) {
-        fprintf(e->out, "                r%d = ", r);
-        put_use(e, TRLI_IN_RESULT, e->root[r]);
-        fputs(";\n", e->out);
-        if (!(e->weighted >> r & 1)) continue;
-        fprintf(e->out, "                r%d = r%d * (", r, r);
-        for (int a = 0; a < 3; ++a)
-            fprintf(e->out, "%strl_kernel_weight(&call, %d, %c)",
-                    a == 0   ? ""
-                    : a == 1 ? " * "
-                             : ") * ",
-                    order[a], trli_dialect_cuda.index[order[a]][0]);
-        fputs(";\n", e->out);
-    }
-}
-
-static void put_merges(trli_emitter *e)
-{
-    for (int r = e->nstored; r < e->nroots; ++r)
-        if (e->merge[r] == TRLI_MERGE_SUM)
-            fprintf(e->out, "            trl_kernel_merge_sum(&t%d, &%s[%d], r%d);\n", r, shares_of(e), r - e->nstored,
-                    r);
-        else
-            fprintf(e->out, "            trl_kernel_merge_extreme(&t%d, r%d, %d);\n", r, r,
-                    e->merge[r] == TRLI_MERGE_MIN);
-}
-
-/* What merges its results: blocks go through rows, and parts of them, so that all threads of a warp take part. */
-static void put_merging(trli_emitter *e, const values *done)
-{
-    put_head(e);
-    put_totals(e);
-    fputs("    const long long across = call.hi[1] - call.lo[1], rows = across * (call.hi[2] - call.lo[2]);\n"
-          "    for (long long above = (long long)blockIdx.y * blockDim.y; above < rows;\n"
-          "         above += (long long)gridDim.y * blockDim.y) {\n"
-          "        const long long row = above + threadIdx.y, plane = trl_kernel_quotient(row, across);\n"
-          "        const long long j = call.lo[1] + row - plane * across, k = call.lo[2] + plane;\n"
-          "        for (long long left = call.lo[0] + (long long)blockIdx.x * blockDim.x; left < call.hi[0];\n"
-          "             left += (long long)gridDim.x * blockDim.x) {\n"
-          "            const long long i = left + threadIdx.x;\n",
-          e->out);
-    for (int r = e->nstored; r < e->nroots; ++r)
-        if (e->merge[r] == TRLI_MERGE_SUM)
-            fprintf(e->out, "            double r%d = 0;\n", r);
-        else
-            fprintf(e->out, "            double r%d = t%d.extreme;\n", r, r);
-    fputs("            if (row < rows && i < call.hi[0]) {\n", e->out);
-    put_arrays(e, 4);
-    put_point(e, done);
-    fputs("            }\n", e->out);
-    put_merges(e);
-    fputs("        }\n    }\n", e->out);
-    for (int r = e->nstored; r < e->nroots; ++r)
-        if (e->merge[r] == TRLI_MERGE_SUM)
-            fprintf(e->out, "    trl_kernel_sum_empty(t%d, &%s[%d]);\n", r, shares_of(e), r - e->nstored);
-        else
-            fprintf(e->out, "    trl_kernel_end_extreme(&t%d, &call.share[%d], %d);\n", r, r - e->nstored,
-                    e->merge[r] == TRLI_MERGE_MIN);
-    for (int r = e->nstored; r < e->nroots && has_block(e); ++r)
-        if (e->merge[r] == TRLI_MERGE_SUM)
-            fprintf(e->out, "    trl_kernel_block_end(&block[%d], &call.share[%d]);\n", r - e->nstored, r - e->nstored);
-    fputs("}\n", e->out);
 }
 
 /* ---- several steps ---- */
@@ -446,10 +322,10 @@ static void put_lasting(trli_emitter *e)
     const char *const type = place_type(e);
     const int below = e->level->narrays;
     for (int i = 0; i < e->reads->nfields; ++i) {
-        const int s = shape_of(e, i), array = e->level->array[i];
+        const int s = trli_cuda_shape_of(e, i), array = e->level->array[i];
         bool placed = false;
         if (e->level->number[i] >= 0) continue;
-        for (int k = 0; k < i; ++k) placed |= e->level->number[k] < 0 && shape_of(e, k) == s;
+        for (int k = 0; k < i; ++k) placed |= e->level->number[k] < 0 && trli_cuda_shape_of(e, k) == s;
         if (e->level->cut)
             fprintf(e->out,
                     "    const int of%d = k < call.lo[2] ? %d : k < call.hi[2] ? %d : %d;\n"
@@ -471,7 +347,7 @@ static void put_lasting(trli_emitter *e)
 }
 
 /* A point of the next level. */
-static void put_next(trli_emitter *e, const values *done)
+static void put_next(trli_emitter *e, const trli_cuda_values *done)
 {
     fprintf(
         e->out,
@@ -485,13 +361,13 @@ static void put_next(trli_emitter *e, const values *done)
     for (int i = 0; i < e->reads->nscalars; ++i)
         fprintf(e->out, "    const double s%d = all[level * %d + %d];\n", e->reads->scalar[i], e->level->each, i);
     put_lasting(e);
-    put_rounds(e, false, 1);
-    put_values(e, done, false, 1);
-    put_rounds(e, true, 1);
-    put_values(e, done, true, 1);
+    trli_cuda_put_rounds(e, false, 1);
+    trli_cuda_put_values(e, done, false, 1);
+    trli_cuda_put_rounds(e, true, 1);
+    trli_cuda_put_values(e, done, true, 1);
     for (int r = 0; r < e->nroots; ++r) {
         fprintf(e->out, "    result[%d] = ", r);
-        put_use(e, TRLI_IN_RESULT, e->root[r]);
+        trli_cuda_put_use(e, TRLI_IN_RESULT, e->root[r]);
         fputs(";\n", e->out);
     }
     fputs("}\n", e->out);
@@ -558,7 +434,7 @@ static void put_launch(const trli_emitter *e)
             e->check_finite ? e->level->nstages : 0);
 }
 
-static void put_steps(trli_emitter *e, const values *done)
+void trli_cuda_put_steps(trli_emitter *e, const trli_cuda_values *done)
 {
     if (!fits_tile(e)) {
         e->why = "it reads more than a field's nearest neighbours";
@@ -569,21 +445,3 @@ static void put_steps(trli_emitter *e, const values *done)
     put_point_of_level(e);
     put_launch(e);
 }
-
-static trl_err put_kernel(trli_emitter *e)
-{
-    bool *there = trli_new(e->ir->ctx, 2 * (size_t)e->count + 1, sizeof *there);
-    const values done = {there, there + e->count};
-    if (!there) return trli_no_memory(e->ir->ctx, NULL, "for the text of a kernel");
-    if (e->steps)
-        put_steps(e, &done);
-    else if (e->merge)
-        put_merging(e, &done);
-    else
-        put_storing(e, &done);
-    trli_free(there);
-    return TRL_OK;
-}
-
-const trli_dialect trli_dialect_cuda = {
-    .put_kernel = put_kernel, .put_use = put_use, .suffix = "", .index = {"i", "j", "k"}, .points = true};

@@ -18,7 +18,8 @@ typedef struct trl_kernel_partial {
     long long invalid; /* a NaN was seen */
 } trl_kernel_partial;
 
-/* The launch of a kernel: blocks and threads cover lo <= i < hi, those along z `planes` points each. */
+/* The launch of a kernel: blocks and threads cover lo <= i < hi, those along z `planes` points each,
+ * at a time where they go through all points. */
 typedef struct trl_kernel_launch {
     trl_kernel_grid grid;
     long long lo[3], hi[3];
@@ -68,6 +69,8 @@ template <int n> struct trl_kernel_scalars {
 /* Before a loop over planes: unrolled, it would take so many registers that a multiprocessor runs half as many threads.
  */
 #define TRL_KERNEL_PLANES _Pragma("unroll 1")
+/* Before a loop over some planes that are computed together. */
+#define TRL_KERNEL_TOGETHER _Pragma("unroll")
 
 #endif
 

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Kernels for GPUs that merge their results. Blocks go through columns of planes, so that all threads of a warp take
+ * part. Of extremes for which little is computed, several points of a column are at once: what they have in common is
+ * loaded and computed once, and their loads do not wait for each other. */
+#include "emit_cuda_impl.h"
+
+enum {
+    TOGETHER = 4,      /* points of a column */
+    TOGETHER_MANY = 2, /* the same, with more results than */
+    RESULTS_FEW = 3,
+    OPERATIONS = 160,    /* that are computed for several points at once, at most */
+    OPERATIONS_FEW = 80, /* for which 64 registers are enough, and */
+    FIELDS_FEW = 2       /* that have addresses of 64 bits, to which loads add little */
+};
+
+static bool has_sums(const trli_emitter *e)
+{
+    bool any = false;
+    for (int r = e->nstored; r < e->nroots; ++r) any |= e->merge[r] == TRLI_MERGE_SUM;
+    return any;
+}
+
+/* Whether warps add their sums to shares of the block, before these go to those of the launch: as far as it has memory
+ * for them. */
+static bool has_block(const trli_emitter *e)
+{
+    enum { MOST = 40 };
+    return has_sums(e) && e->nroots - e->nstored <= MOST;
+}
+
+static const char *shares_of(const trli_emitter *e)
+{
+    return has_block(e) ? "block" : "call.share";
+}
+
+static void put_totals(trli_emitter *e)
+{
+    if (has_block(e))
+        fprintf(e->out, "    __shared__ trl_kernel_partial block[%d];\n    trl_kernel_block_begin(block, %d);\n",
+                e->nroots - e->nstored, e->nroots - e->nstored);
+    for (int r = e->nstored; r < e->nroots; ++r)
+        if (e->merge[r] == TRLI_MERGE_SUM)
+            fprintf(e->out, "    trl_kernel_sum t%d = {0, 0, {0, 0}};\n", r);
+        else
+            fprintf(e->out, "    trl_kernel_extreme t%d = {call.share[%d].extreme, false};\n", r, r - e->nstored);
+}
+
+static void put_weights(trli_emitter *e, int r)
+{
+    static const int order[] = {1, 2, 0}; /* as trli_weigh_row multiplies */
+    fprintf(e->out, "                    r%d = r%d * (", r, r);
+    for (int a = 0; a < 3; ++a)
+        fprintf(e->out, "%strl_kernel_weight(&call, %d, %c)",
+                a == 0   ? ""
+                : a == 1 ? " * "
+                         : ") * ",
+                order[a], "ijk"[order[a]]);
+    fputs(";\n", e->out);
+}
+
+/* A function of a plane: the values of the thread's point there, as the points that others have. Results are stored,
+ * and places go on to the next plane. */
+static void put_point(trli_emitter *e, const trli_cuda_values *done)
+{
+    fputs("                const auto point = [&](const long long k", e->out);
+    for (int r = e->nstored; r < e->nroots; ++r) fprintf(e->out, ", double &r%d", r);
+    fputs(") {\n                    (void)k;\n", e->out);
+    trli_cuda_put_rounds(e, false, 5);
+    trli_cuda_put_values(e, done, false, 5);
+    trli_cuda_put_rounds(e, true, 5);
+    trli_cuda_put_values(e, done, true, 5);
+    for (int r = 0; r < e->nstored; ++r) {
+        fprintf(e->out, "                    trl_kernel_store(out%d, at%d, ", r,
+                trli_cuda_shape_of(e, e->reads->nfields + r));
+        trli_cuda_put_use(e, TRLI_IN_RESULT, e->root[r]);
+        fputs(");\n", e->out);
+    }
+    for (int r = e->nstored; r < e->nroots; ++r) {
+        fprintf(e->out, "                    r%d = ", r);
+        trli_cuda_put_use(e, TRLI_IN_RESULT, e->root[r]);
+        fputs(";\n", e->out);
+        if (e->weighted >> r & 1) put_weights(e, r);
+    }
+    for (int i = 0; i < e->reads->nfields + e->nstored; ++i)
+        if (trli_cuda_shape_of(e, i) == i) fprintf(e->out, "                    at%d += z%d;\n", i, i);
+    fputs("                };\n", e->out);
+}
+
+static void put_call(const trli_emitter *e, const char *plane, const char *place)
+{
+    fprintf(e->out, "point(first + %s", plane);
+    for (int r = e->nstored; r < e->nroots; ++r) fprintf(e->out, ", r%d[%s]", r, place);
+    fputs(");\n", e->out);
+}
+
+static void put_merges(const trli_emitter *e, const char *place, const char *indent)
+{
+    for (int r = e->nstored; r < e->nroots; ++r)
+        if (e->merge[r] == TRLI_MERGE_SUM)
+            fprintf(e->out, "%strl_kernel_merge_sum(&t%d, &%s[%d], r%d[%s]);\n", indent, r, shares_of(e),
+                    r - e->nstored, r, place);
+        else
+            fprintf(e->out, "%strl_kernel_merge_extreme(&t%d, r%d[%s], %d);\n", indent, r, r, place,
+                    e->merge[r] == TRLI_MERGE_MIN);
+}
+
+/* Points of a column that are computed together. */
+static int together_of(const trli_emitter *e)
+{
+    if (e->ir->grid->dim < 3 || e->nstored > 0 || has_sums(e) || e->count > OPERATIONS) return 1;
+    return e->nroots <= RESULTS_FEW ? TOGETHER : TOGETHER_MANY;
+}
+
+/* Several points at once, as far as there are so many, then one by one. */
+static void put_column(trli_emitter *e)
+{
+    const int together = together_of(e);
+    fputs("                int p = 0;\n", e->out);
+    for (int r = e->nstored; r < e->nroots; ++r) fprintf(e->out, "                double r%d[%d];\n", r, together);
+    if (together > 1) {
+        fprintf(e->out,
+                "                TRL_KERNEL_PLANES\n"
+                "                for (; p + %d <= here; p += %d) {\n"
+                "                    TRL_KERNEL_TOGETHER\n"
+                "                    for (int u = 0; u < %d; ++u) ",
+                together, together, together);
+        put_call(e, "p + u", "u");
+        fprintf(e->out, "                    TRL_KERNEL_TOGETHER\n                    for (int u = 0; u < %d; ++u) {\n",
+                together);
+        put_merges(e, "u", "                        ");
+        fputs("                    }\n                }\n", e->out);
+    }
+    fprintf(e->out, "                TRL_KERNEL_PLANES\n                for (; p < %s; ++p) {\n",
+            has_sums(e) ? "planes" : "here");
+    for (int r = e->nstored; r < e->nroots && has_sums(e); ++r)
+        if (e->merge[r] == TRLI_MERGE_SUM)
+            fprintf(e->out, "                    r%d[0] = 0;\n", r);
+        else
+            fprintf(e->out, "                    r%d[0] = t%d.extreme;\n", r, r);
+    fputs(has_sums(e) ? "                    if (p < here) " : "                    ", e->out);
+    put_call(e, "p", "0");
+    put_merges(e, "0", "                    ");
+    fputs("                }\n", e->out);
+}
+
+static void put_ends(const trli_emitter *e)
+{
+    for (int r = e->nstored; r < e->nroots; ++r)
+        if (e->merge[r] == TRLI_MERGE_SUM)
+            fprintf(e->out, "    trl_kernel_sum_empty(t%d, &%s[%d]);\n", r, shares_of(e), r - e->nstored);
+        else
+            fprintf(e->out, "    trl_kernel_end_extreme(&t%d, &call.share[%d], %d);\n", r, r - e->nstored,
+                    e->merge[r] == TRLI_MERGE_MIN);
+    for (int r = e->nstored; r < e->nroots && has_block(e); ++r)
+        if (e->merge[r] == TRLI_MERGE_SUM)
+            fprintf(e->out, "    trl_kernel_block_end(&block[%d], &call.share[%d]);\n", r - e->nstored, r - e->nstored);
+}
+
+void trli_cuda_put_merging(trli_emitter *e, const trli_cuda_values *done)
+{
+    const bool few = together_of(e) > 1 && e->count <= OPERATIONS_FEW && e->reads->nfields <= FIELDS_FEW;
+    e->wide |= few;
+    trli_cuda_put_head(e, few ? ", 4" : "");
+    put_totals(e);
+    fputs("    for (long long first = call.lo[2] + blockIdx.z * call.planes; first < call.hi[2];\n"
+          "         first += gridDim.z * call.planes) {\n"
+          "        const long long rest = call.hi[2] - first;\n"
+          "        const int planes = (int)(rest < call.planes ? rest : call.planes);\n"
+          "        for (long long above = call.lo[1] + (long long)blockIdx.y * blockDim.y; above < call.hi[1];\n"
+          "             above += (long long)gridDim.y * blockDim.y) {\n"
+          "            const long long j = above + threadIdx.y;\n"
+          "            for (long long left = call.lo[0] + (long long)blockIdx.x * blockDim.x; left < call.hi[0];\n"
+          "                 left += (long long)gridDim.x * blockDim.x) {\n"
+          "                const long long i = left + threadIdx.x;\n"
+          "                const int here = i < call.hi[0] && j < call.hi[1] ? planes : 0;\n",
+          e->out);
+    trli_cuda_put_arrays(e, 4);
+    put_point(e, done);
+    put_column(e);
+    fputs("            }\n        }\n    }\n", e->out);
+    put_ends(e);
+    fputs("}\n", e->out);
+}
