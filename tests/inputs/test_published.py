@@ -188,6 +188,20 @@ def rayleigh_benard():
         check("Nusselt number", abs(last["nusselt"] / published - 1) < 0.04, last)
 
 
+def heated_floor():
+    """Nusselt numbers of a box that is heated from below, and what they tend to."""
+    row("Ra", "cells", "Nu", "published")
+    for rayleigh, published in ((1e4, 2.158), (1e5, 3.910)):
+        found = []
+        for n in (20, 40, 80):
+            last = run("heated_floor", f"grid.cells=[{n},{n}]", f"parameters.Ra={rayleigh}")[0][-1]
+            found.append(last["nusselt"])
+            row(f"{rayleigh:g}", f"{n} x {n}", found[-1], published)
+        limit = found[2] + (found[2] - found[1]) / 3
+        row(f"{rayleigh:g}", "limit of order 2", f"{limit:.4f}", published)
+        check(f"heated floor, Ra = {rayleigh:g}", abs(limit / published - 1) < 0.001, limit)
+
+
 def cylinder():
     """Drag and Strouhal number of a cylinder that masks cut out. Sides ten diameters away add some 5 % to the drag."""
     row("Re", "cells a diameter", "drag", "Strouhal")
@@ -233,7 +247,8 @@ def vortices():
 
 CASES = {
     f.__name__: f
-    for f in (cavity, cavity_spectral, cavity_orders, heated_cavity, rayleigh_benard, cylinder, shear_layer, vortices)
+    for f in (cavity, cavity_spectral, cavity_orders, heated_cavity, rayleigh_benard, heated_floor, cylinder,
+              shear_layer, vortices)
 }
 for name in sys.argv[1:] or (CASES if "TRL_TEST_LONG" in os.environ else ()):
     {**CASES, "cavity_fine": cavity_fine}[name]()
