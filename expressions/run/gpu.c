@@ -271,7 +271,7 @@ done:
 /* Beyond which points ghosts are computed, where the patch is at the side of a slab. */
 static void set_sides(const trli_step_task *t, trli_gpu_call *call)
 {
-    static const long long nowhere = 1LL << 60;
+    const long long nowhere = 1LL << (t->program->model->run->gpu_wide ? 60 : 30); /* beyond all points */
     const trl_layout *layout = t->program->model->layout;
     for (int a = 0; a < 3; ++a) {
         call->launch.from[a] = -nowhere;

@@ -16,13 +16,12 @@ int trli_cuda_shape_of(const trli_emitter *e, int array)
     return e->shape ? e->shape[array] : array;
 }
 
-static int array_of(const trli_emitter *e, const trli_sample *in)
+int trli_cuda_array_of(const trli_emitter *e, const trli_sample *in)
 {
     return e->pointer[in->pointer].input;
 }
 
-/* The type of places. */
-static const char *place_type(const trli_emitter *e)
+const char *trli_cuda_place(const trli_emitter *e)
 {
     return e->wide ? "unsigned long long" : "unsigned";
 }
@@ -38,7 +37,26 @@ static void put_stride(trli_emitter *e, int axis, int shape)
 /* Of a kernel of several steps: which result of the level before a field is; -1: it lies in memory. */
 static int stepped_as(const trli_emitter *e, const trli_sample *in)
 {
-    return e->steps ? e->level->number[array_of(e, in)] : -1;
+    return e->steps ? e->level->number[trli_cuda_array_of(e, in)] : -1;
+}
+
+const char *trli_cuda_point(const trli_emitter *e)
+{
+    return e->wide ? "long long" : "int";
+}
+
+/* Where ghosts begin along an axis: kernels that store have it at hand. */
+static const char *call_of(const trli_emitter *e)
+{
+    return e->steps || e->merge ? "call." : "";
+}
+
+/* Of what a thread keeps of the planes that it goes through: the plane of a sample in the column is that below, its own
+ * or that above (-1, 0, 1); false: it keeps none. */
+static bool is_kept(const trli_emitter *e, const trli_sample *in)
+{
+    return e->kept && e->kept[trli_cuda_array_of(e, in)] && in->offset[0] == 0 && in->offset[1] == 0 &&
+           abs(in->offset[2]) <= 1;
 }
 
 /* From a tile. */
@@ -58,8 +76,12 @@ static void put_place(trli_emitter *e, const trli_sample *in)
         put_in_star(e, in);
         return;
     }
-    const int shape = trli_cuda_shape_of(e, array_of(e, in));
-    fprintf(e->out, "trl_kernel_load(in%d, at%d", array_of(e, in), shape);
+    if (is_kept(e, in) && (in->offset[2] == 0 || !e->raw)) {
+        fprintf(e->out, "%s%d", in->offset[2] < 0 ? "below" : "here", trli_cuda_array_of(e, in));
+        return;
+    }
+    const int shape = trli_cuda_shape_of(e, trli_cuda_array_of(e, in));
+    fprintf(e->out, "trl_kernel_load(in%d, at%d", trli_cuda_array_of(e, in), shape);
     for (int a = 2; a >= 0; --a) {
         const int by = abs(in->offset[a]);
         if (by == 0) continue;
@@ -73,8 +95,7 @@ static void put_place(trli_emitter *e, const trli_sample *in)
     fputs(")", e->out);
 }
 
-/* The axis along which a sample is that at the other side in all layers that it may be in; -1: there is none. */
-static int round_of(const trli_emitter *e, int32_t i)
+int trli_cuda_round_of(const trli_emitter *e, int32_t i)
 {
     int layers = 0, a = -1;
     for (int32_t c = 0; c < e->nchoices && !e->raw; ++c) {
@@ -95,23 +116,32 @@ static int32_t first_round(const trli_emitter *e, int32_t i, int round)
         if (trli_sample_node(e, k)->op != TRLI_OP_FIELD || memcmp(other->offset, in->offset, sizeof in->offset) != 0)
             continue;
         if (stepped_as(e, other) >= 0) continue;
-        if (round > 0 && trli_cuda_shape_of(e, array_of(e, other)) != trli_cuda_shape_of(e, array_of(e, in))) continue;
-        if (round_of(e, k) == round) return k;
+        if (round > 0 &&
+            trli_cuda_shape_of(e, trli_cuda_array_of(e, other)) != trli_cuda_shape_of(e, trli_cuda_array_of(e, in)))
+            continue;
+        if (trli_cuda_round_of(e, k) == round) return k;
     }
     return i;
+}
+
+void trli_cuda_put_round(trli_emitter *e, int32_t i, int a)
+{
+    const int by = e->sample[i].offset[a];
+    const char *const call = call_of(e);
+    fprintf(e->out, "(%s)(%c %c %d %s %s%s[%d] ? %d : %d %c (%sto[%d] - %sfrom[%d]))", trli_cuda_place(e), "ijk"[a],
+            by < 0 ? '-' : '+', abs(by), by < 0 ? ">=" : "<", call, by < 0 ? "from" : "to", a, by, by,
+            by < 0 ? '+' : '-', call, a, call, a);
+    put_stride(e, a, trli_cuda_shape_of(e, trli_cuda_array_of(e, &e->sample[i])));
 }
 
 void trli_cuda_put_rounds(trli_emitter *e, bool along_z, int depth)
 {
     for (int32_t i = 0; i < e->count; ++i) {
-        const int a = trli_sample_node(e, i)->op == TRLI_OP_FIELD ? round_of(e, i) : -1;
+        const int a = trli_sample_node(e, i)->op == TRLI_OP_FIELD ? trli_cuda_round_of(e, i) : -1;
         if (a < 0 || (a == 2) != along_z || stepped_as(e, &e->sample[i]) >= 0 || first_round(e, i, a) != i) continue;
-        const int by = e->sample[i].offset[a];
         trli_put_indent(e, depth);
-        fprintf(e->out, "const %s n%d = (%s)(%c %c %d %s call.%s[%d] ? %d : %d %c (call.to[%d] - call.from[%d]))",
-                place_type(e), i, place_type(e), "ijk"[a], by < 0 ? '-' : '+', abs(by), by < 0 ? ">=" : "<",
-                by < 0 ? "from" : "to", a, by, by, by < 0 ? '+' : '-', a, a);
-        put_stride(e, a, trli_cuda_shape_of(e, array_of(e, &e->sample[i])));
+        fprintf(e->out, "const %s n%d = ", trli_cuda_place(e), i);
+        trli_cuda_put_round(e, i, a);
         fputs(";\n", e->out);
     }
 }
@@ -119,32 +149,42 @@ void trli_cuda_put_rounds(trli_emitter *e, bool along_z, int depth)
 /* A field at the other side. */
 static void put_image(trli_emitter *e, const trli_sample *in, const trli_choice *choice)
 {
-    const int a = choice->axis, shape = trli_cuda_shape_of(e, array_of(e, in)), by = in->offset[a];
-    fprintf(e->out, "trl_kernel_load(in%d, at%d + (%s)(%d %c (call.to[%d] - call.from[%d]))", array_of(e, in), shape,
-            place_type(e), by, choice->side ? '-' : '+', a, a);
+    const int a = choice->axis, shape = trli_cuda_shape_of(e, trli_cuda_array_of(e, in)), by = in->offset[a];
+    fprintf(e->out, "trl_kernel_load(in%d, at%d + (%s)(%d %c (%sto[%d] - %sfrom[%d]))", trli_cuda_array_of(e, in),
+            shape, trli_cuda_place(e), by, choice->side ? '-' : '+', call_of(e), a, call_of(e), a);
     put_stride(e, a, shape);
     fputs(")", e->out);
 }
 
-/* A field, or in a layer of ghosts what it is there. */
-static void put_field(trli_emitter *e, trli_loop_level loop, int32_t i)
+void trli_cuda_put_condition(trli_emitter *e, const trli_sample *in, const trli_choice *choice)
+{
+    const int a = choice->axis;
+    fprintf(e->out, "%c %c %d == %s%s[%d] %c %d", "ijk"[a], in -> offset[a] < 0 ? '-' : '+', abs(in->offset[a]),
+            call_of(e), choice->side ? "to" : "from", a, choice->side ? '+' : '-',
+            choice->side ? choice->layer - 1 : choice->layer);
+}
+
+void trli_cuda_put_field(trli_emitter *e, trli_loop_level loop, int32_t i)
 {
     const trli_sample *in = &e->sample[i];
-    const int round = round_of(e, i);
+    const int round = trli_cuda_round_of(e, i);
     const bool stepped = stepped_as(e, in) >= 0; /* a tile goes on at the other side */
     int open = 0;
-    if (round >= 0 && !stepped) {
-        fprintf(e->out, "trl_kernel_load(in%d, at%d + n%d)", array_of(e, in), trli_cuda_shape_of(e, array_of(e, in)),
-                first_round(e, i, round));
+    if (is_kept(e, in) && in->offset[2] > 0 && !e->raw) {
+        fprintf(e->out, "above%d", trli_cuda_array_of(e, in));
+        return;
+    }
+    if (round >= 0 && !stepped && !is_kept(e, in)) {
+        fprintf(e->out, "trl_kernel_load(in%d, at%d + n%d)", trli_cuda_array_of(e, in),
+                trli_cuda_shape_of(e, trli_cuda_array_of(e, in)), first_round(e, i, round));
         return;
     }
     for (int32_t c = 0; c < e->nchoices && !e->raw; ++c) {
         const trli_choice *choice = &e->choice[c];
-        const int a = choice->axis;
-        if (choice->sample != i || (stepped && choice->ghost < 0)) continue;
-        fprintf(e->out, "(%c %c %d == call.%s[%d] %c %d ? ", "ijk"[a], in -> offset[a] < 0 ? '-' : '+',
-                abs(in->offset[a]), choice->side ? "to" : "from", a, choice->side ? '+' : '-',
-                choice->side ? choice->layer - 1 : choice->layer);
+        if (choice->sample != i || (choice->ghost < 0 && (stepped || is_kept(e, in)))) continue;
+        fputs("(", e->out);
+        trli_cuda_put_condition(e, in, choice);
+        fputs(" ? ", e->out);
         e->raw = true;
         if (choice->ghost < 0)
             put_image(e, in, choice);
@@ -169,7 +209,7 @@ void trli_cuda_put_use(trli_emitter *e, trli_loop_level loop, int32_t i)
     else if (n->op == TRLI_OP_SCALAR)
         fprintf(e->out, "s%d", n->index);
     else if (n->op == TRLI_OP_FIELD)
-        put_field(e, loop, i);
+        trli_cuda_put_field(e, loop, i);
     else
         fprintf(e->out, "%c%d", e->raw ? 'g' : 'v', e->number[i]);
 }
@@ -198,8 +238,7 @@ static void want_results(trli_emitter *e)
     trli_emit_mark_operands(e, TRLI_ALL_GROUPS);
 }
 
-/* Ghosts, which read fields as they lie in memory, then all that results need. */
-void trli_cuda_put_values(trli_emitter *e, const trli_cuda_values *done, bool along_z, int depth)
+void trli_cuda_put_ghosts(trli_emitter *e, const trli_cuda_values *done, bool along_z, int depth)
 {
     want_results(e);
     memcpy(e->also, e->wanted, (size_t)e->count * sizeof *e->also);
@@ -210,8 +249,18 @@ void trli_cuda_put_values(trli_emitter *e, const trli_cuda_values *done, bool al
     e->raw = true;
     put_wanted(e, done, along_z, depth);
     e->raw = false;
+}
+
+void trli_cuda_put_wanted(trli_emitter *e, const trli_cuda_values *done, bool along_z, int depth)
+{
     want_results(e);
     put_wanted(e, done, along_z, depth);
+}
+
+void trli_cuda_put_values(trli_emitter *e, const trli_cuda_values *done, bool along_z, int depth)
+{
+    trli_cuda_put_ghosts(e, done, along_z, depth);
+    trli_cuda_put_wanted(e, done, along_z, depth);
 }
 
 static int nstored_of(const trli_emitter *e)
@@ -222,7 +271,7 @@ static int nstored_of(const trli_emitter *e)
 void trli_cuda_put_arrays(trli_emitter *e, int depth)
 {
     const int ninputs = e->reads->nfields, all = ninputs + nstored_of(e);
-    const char *const type = place_type(e);
+    const char *const type = trli_cuda_place(e);
     for (int i = 0; i < all; ++i) {
         if (trli_cuda_shape_of(e, i) == i) {
             trli_put_indent(e, depth);
@@ -238,17 +287,6 @@ void trli_cuda_put_arrays(trli_emitter *e, int depth)
         trli_put_indent(e, depth);
         fprintf(e->out, "%schar *__restrict__ const %s%d = trl_kernel_lowest(&arrays.array[%d], call.low);\n",
                 i < ninputs ? "const " : "", i < ninputs ? "in" : "out", i < ninputs ? i : i - ninputs, i);
-    }
-}
-
-static void put_results(trli_emitter *e)
-{
-    for (int r = 0; r < e->nroots; ++r) {
-        fprintf(e->out, "        const double r%d = ", r);
-        trli_cuda_put_use(e, TRLI_IN_RESULT, e->root[r]);
-        fprintf(e->out, ";\n        trl_kernel_store(out%d, at%d, r%d);\n", r,
-                trli_cuda_shape_of(e, e->reads->nfields + r), r);
-        if (e->check_finite) fprintf(e->out, "        excess |= trl_kernel_excess(r%d);\n", r);
     }
 }
 
@@ -269,28 +307,6 @@ void trli_cuda_put_head(trli_emitter *e, const char *bounds)
         if (late >= 0) fprintf(e->out, "call.late ? call.late[%d] : ", late);
         fprintf(e->out, "scalars.value[%d];\n", i);
     }
-}
-
-void trli_cuda_put_storing(trli_emitter *e, const trli_cuda_values *done)
-{
-    trli_cuda_put_head(e, "");
-    fputs("    const long long i = call.lo[0] + (long long)blockIdx.x * blockDim.x + threadIdx.x;\n"
-          "    const long long j = call.lo[1] + (long long)blockIdx.y * blockDim.y + threadIdx.y;\n"
-          "    const long long first = call.lo[2] + blockIdx.z * call.planes, rest = call.hi[2] - first;\n"
-          "    const long long end = first + (rest < call.planes ? rest : call.planes);\n"
-          "    long long excess = 0;\n"
-          "    if (i >= call.hi[0] || j >= call.hi[1]) return;\n",
-          e->out);
-    trli_cuda_put_arrays(e, 1);
-    trli_cuda_put_rounds(e, false, 1);
-    trli_cuda_put_values(e, done, false, 1);
-    fputs("    TRL_KERNEL_PLANES\n    for (long long k = first; k < end; ++k) {\n", e->out);
-    trli_cuda_put_rounds(e, true, 2);
-    trli_cuda_put_values(e, done, true, 2);
-    put_results(e);
-    for (int i = 0; i < e->reads->nfields + e->nroots; ++i)
-        if (trli_cuda_shape_of(e, i) == i) fprintf(e->out, "        at%d += z%d;\n", i, i);
-    fputs("    }\n    if (excess < 0) *call.nonfinite = 1;\n}\n", e->out);
 }
 
 /* ---- several steps ---- */
@@ -319,7 +335,7 @@ static unsigned find_wraps(const trli_emitter *e)
 /* Fields that lie in memory, and where the point is in them. */
 static void put_lasting(trli_emitter *e)
 {
-    const char *const type = place_type(e);
+    const char *const type = trli_cuda_place(e);
     const int below = e->level->narrays;
     for (int i = 0; i < e->reads->nfields; ++i) {
         const int s = trli_cuda_shape_of(e, i), array = e->level->array[i];

@@ -14,8 +14,8 @@ const char *const trli_cuda_options[] = {"--std=c++17",
 
 static trl_err put_kernel(trli_emitter *e)
 {
-    bool *there = trli_new(e->ir->ctx, 2 * (size_t)e->count + 1, sizeof *there);
-    const trli_cuda_values done = {there, there + e->count};
+    bool *there = trli_new(e->ir->ctx, 2 * (size_t)e->count + (size_t)e->reads->nfields + 1, sizeof *there);
+    const trli_cuda_values done = {there, there + e->count, there + 2 * e->count};
     if (!there) return trli_no_memory(e->ir->ctx, NULL, "for the text of a kernel");
     if (e->steps)
         trli_cuda_put_steps(e, &done);
