@@ -23,7 +23,6 @@ enum {
     COMPILERS_MOST = 16,     /* threads */
     BLOCKS_WANTED = 8,       /* of a multiprocessor: below, threads go up z through fewer planes */
     BLOCKS_AT_ONCE = 16,     /* of a multiprocessor, at most, that go through all points: all that it runs at once */
-    PLANES_MERGED = 32,      /* of a column, at most */
     WARP = 32,               /* threads, all of which merge together */
     PLANES_MOST = 4,         /* of one result; with more, what a thread has of the plane before is as near in caches */
     RESULTS_FEW = 4,         /* with so many at most a thread goes through two planes */
@@ -483,23 +482,21 @@ static void choose_sweeping(const trli_gpu_kernels *k, const long long n[3], uns
     blocks[1] = (unsigned)along;
 }
 
-/* Columns of as many planes as leave enough of them for all blocks that run at once. */
+/* Parts of columns, as many as blocks run at once, all of which have the same work. */
 static void choose_merging(const trli_gpu_kernels *k, const long long n[3], long long *planes, unsigned threads[3],
                            unsigned blocks[3])
 {
     const long long most = (long long)BLOCKS_AT_ONCE * k->multiprocessors;
     const long long x = least_power(n[0], THREADS / least_power(n[1], THREADS / WARP)), y = THREADS / x;
     const long long across = trli_ceil_div(n[0], x), along = trli_ceil_div(n[1], y);
-    *planes = PLANES_MERGED;
-    while (*planes > 1 && across * along * trli_ceil_div(n[2], *planes) < most) *planes /= 2;
+    const long long columns = across * along, chunks = columns < most ? trli_min(most / columns, n[2]) : 1;
+    *planes = trli_ceil_div(n[2], chunks);
     threads[0] = (unsigned)x;
     threads[1] = (unsigned)y;
     threads[2] = 1;
-    const long long chunks = trli_min(trli_ceil_div(n[2], *planes), most);
-    const long long rows = trli_min(along, trli_ceil_div(most, chunks));
-    blocks[2] = (unsigned)chunks;
-    blocks[1] = (unsigned)rows;
-    blocks[0] = (unsigned)trli_min(across, trli_ceil_div(most, chunks * rows));
+    blocks[0] = (unsigned)trli_min(across, most);
+    blocks[1] = (unsigned)trli_ceil_div(along, trli_ceil_div(columns, most));
+    blocks[2] = (unsigned)trli_ceil_div(n[2], *planes);
 }
 
 static void choose_for_pieces(const trli_gpu_kernels *k, const long long n[3], unsigned threads[3], unsigned blocks[3])
