@@ -146,12 +146,19 @@ static void move(trl_device *device, void *to, const void *from, size_t bytes, b
     ck_ok(trli_device_copy_now(device, 1, &copy));
 }
 
+/* NULL if there is nothing. */
 static void *send(trl_device *device, const void *from, size_t bytes)
 {
-    void *memory;
-    ck_ok(device->ops->allocate(device, bytes + sizeof(double), &memory));
-    if (bytes > 0) move(device, memory, from, bytes, false);
+    void *memory = NULL;
+    if (bytes == 0) return NULL;
+    ck_ok(device->ops->allocate(device, bytes, &memory));
+    move(device, memory, from, bytes, false);
     return memory;
+}
+
+static void release(trl_device *device, void *memory)
+{
+    if (memory) device->ops->release(device, memory);
 }
 
 static void check_sample(const trli_gpu_kernels *kernels, trl_device *device, const sample *s)
@@ -185,9 +192,9 @@ static void check_sample(const trli_gpu_kernels *kernels, trl_device *device, co
                                  (int)s->transform->kind, s->n, s->rows ? "rows" : "lines", i, across, rest, there[at],
                                  host[at]);
             }
-    device->ops->release(device, c.lines);
-    device->ops->release(device, c.table);
-    device->ops->release(device, c.index);
+    release(device, c.lines);
+    release(device, c.table);
+    release(device, c.index);
     free(host);
     free(there);
 }
