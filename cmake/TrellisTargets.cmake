@@ -66,7 +66,7 @@ set(lines_prelude "${PROJECT_BINARY_DIR}/lines_prelude.c")
 set(lines_prelude_parts "${PROJECT_SOURCE_DIR}/solvers/transform_plan_body.h"
                         "${PROJECT_SOURCE_DIR}/solvers/transform_threads_body.h"
                         "${PROJECT_SOURCE_DIR}/solvers/transform_passes_body.h"
-                        "${PROJECT_SOURCE_DIR}/solvers/trl_lines_body.h")
+                        "${PROJECT_SOURCE_DIR}/solvers/trl_lines_body.h" "${PROJECT_SOURCE_DIR}/solvers/trl_planes_body.h")
 add_custom_command(
     OUTPUT "${lines_prelude}"
     COMMAND "${CMAKE_COMMAND}" -DNAME=trli_lines_prelude "-DOUTPUT=${lines_prelude}" "-DINPUTS=${lines_prelude_parts}"

@@ -28,6 +28,7 @@ const char *trli_device_backend_describe(int index, trl_device_info *info)
     info->minor = properties.minor;
     info->multiprocessors = properties.multiProcessorCount;
     info->cache_bytes = static_cast<size_t>(properties.l2CacheSize);
+    info->shared_bytes = properties.sharedMemPerBlockOptin;
     info->bytes = properties.totalGlobalMem;
     return nullptr;
 }

@@ -15,8 +15,9 @@ typedef struct trl_device_info {
     char name[256];   /* as the driver gives it */
     int major, minor; /* compute capability */
     int multiprocessors;
-    size_t cache_bytes; /* of the cache that all multiprocessors share */
-    size_t bytes;       /* memory of the device; 0: as much as the host has */
+    size_t cache_bytes;  /* of the cache that all multiprocessors share */
+    size_t shared_bytes; /* of the memory that the threads of a block share, at most */
+    size_t bytes;        /* memory of the device; 0: as much as the host has */
 } trl_device_info;
 
 /* Whether this build can use devices at all. Thread: any. */

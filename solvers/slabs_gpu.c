@@ -33,7 +33,7 @@ static trl_err create(const trli_slab_grid *grid, trli_slabs_gpu **gpu)
     if (!g) return trli_no_memory(ctx, NULL, "for a direct solver");
     g->ctx = ctx;
     g->grid = *grid;
-    trli_slab_kernels_init(&g->kernels, grid->plan);
+    g->kernels.plan = grid->plan;
     g->count = trli_new(ctx, 2 * (size_t)trl_context_ranks(ctx), sizeof *g->count);
     g->space = trli_new(ctx, local + 1, sizeof *g->space);
     g->residual = trli_new(ctx, local + 1, sizeof *g->residual);
@@ -156,16 +156,19 @@ static trl_err distribute(trli_slabs_gpu *g, uint32_t spaces)
 {
     const trl_simulation *sim = g->grid.sim;
     const int ranks = trl_context_ranks(g->ctx);
-    int *own = g->count + ranks;
+    int *own = g->count + ranks, parts = 0;
     trl_err err;
     trli_slab_memory_destroy(&g->memory);
-    err = trli_slab_kernels_provide(g->ctx, &g->kernels, sim->model->run->gpu_kernels);
-    if (err != TRL_OK && err != TRL_ERR_MEMORY) return err; /* MEMORY: they say so */
     for (int r = 0; r < ranks; ++r) own[r] = __builtin_popcount(spaces);
     g->count[0] = own[0];
     err = ranks > 1 ? trli_alltoall(g->ctx, own, g->count) : TRL_OK;
+    if (err != TRL_OK) return err;
+    for (int r = 0; r < ranks; ++r) parts += g->count[r];
+    err = trli_slab_kernels_provide(g->ctx, &g->kernels, trl_workers_devices(sim->model->run->workers), parts,
+                                    sim->model->run->gpu_kernels);
+    if (err != TRL_OK && err != TRL_ERR_MEMORY) return err; /* MEMORY: they say so */
     g->why = g->kernels.why;
-    if (err != TRL_OK || g->why) return err;
+    if (g->why) return TRL_OK;
     const trl_err local = trli_slab_memory_create(&g->grid, spaces, g->count, trli_slab_kernels_take_rows(&g->kernels),
                                                   &g->memory, &g->why);
     if (local != TRL_OK) g->why = "a GPU has no memory left for them, or has failed";

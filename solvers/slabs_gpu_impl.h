@@ -31,6 +31,10 @@ bool trli_lines_shape_of(const trli_transform *transform, bool of_rows, trli_lin
 /* The text of the kernel that transforms lines, there or back; or there, divides, and back. */
 void trli_lines_write(const trli_transform *transform, const trli_lines_shape *shape, bool of_rows, bool back,
                       bool divided, FILE *out);
+/* Likewise for planes, of which a block has a whole one beside the two buffers, in at most so many bytes. */
+bool trli_planes_shape_of(const trli_transform *x, const trli_transform *y, size_t most, trli_lines_shape *shape);
+void trli_planes_write(const trli_transform *x, const trli_transform *y, const trli_lines_shape *shape, bool back,
+                       FILE *out);
 /* The text of a kernel of trl_lines_body.h that needs no shared memory. */
 void trli_lines_write_plain(const char *what, int threads, FILE *out);
 enum { TRLI_LINES_ARRAYS = 9, TRLI_LINES_SCALARS = 5 /* of all these kernels */ };
@@ -38,6 +42,8 @@ enum { TRLI_LINES_ARRAYS = 9, TRLI_LINES_SCALARS = 5 /* of all these kernels */ 
 /* ---- slabs_gpu_kernels.c ---- */
 
 typedef enum trli_slab_work {
+    TRLI_SLAB_PLANES_THERE, /* along x, then along y */
+    TRLI_SLAB_PLANES_BACK,  /* along y, then along x */
     TRLI_SLAB_THERE,
     TRLI_SLAB_SOLVE,
     TRLI_SLAB_ELIMINATE,
@@ -45,7 +51,7 @@ typedef enum trli_slab_work {
     TRLI_SLAB_WORKS
 } trli_slab_work;
 
-/* A launch, for all lines of a slab along an axis. */
+/* A launch, for all lines of a slab along an axis, or all planes, of which axis is 0. */
 typedef struct trli_slab_stage {
     trli_slab_work work;
     int axis;
@@ -53,9 +59,14 @@ typedef struct trli_slab_stage {
     trli_gpu_kernel *kernel;
 } trli_slab_stage;
 
+static inline bool trli_slab_stage_has_planes(const trli_slab_stage *s)
+{
+    return s->work == TRLI_SLAB_PLANES_THERE || s->work == TRLI_SLAB_PLANES_BACK;
+}
+
 enum { TRLI_SLAB_STAGES = 5, TRLI_SLAB_THREADS = 128 /* of a block that moves values or eliminates */ };
 
-/* Stages on planes, one on lines, and stages on planes again. */
+/* Stages on planes, one on lines, and stages on planes again. All but the plan is zero before they are provided. */
 typedef struct trli_slab_kernels {
     const trli_direct_plan *plan;
     int n, solve; /* stages, and which of them is the one on lines */
@@ -65,13 +76,12 @@ typedef struct trli_slab_kernels {
     const char *why;       /* why they are not there; NULL: they are */
 } trli_slab_kernels;
 
-/* Of a plan; none is compiled. */
-void trli_slab_kernels_init(trli_slab_kernels *kernels, const trli_direct_plan *plan);
 /* Whether the first stage reads right-hand sides in rows along x, and the last one writes solutions so. */
 bool trli_slab_kernels_take_rows(const trli_slab_kernels *kernels);
-/* Compile them, once. Collective: yes. Fails with MEMORY. */
+/* Choose stages, for the devices of this rank and the parts that the grid is cut into, of all ranks, and compile them,
+ * once. Collective: yes. Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_slab_kernels_provide(trl_context *ctx, trli_slab_kernels *kernels,
-                                                trli_gpu_kernels *compiled);
+                                                const trl_devices *devices, int parts, trli_gpu_kernels *compiled);
 
 /* ---- slabs_gpu_memory.c ---- */
 

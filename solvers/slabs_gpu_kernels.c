@@ -1,28 +1,62 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* The kernels of direct solutions on GPUs: one for all lines along an axis, in the order of slabs.c, with its bits. */
+/* The kernels of direct solutions on GPUs: one for all lines along an axis, in the order of slabs.c, with its bits; or
+ * one for whole planes, where these fit in the memory of a block. */
+#include <stdlib.h>
+#include <string.h>
+
 #include "context_impl.h"
+#include "executor_impl.h"
 #include "memory_impl.h"
 #include "memstream_impl.h"
 #include "slabs_gpu_impl.h"
 
-enum { BLOCKS_MOST = 65535 /* along y */ };
+enum {
+    BLOCKS_MOST = 65535, /* along y */
+    PLANES_LEAST = 32    /* of a GPU: one block has each, and with fewer blocks most of its multiprocessors wait */
+};
 
 static void add_stage(trli_slab_kernels *k, trli_slab_work work, int axis)
 {
     k->stage[k->n++] = (trli_slab_stage){.work = work, .axis = axis};
 }
 
-/* As transform_planes, solve_lines and transform_planes have it. */
-void trli_slab_kernels_init(trli_slab_kernels *k, const trli_direct_plan *plan)
+/* The shared memory that a block of each GPU may have. */
+static size_t shared_of(const trl_devices *devices)
 {
-    *k = (trli_slab_kernels){.plan = plan};
-    for (int a = 0; a < 3; ++a)
-        if (a != plan->last && plan->axis[a].transform) add_stage(k, TRLI_SLAB_THERE, a);
+    size_t most = SIZE_MAX;
+    for (int i = 0; i < devices->n; ++i) {
+        const trl_device *device = devices->device[i];
+        if (device->kind == TRL_KIND_GPU && device->info.shared_bytes < most) most = device->info.shared_bytes;
+    }
+    return most;
+}
+
+/* Whether blocks transform whole planes. */
+static bool has_planes(const trli_direct_plan *p, const trl_devices *devices, int parts, trli_lines_shape *shape)
+{
+    const trli_transform *x = p->axis[0].transform, *y = p->axis[1].transform;
+    const char *text = getenv("TRELLIS_GPU_PLANES");
+    if (text && strcmp(text, "off") == 0) return false;
+    return p->last == 2 && x && y && p->axis[2].n / parts >= PLANES_LEAST &&
+           trli_planes_shape_of(x, y, shared_of(devices), shape);
+}
+
+/* As transform_planes, solve_lines and transform_planes have it. */
+static void choose_stages(trli_slab_kernels *k, const trl_devices *devices, int parts)
+{
+    const trli_direct_plan *p = k->plan;
+    trli_lines_shape shape;
+    const bool planes = has_planes(p, devices, parts, &shape);
+    if (planes) add_stage(k, TRLI_SLAB_PLANES_THERE, 0);
+    for (int a = 0; a < 3 && !planes; ++a)
+        if (a != p->last && p->axis[a].transform) add_stage(k, TRLI_SLAB_THERE, a);
     k->solve = k->n;
-    add_stage(k, plan->swept ? TRLI_SLAB_ELIMINATE : TRLI_SLAB_SOLVE, plan->last);
-    for (int a = 2; a >= 0; --a)
-        if (a != plan->last && plan->axis[a].transform) add_stage(k, TRLI_SLAB_BACK, a);
+    add_stage(k, p->swept ? TRLI_SLAB_ELIMINATE : TRLI_SLAB_SOLVE, p->last);
+    for (int a = 2; a >= 0 && !planes; --a)
+        if (a != p->last && p->axis[a].transform) add_stage(k, TRLI_SLAB_BACK, a);
+    if (planes) add_stage(k, TRLI_SLAB_PLANES_BACK, 0);
+    if (planes) k->stage[0].shape = k->stage[k->n - 1].shape = shape;
 }
 
 bool trli_slab_kernels_take_rows(const trli_slab_kernels *k)
@@ -35,6 +69,7 @@ static const char *find_shape(const trli_direct_plan *p, trli_slab_stage *s)
 {
     const trli_transform *t = p->axis[s->axis].transform;
     const int rest = 3 - s->axis - (s->axis == 0 ? 1 : 0);
+    if (trli_slab_stage_has_planes(s)) return NULL;
     s->shape = (trli_lines_shape){.lanes = TRLI_SLAB_THREADS, .workers = 1};
     if (p->axis[rest].n > BLOCKS_MOST) return "the grid has too many rows for a launch";
     if (s->work == TRLI_SLAB_ELIMINATE) return NULL;
@@ -46,6 +81,8 @@ static void write_text(const trli_direct_plan *p, const trli_slab_stage *s, FILE
 {
     if (s->work == TRLI_SLAB_ELIMINATE)
         trli_lines_write_plain("trl_lines_eliminate", TRLI_SLAB_THREADS, out);
+    else if (trli_slab_stage_has_planes(s))
+        trli_planes_write(p->axis[0].transform, p->axis[1].transform, &s->shape, s->work == TRLI_SLAB_PLANES_BACK, out);
     else
         trli_lines_write(p->axis[s->axis].transform, &s->shape, s->axis == 0, s->work == TRLI_SLAB_BACK,
                          s->work == TRLI_SLAB_SOLVE, out);
@@ -79,11 +116,13 @@ done:
     return err;
 }
 
-trl_err trli_slab_kernels_provide(trl_context *ctx, trli_slab_kernels *k, trli_gpu_kernels *compiled)
+trl_err trli_slab_kernels_provide(trl_context *ctx, trli_slab_kernels *k, const trl_devices *devices, int parts,
+                                  trli_gpu_kernels *compiled)
 {
     trl_err err = TRL_OK;
     if (k->tried) return TRL_OK;
     k->tried = true;
+    choose_stages(k, devices, parts);
     TRL_TRY(trli_gpu_kernels_compile_together(ctx, compiled, ask_for_all(ctx, k, compiled)));
     for (int i = 0; i < k->n && !k->why; ++i) {
         const trli_slab_stage *s = &k->stage[i];

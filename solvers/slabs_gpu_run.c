@@ -157,6 +157,11 @@ static void set_tables(const staging *g, const trli_slab_stage *s, const trli_gp
     }
     array[2].at = table_at(m, table[s->axis].transform, 0);
     array[3].at = table_at(m, table[s->axis].index, 0);
+    if (trli_slab_stage_has_planes(s)) {
+        array[4].at = table_at(m, table[1].transform, 0);
+        array[5].at = table_at(m, table[1].index, 0);
+        return;
+    }
     array[4].at = table_at(m, table[s->axis].value, 0);
     array[5].at = first;
     array[6].at = second;
@@ -184,22 +189,30 @@ static void set_scalars(const trli_slab_job *r, const trli_slab_stage *s, const 
 
 static trl_err launch_stage(const staging *g, int number, const trl_task_args *args)
 {
-    static const char *const label[TRLI_SLAB_WORKS] = {"transform", "transform and divide", "eliminate",
-                                                       "transform back"};
+    static const char *const label[TRLI_SLAB_WORKS] = {[TRLI_SLAB_PLANES_THERE] = "transform planes",
+                                                       [TRLI_SLAB_PLANES_BACK] = "transform planes back",
+                                                       [TRLI_SLAB_THERE] = "transform",
+                                                       [TRLI_SLAB_SOLVE] = "transform and divide",
+                                                       [TRLI_SLAB_ELIMINATE] = "eliminate",
+                                                       [TRLI_SLAB_BACK] = "transform back"};
     const trli_slab_job *r = g->run;
     const trli_slab_stage *s = &r->kernels->stage[number];
     const trli_slab_member *m = &r->memory->member[g->member];
     const trli_gpu_slab *slab = number == r->kernels->solve ? &m->lines : &m->planes;
     const bool first = r->memory->direct && number == 0, last = r->memory->direct && number == r->kernels->n - 1;
     const int across = s->axis == 0 ? 1 : 0, n[3] = {slab->n[s->axis], slab->n[across], slab->n[3 - s->axis - across]};
-    const trli_gpu_layout layout = {.blocks = {(unsigned)trli_ceil_div(n[1], s->shape.lanes), (unsigned)n[2], 1},
-                                    .threads = (unsigned)(s->shape.lanes * s->shape.workers),
-                                    .shared = s->shape.shared};
+    trli_gpu_layout layout = {.blocks = {(unsigned)trli_ceil_div(n[1], s->shape.lanes), (unsigned)n[2], 1},
+                              .threads = (unsigned)(s->shape.lanes * s->shape.workers),
+                              .shared = s->shape.shared};
     trl_kernel_array array[ARRAYS] = {{0}};
     double scalar[SCALARS];
     trli_gpu_call call = {
         .label = label[s->work], .array = array, .scalar = scalar, .shape = TRLI_GPU_GIVEN, .layout = &layout};
     for (int a = 0; a < 3; ++a) call.launch.hi[a] = n[a];
+    if (trli_slab_stage_has_planes(s)) {
+        layout.blocks[0] = (unsigned)n[2];
+        layout.blocks[1] = 1;
+    }
     array[0] = turned(first ? &r->residual[0] : &slab->local, s->axis);
     array[1] = turned(last ? &r->solution[0] : &slab->local, s->axis);
     set_tables(g, s, slab, array);

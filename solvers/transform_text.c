@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Transforms as text for GPUs: the calls of a plan one after the other, with all its numbers. */
+#include "arithmetic_impl.h"
 #include "slabs_gpu_impl.h"
 
 enum {
     SHARED_FEW = 36 << 10,   /* bytes of a block, so that a multiprocessor has several */
     SHARED_MOST = 227 << 10, /* of a block, since compute capability 9.0 */
     VALUES_EACH = 16,        /* of a thread */
-    THREADS_MOST = 512
+    THREADS_MOST = 512,      /* which may have 128 registers each */
+    PLANE_VALUES_EACH = 8,   /* of a thread: a multiprocessor has no other block */
+    PLANE_LANES = 16,        /* their number is a multiple, or half of it: half a warp reads shared memory at once */
+    PLANE_LANES_MOST = 128
 };
 
 static size_t shared_of(const trli_transform *t, int pitch)
@@ -25,6 +29,29 @@ bool trli_lines_shape_of(const trli_transform *t, bool of_rows, trli_lines_shape
     *s = (trli_lines_shape){.lanes = lanes, .workers = workers, .pitch = lanes + of_rows};
     s->shared = shared_of(t, s->pitch);
     return s->shared <= SHARED_MOST;
+}
+
+static size_t shared_of_plane(const trli_transform *x, const trli_transform *y, int lanes)
+{
+    const size_t room = (size_t)(x->room > y->room ? x->room : y->room), pitch = (size_t)(x->n | 1);
+    return (pitch * (size_t)y->n + 2 * room * (size_t)lanes) * sizeof(double);
+}
+
+/* As few rounds of lines as may be, since all threads wait after each pass of a round; then as few lanes. */
+bool trli_planes_shape_of(const trli_transform *x, const trli_transform *y, size_t most, trli_lines_shape *s)
+{
+    const int room = x->room > y->room ? x->room : y->room, needed = (int)trli_ceil_div(room, PLANE_VALUES_EACH);
+    int64_t fewest = INT64_MAX;
+    for (int lanes = PLANE_LANES_MOST; lanes > 0; lanes -= lanes > PLANE_LANES ? PLANE_LANES : PLANE_LANES / 2) {
+        const int64_t rounds = trli_ceil_div(x->n, lanes) + trli_ceil_div(y->n, lanes);
+        const int workers = THREADS_MOST / lanes;
+        const size_t shared = shared_of_plane(x, y, lanes);
+        if (shared > most || rounds > fewest) continue;
+        fewest = rounds;
+        *s = (trli_lines_shape){
+            .lanes = lanes, .workers = workers < needed ? workers : needed, .pitch = lanes, .shared = shared};
+    }
+    return fewest < INT64_MAX;
 }
 
 static void write_numbers(const trli_transform *t, FILE *out)
@@ -92,18 +119,20 @@ static void write_call(const trli_transform *t, const trli_transform_call *c, co
     }
 }
 
-/* A type with the numbers and the calls of a way. */
-static void write_way(const trli_transform *t, bool back, FILE *out)
+/* A type with the numbers and the calls of a way. run: what comes out is written to `to`, or stays in one of the
+ * buffers, and is returned; its last call reads the other one, a if ends_with_a is true. */
+static void write_way(const trli_transform *t, bool back, const char *name, FILE *out)
 {
     const trli_transform_way *way = &t->way[back];
     const char *at = "a", *spare = "b";
     (void)fprintf(out,
                   "struct trl_%s {\n"
                   "    static constexpr int n = %d, room = %d;\n"
-                  "    static __device__ __forceinline__ double *run(const double *from, long long step, double *to,\n"
+                  "    template <bool out> static __device__ __forceinline__ double *run(const double *from, long long "
+                  "step, double *to,\n"
                   "        long long to_step, double *a, double *b, const double *table, const int *index)\n"
                   "    {\n",
-                  back ? "back" : "there", t->n, t->room);
+                  name, t->n, t->room);
     write_numbers(t, out);
     if (way->reversed_from) (void)fprintf(out, "        from += %d * step;\n        step = -step;\n", t->n - 1);
     write_call(t, &way->call[0], "from", at, "step", out);
@@ -116,10 +145,12 @@ static void write_way(const trli_transform *t, bool back, FILE *out)
         if (!filter) at = spare;
         if (!filter) spare = kept;
     }
-    (void)fprintf(out, "        double *const have = to ? to : %s;\n        to = have;\n", spare);
+    (void)fprintf(out, "        double *const have = out ? to : %s;\n        to = have;\n", spare);
+    (void)fprintf(out, "        if (!out) to_step = TRLI_LANES;\n");
     if (way->reversed_to) (void)fprintf(out, "        to += %d * to_step;\n        to_step = -to_step;\n", t->n - 1);
     write_call(t, &way->call[way->ncalls - 1], at, "to", "to_step", out);
-    (void)fprintf(out, "        return have;\n    }\n};\n");
+    (void)fprintf(out, "        return have;\n    }\n    static constexpr bool ends_with_a = %s;\n};\n",
+                  at[0] == 'a' ? "true" : "false");
 }
 
 static void write_kernel(const char *what, int threads, FILE *out)
@@ -145,10 +176,22 @@ void trli_lines_write(const trli_transform *t, const trli_lines_shape *s, bool o
     char what[100];
     (void)fprintf(out, "#define TRL_KERNEL_HAS_BARRIERS\n");
     write_shape(s, out);
-    write_way(t, false, out);
-    write_way(t, true, out);
+    write_way(t, false, "there", out);
+    write_way(t, true, "back", out);
     (void)snprintf(what, sizeof what, "trl_lines_transform<%s, %s, trl_%s, trl_back>", of_rows ? "true" : "false",
                    divided ? "true" : "false", back ? "back" : "there");
+    write_kernel(what, s->lanes * s->workers, out);
+}
+
+void trli_planes_write(const trli_transform *x, const trli_transform *y, const trli_lines_shape *s, bool back,
+                       FILE *out)
+{
+    char what[100];
+    (void)fprintf(out, "#define TRL_KERNEL_HAS_BARRIERS\n");
+    write_shape(s, out);
+    write_way(x, back, "along_x", out);
+    write_way(y, back, "along_y", out);
+    (void)snprintf(what, sizeof what, "trl_planes_transform<%s, trl_along_x, trl_along_y>", back ? "true" : "false");
     write_kernel(what, s->lanes * s->workers, out);
 }
 

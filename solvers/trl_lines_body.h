@@ -90,17 +90,17 @@ TRL_BODY void trl_lines_transform(const trl_kernel_launch &call, const trl_kerne
     if (of_rows) {
         trl_lines_take(in, here, n, b);
         __syncthreads();
-        have = first::run(b, TRLI_LANES, nullptr, TRLI_LANES, a, b, table, index);
+        have = first::template run<false>(b, TRLI_LANES, nullptr, 0, a, b, table, index);
     } else {
-        have = first::run(trl_lines_first(in, here), in.stride[0], divided ? nullptr : to,
-                          divided ? TRLI_LANES : out.stride[0], a, b, table, index);
+        have = first::template run<!divided>(trl_lines_first(in, here), in.stride[0], to, out.stride[0], a, b, table,
+                                             index);
     }
     if (divided) {
         double *other = have == a ? b : a;
         __syncthreads();
         trl_lines_divide(array, scalar, here, n, call.hi[1], have);
         __syncthreads();
-        have = then::run(have, TRLI_LANES, to, of_rows ? TRLI_LANES : out.stride[0], other, have, table, index);
+        have = then::template run<!of_rows>(have, TRLI_LANES, to, out.stride[0], other, have, table, index);
     }
     if (of_rows) {
         __syncthreads();

@@ -111,6 +111,7 @@ const char *trli_device_backend_describe(int index, trl_device_info *info)
     info->minor = 1;
     info->multiprocessors = 2;
     info->cache_bytes = (size_t)1 << 20;
+    info->shared_bytes = (size_t)227 << 10;
     info->bytes = (size_t)1 << 33;
     return NULL;
 }
