@@ -417,11 +417,11 @@ static void put_lanes_results(trli_emitter *e, trli_group g, bool aligned, int d
     for (int32_t r = g.first; r < g.end; ++r) {
         if (!trli_is_stored(e, r)) continue;
         trli_put_indent(e, depth + either);
-        if (e->along == 0)
-            fprintf(e->out, "trl_kernel_put(q%d + i, streaming%s, ", r - g.first,
-                    aligned ? "" : " && i % TRL_KERNEL_LANES == 0");
-        else
+        if (e->along != 0)
             fprintf(e->out, "trl_kernel_scatter(q%d + i * out%d_y, out%d_y, ", r - g.first, r - g.first, r - g.first);
+        else
+            fprintf(e->out, aligned ? "trl_kernel_put(q%d + i, streaming, " : "trl_kernel_put_any(q%d, i, n, streaming, ",
+                    r - g.first);
         put_lanes(e, TRLI_IN_RESULT, e->root[r]);
         fputs(");\n", e->out);
     }

@@ -388,6 +388,16 @@ TRL_BODY void trl_kernel_put(double *out, int streaming, trl_kernel_lanes value)
         *(trl_kernel_loose *)out = value;
 }
 
+/* Lanes from point i on of a row of n, where the last lanes overlap those before. A store to a line that a streaming
+ * store has just left waits for memory, and so does one that a mask keeps from it: these are not stored again. */
+TRL_BODY void trl_kernel_put_any(double *row, long long i, long long n, int streaming, trl_kernel_lanes value)
+{
+    if (!streaming || i % TRL_KERNEL_LANES == 0)
+        trl_kernel_put(row + i, streaming, value);
+    else
+        for (long long l = TRL_KERNEL_LANES - n % TRL_KERNEL_LANES; l < TRL_KERNEL_LANES; ++l) row[i + l] = value[l];
+}
+
 /* Values of streaming stores are in memory before what this thread stores next. */
 TRL_BODY void trl_kernel_fence(void)
 {
