@@ -8,7 +8,13 @@
 
 #include "krylov_impl.h"
 
-enum { TRLI_TRANSFER_MOST = 6, TRLI_TRANSFER_DEPTH = 2, TRLI_TRANSFER_LINES = TRLI_TRANSFER_MOST + 1 };
+enum {
+    TRLI_TRANSFER_MOST = 6,
+    TRLI_TRANSFER_DEPTH = 2,
+    TRLI_TRANSFER_LINES = TRLI_TRANSFER_MOST + 1,
+    TRLI_TRANSFER_LANES = 8,
+    TRLI_TRANSFER_FEW = 4 /* fine points that most coarse ones take from at most */
+};
 
 /* ---- level.c ---- */
 
@@ -63,12 +69,32 @@ typedef struct trli_axis_transfer {
     int *first, *count;                 /* [coarse] fine points that a coarse one takes from */
     int *centre;                        /* [coarse] the fine cell in which it lies, or before which its face does */
     double (*back)[TRLI_TRANSFER_MOST]; /* [coarse] their weights */
+    double *few[TRLI_TRANSFER_FEW];     /* [coarse] the first of these, one by one; 0: none */
+    int even[2]; /* from the first to before the second coarse points take from few, and `first` grows by up to 2 */
 } trli_axis_transfer;
 
 /* Once cells and kinds are set. mean: fine values are averaged, else restricted by the transpose. */
 TRL_NODISCARD trl_err trli_axis_transfer_make(trl_context *ctx, trli_axis_transfer *t, bool mean,
                                               const double factor[2]);
 void trli_axis_transfer_free(trli_axis_transfer *t);
+
+/* ---- transfer_rows.c: rows are indexed by points along x ---- */
+
+/* Rows that a sum takes from, and their weights. */
+typedef struct trli_weighted_rows {
+    int n;
+    const double *row[TRLI_TRANSFER_MOST], *weight;
+} trli_weighted_rows;
+
+/* line[i] = the sum of rows from i + shift on, in their order. ahead: points by which the last two are asked for. */
+void trli_transfer_sum(const trli_weighted_rows *of, double *line, int n, int shift, int ahead);
+/* line[i + shift] = the sum of four rows. */
+void trli_transfer_join(double *line, int begin, int end, int shift, double *const from[4], const double weight[4]);
+/* Add to a fine row, from lo to before hi, what is interpolated of a coarse line, behind which there is room for
+ * vectors. */
+void trli_transfer_add(const trli_axis_transfer *x, double *fine, const double *line, int lo, int hi);
+/* A coarse row of a fine line, behind which there is room for vectors. No negative zero: sums over ranks have none. */
+void trli_transfer_restrict(const trli_axis_transfer *x, double *coarse, const double *line, int lo, int hi);
 
 /* ---- transfer.c ---- */
 

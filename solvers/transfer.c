@@ -9,7 +9,6 @@
 #include "memory_impl.h"
 #include "multigrid_impl.h"
 #include "spatialops_impl.h"
-#include "vector_impl.h"
 
 static int points_of(const trli_grid_transfer *t, bool fine)
 {
@@ -52,7 +51,7 @@ trl_err trli_transfer_create(trl_context *ctx, const trli_transfer_request *requ
                                           .periodic = fine->periodic[a]};
         TRL_TRY(trli_axis_transfer_make(ctx, &t->axis[a], request->mean, request->factor + (ptrdiff_t)2 * a));
     }
-    t->room = (int)fine->cells[0] + 2 * TRLI_TRANSFER_DEPTH + 3;
+    t->room = (int)fine->cells[0] + 2 * TRLI_TRANSFER_DEPTH + 3 + 2 * TRLI_TRANSFER_LANES;
     if (cut && !t->shared) {
         t->buffer = trli_new(ctx, (size_t)points_of(t, t->gathers), sizeof *t->buffer);
         if (!t->buffer) TRL_TRY(trli_no_memory(ctx, NULL, "for a transfer between grids"));
@@ -115,37 +114,14 @@ static double *fine_row(const job *w, int j, int k)
            w->first[0];
 }
 
-/* Rows that a sum takes from, indexed by points along x, and their weights. */
-typedef struct weighted {
-    int n;
-    const double *row[TRLI_TRANSFER_MOST], *weight;
-} weighted;
-
-/* line[i] = the sum of rows from i + shift on, in their order. */
-TRLI_CLONES static void sum_rows(const weighted *of, double *line, int n, int shift)
-{
-    int k = 0;
-    for (int i = 0; i < n; ++i) line[i] = 0;
-    for (; k + 4 <= of->n; k += 4) {
-        const double *const *row = of->row + k, *weight = of->weight + k;
-        const double *a = row[0] + shift, *b = row[1] + shift, *c = row[2] + shift, *d = row[3] + shift;
-        TRLI_INDEPENDENT
-        for (int i = 0; i < n; ++i)
-            line[i] = line[i] + weight[0] * a[i] + weight[1] * b[i] + weight[2] * c[i] + weight[3] * d[i];
-    }
-    for (; k < of->n; ++k) {
-        TRLI_INDEPENDENT
-        for (int i = 0; i < n; ++i) line[i] += of->weight[k] * of->row[k][i + shift];
-    }
-}
-
 /* line[i - begin] = the sum of fine values i; of a whole grid those beyond its ends are those at the others. */
-static void sum_line(const job *w, const weighted *of, double *line, int begin, int end)
+static void sum_line(const job *w, const trli_weighted_rows *of, double *line, int begin, int end)
 {
     const int n = w->t->axis[0].fine, lo = w->whole && begin < 0 ? 0 : begin, hi = w->whole && end > n ? n : end;
-    sum_rows(of, line + (lo - begin), hi - lo, lo - (w->whole ? 0 : (int)w->first[0])); /* brings the ends, too */
-    if (begin < lo) sum_rows(of, line, lo - begin, begin + n);
-    if (hi < end) sum_rows(of, line + (hi - begin), end - hi, hi - n);
+    trli_transfer_sum(of, line + (lo - begin), hi - lo, lo - (w->whole ? 0 : (int)w->first[0]),
+                      (int)w->fine.stride[1]); /* brings the ends, too */
+    if (begin < lo) trli_transfer_sum(of, line, lo - begin, begin + n, 0);
+    if (hi < end) trli_transfer_sum(of, line + (hi - begin), end - hi, hi - n, 0);
 }
 
 /* Rows of a worker, of which it needs some again: one is a sum along z, that of a coarse point k at a fine one j. */
@@ -155,14 +131,6 @@ typedef struct restriction {
     int k, made;                       /* of this k those before this j are there */
     int begin, end;                    /* along x */
 } restriction;
-
-static double sum_of(const double *weight, const double *value, int n)
-{
-    double sum = 0;
-    if (n == 4) return sum + weight[0] * value[0] + weight[1] * value[1] + weight[2] * value[2] + weight[3] * value[3];
-    for (int a = 0; a < n; ++a) sum += weight[a] * value[a];
-    return sum;
-}
 
 static double *line_of(const restriction *r, int j)
 {
@@ -176,7 +144,7 @@ static void restrict_row(restriction *r, int j, int k)
     const trli_axis_transfer *x = &w->t->axis[0], *y = &w->t->axis[1], *z = &w->t->axis[2];
     const int first = y->first[j], end = first + y->count[j];
     double *to = coarse_row(w, j, k), *line = r->line[TRLI_TRANSFER_MOST];
-    weighted of = {.n = z->count[k], .weight = z->back[k]};
+    trli_weighted_rows of = {.n = z->count[k], .weight = z->back[k]};
     if (r->k != k || r->made < first) r->made = first;
     for (r->k = k; r->made < end; ++r->made) {
         for (int c = 0; c < of.n; ++c)
@@ -184,11 +152,10 @@ static void restrict_row(restriction *r, int j, int k)
                         trl_array_offset(&w->fine, 0, wrapped(w, 1, r->made), wrapped(w, 2, z->first[k] + c));
         sum_line(w, &of, line_of(r, r->made), r->begin, r->end);
     }
-    of = (weighted){.n = y->count[j], .weight = y->back[j]};
+    of = (trli_weighted_rows){.n = y->count[j], .weight = y->back[j]};
     for (int b = 0; b < of.n; ++b) of.row[b] = line_of(r, first + b);
-    sum_rows(&of, line, r->end - r->begin, 0);
-    for (int i = w->lo[0]; i < w->hi[0]; ++i) /* no negative zero: sums over ranks have none */
-        to[i] = sum_of(x->back[i], line + (x->first[i] - r->begin), x->count[i]) + 0.0;
+    trli_transfer_sum(&of, line, r->end - r->begin, 0, 0);
+    trli_transfer_restrict(x, to, line - r->begin, w->lo[0], w->hi[0]);
 }
 
 /* Chunks are rows of x. */
@@ -213,78 +180,27 @@ static trl_err restrict_chunk(void *data, int chunk, int chunks, int worker)
     return TRL_OK;
 }
 
-/* line[i + shift] = the sum of four rows. */
-TRLI_CLONES static void join_rows(double *line, int begin, int end, int shift, double *const from[4],
-                                  const double weight[4])
-{
-    const double *a = from[0], *b = from[1], *c = from[2], *d = from[3];
-    TRLI_INDEPENDENT
-    for (int i = begin; i < end; ++i)
-        line[i + shift] = weight[0] * a[i] + weight[1] * b[i] + weight[2] * c[i] + weight[3] * d[i];
-}
-
 /* Of the coarse points that the array has, and one beyond it on both sides where there is one. */
 static void fill_line(const job *w, double *line, double *const from[4], const double weight[4])
 {
     const trli_axis_transfer *x = &w->t->axis[0];
     const int n = x->coarse, begin = w->first_coarse[0] - 1, end = w->first_coarse[0] + w->coarse.owned.hi[0] + 1;
-    join_rows(line, begin < 0 ? 0 : begin, end > n ? n : end, 0, from, weight);
+    trli_transfer_join(line, begin < 0 ? 0 : begin, end > n ? n : end, 0, from, weight);
     if (!w->t->shared || !x->periodic) return;
-    if (begin < 0 && end < n) join_rows(line, begin, 0, n, from, weight);
-    if (end > n && begin > 0) join_rows(line, n, end, -n, from, weight);
+    if (begin < 0 && end < n) trli_transfer_join(line, begin, 0, n, from, weight);
+    if (end > n && begin > 0) trli_transfer_join(line, n, end, -n, from, weight);
 }
-
-static void add_each(const trli_axis_transfer *x, double *fine, const double *line, int lo, int hi)
-{
-    for (int i = lo; i < hi; ++i)
-        fine[i] += x->weight[0][i] * line[x->from[0][i]] + x->weight[1][i] * line[x->from[1][i]];
-}
-
-#if defined(__x86_64__)
-enum { LANES = 8 };
-
-/* Of fine points where the transfer is steady, as many as whole vectors have: each takes from less than a vector. */
-TRLI_TARGET8 static void add_vectors(const trli_axis_transfer *x, double *fine, const double *line, int lo, int hi)
-{
-    for (int i = lo; i < hi; i += LANES) {
-        __m512d sum[2];
-        for (int side = 0; side < 2; ++side) {
-            const int *from = x->from[side] + i;
-            const __m256i at = _mm256_sub_epi32(_mm256_loadu_si256((const __m256i *)from), _mm256_set1_epi32(from[0]));
-            const __m512d values = _mm512_permutexvar_pd(_mm512_cvtepi32_epi64(at), _mm512_loadu_pd(line + from[0]));
-            sum[side] = _mm512_mul_pd(_mm512_loadu_pd(x->weight[side] + i), values);
-        }
-        const __m512d more = _mm512_add_pd(sum[0], sum[1]);
-        _mm512_storeu_pd(fine + i, _mm512_add_pd(_mm512_loadu_pd(fine + i), more));
-    }
-}
-
-static void add_line(const trli_axis_transfer *x, double *fine, const double *line, int lo, int hi)
-{
-    const int begin = lo > x->steady[0] ? lo : x->steady[0], end = hi < x->steady[1] ? hi : x->steady[1];
-    const int vectors = __builtin_cpu_supports("avx512f") && end > begin ? (end - begin) / LANES : 0;
-    if (vectors == 0) {
-        add_each(x, fine, line, lo, hi);
-        return;
-    }
-    add_each(x, fine, line, lo, begin);
-    add_vectors(x, fine, line, begin, begin + vectors * LANES);
-    add_each(x, fine, line, begin + vectors * LANES, hi);
-}
-#else
-#define add_line add_each
-#endif
 
 /* Across x first. */
 static void prolong_row(const job *w, double *line, int j, int k)
 {
-    const trli_axis_transfer *x = &w->t->axis[0], *y = &w->t->axis[1], *z = &w->t->axis[2];
+    const trli_axis_transfer *y = &w->t->axis[1], *z = &w->t->axis[2];
     const double weight[4] = {z->weight[0][k] * y->weight[0][j], z->weight[0][k] * y->weight[1][j],
                               z->weight[1][k] * y->weight[0][j], z->weight[1][k] * y->weight[1][j]};
     double *from[4];
     for (int c = 0; c < 4; ++c) from[c] = coarse_row(w, y->from[c & 1][j], z->from[c >> 1][k]);
     fill_line(w, line, from, weight);
-    add_line(x, fine_row(w, j, k), line, w->lo[0], w->hi[0]);
+    trli_transfer_add(&w->t->axis[0], fine_row(w, j, k), line, w->lo[0], w->hi[0]);
 }
 
 static trl_err prolong_chunk(void *data, int chunk, int chunks, int worker)

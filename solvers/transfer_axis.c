@@ -60,6 +60,23 @@ static void find_steady(trli_axis_transfer *t)
     t->steady[1] = hi;
 }
 
+/* The longest run of coarse points that vectors restrict to. */
+static void find_even(trli_axis_transfer *t)
+{
+    int lo = 0, hi = 0;
+    for (int j = 0, begin = 0; j < t->coarse; ++j) {
+        const int more = j > 0 ? t->first[j] - t->first[j - 1] : 0;
+        for (int k = 0; k < TRLI_TRANSFER_FEW; ++k) t->few[k][j] = k < t->count[j] ? t->back[j][k] : 0;
+        if (more < 0 || more > 2) begin = j;
+        if (t->count[j] > TRLI_TRANSFER_FEW) begin = j + 1;
+        if (j + 1 - begin <= hi - lo) continue;
+        lo = begin;
+        hi = j + 1;
+    }
+    t->even[0] = lo;
+    t->even[1] = hi;
+}
+
 /* Points on a side stand for half a cell. */
 static double share(const trli_axis_transfer *t, int i, int n)
 {
@@ -119,6 +136,10 @@ static trl_err make_room(trl_context *ctx, trli_axis_transfer *t)
         t->weight[side] = trli_new(ctx, (size_t)t->fine, sizeof *t->weight[side]);
         if (!t->from[side] || !t->weight[side]) return trli_no_memory(ctx, NULL, "for a transfer between grids");
     }
+    for (int k = 0; k < TRLI_TRANSFER_FEW; ++k) {
+        t->few[k] = trli_new(ctx, (size_t)t->coarse, sizeof *t->few[k]);
+        if (!t->few[k]) return trli_no_memory(ctx, NULL, "for a transfer between grids");
+    }
     t->first = trli_new(ctx, (size_t)t->coarse, sizeof *t->first);
     t->count = trli_new(ctx, (size_t)t->coarse, sizeof *t->count);
     t->centre = trli_new(ctx, (size_t)t->coarse, sizeof *t->centre);
@@ -138,6 +159,7 @@ trl_err trli_axis_transfer_make(trl_context *ctx, trli_axis_transfer *t, bool me
     make_rows(t, factor);
     find_steady(t);
     make_columns(t, mean, factor);
+    find_even(t);
     return TRL_OK;
 }
 
@@ -147,6 +169,7 @@ void trli_axis_transfer_free(trli_axis_transfer *t)
         trli_free(t->from[side]);
         trli_free(t->weight[side]);
     }
+    for (int k = 0; k < TRLI_TRANSFER_FEW; ++k) trli_free(t->few[k]);
     trli_free(t->first);
     trli_free(t->count);
     trli_free(t->centre);

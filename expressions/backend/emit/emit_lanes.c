@@ -420,8 +420,8 @@ static void put_lanes_results(trli_emitter *e, trli_group g, bool aligned, int d
         if (e->along != 0)
             fprintf(e->out, "trl_kernel_scatter(q%d + i * out%d_y, out%d_y, ", r - g.first, r - g.first, r - g.first);
         else
-            fprintf(e->out, aligned ? "trl_kernel_put(q%d + i, streaming, " : "trl_kernel_put_any(q%d, i, n, streaming, ",
-                    r - g.first);
+            fprintf(e->out, "%s(q%d%s, streaming, ", aligned ? "trl_kernel_put" : "trl_kernel_put_any", r - g.first,
+                    aligned ? " + i" : ", i, n");
         put_lanes(e, TRLI_IN_RESULT, e->root[r]);
         fputs(");\n", e->out);
     }
