@@ -17,8 +17,9 @@ enum {
     SHARE_COST = 3,  /* and within it */
     COST_MOST = 1000,
     DIVISION_COST = 8,
-    PAIR_MOST = 200, /* values of a plane */
-    ROWS_MOST = 12   /* that one loop goes through: as many pointers as there are registers */
+    PAIR_MOST = 200,  /* values of a plane */
+    ROWS_MOST = 12,   /* that one loop goes through: as many pointers as there are registers */
+    ROWS_SHARING = 14 /* where its results share more than is cheap: a few from memory, for a buffer */
 };
 
 /* ---- samples ---- */
@@ -278,13 +279,18 @@ void trli_emit_mark_needed(trli_emitter *e, int32_t group)
     mark_operands(e, group);
 }
 
+static void mark_results(trli_emitter *e, int32_t first, int32_t end)
+{
+    memset(e->wanted, 0, (size_t)e->count * sizeof *e->wanted);
+    for (int32_t r = first; r < end; ++r) e->wanted[e->root[r]] = true;
+    trli_emit_mark_operands(e, TRLI_ALL_GROUPS);
+}
+
 /* Rows that are read or written to compute results [first, end). */
 static int32_t rows_of(trli_emitter *e, int32_t first, int32_t end)
 {
     int32_t rows = end - first;
-    memset(e->wanted, 0, (size_t)e->count * sizeof *e->wanted);
-    for (int32_t r = first; r < end; ++r) e->wanted[e->root[r]] = true;
-    trli_emit_mark_operands(e, TRLI_ALL_GROUPS);
+    mark_results(e, first, end);
     for (int32_t p = 0; p < e->npointers; ++p) e->pointer[p].read = false;
     for (int32_t i = 0; i < e->count; ++i) {
         if (!e->wanted[i] || e->sample[i].pointer < 0) continue;
@@ -295,10 +301,23 @@ static int32_t rows_of(trli_emitter *e, int32_t first, int32_t end)
     return rows;
 }
 
+/* Whether what a result has in common with those from `first` on costs as much as a buffer. */
+static bool has_common(trli_emitter *e, int32_t first, int32_t result)
+{
+    int cost = 0;
+    mark_results(e, first, result);
+    memcpy(e->also, e->wanted, (size_t)e->count * sizeof *e->also);
+    mark_results(e, result, result + 1);
+    for (int32_t i = 0; i < e->count; ++i)
+        if (e->wanted[i] && e->also[i] && e->sample[i].place == TRLI_IN_POINT) cost += own_cost(trli_sample_node(e, i));
+    return cost >= SHARE_COST;
+}
+
 static void group_results(trli_emitter *e)
 {
     for (int32_t r = 0; r < e->nroots; ++r) {
-        const bool full = r > 0 && rows_of(e, e->group[e->ngroups - 1].first, r + 1) > ROWS_MOST;
+        const int32_t first = r > 0 ? e->group[e->ngroups - 1].first : 0, rows = r > 0 ? rows_of(e, first, r + 1) : 0;
+        const bool full = rows > ROWS_SHARING || (rows > ROWS_MOST && !has_common(e, first, r));
         if (r == 0 || (full && !(e->disabled_passes & TRL_PASS_GROUPS))) e->group[e->ngroups++].first = r;
         e->group[e->ngroups - 1].end = r + 1;
     }
