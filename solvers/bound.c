@@ -15,6 +15,7 @@ trli_rates trli_bound_rates(const trl_simulation *sim, bool unscaled)
                         .ncomponents = j->by_sums ? 0 : j->ncomponents,
                         .nsums = j->nsums,
                         .nplugins = bound->nplugins,
+                        .largest = j->n,
                         .by_sums = j->by_sums,
                         .radius = m->radius,
                         .imaginary = m->imaginary,

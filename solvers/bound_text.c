@@ -8,7 +8,7 @@
 #include "memory_impl.h"
 
 enum {
-    TOGETHER_MOST = 16,     /* equations of a component, whose matrices are one thread's: the host is faster beyond */
+    TOGETHER_MOST = 8,      /* equations of a component, whose matrices are one thread's: the host is faster beyond */
     SHARED_MOST = 40 << 10, /* bytes of a block's memory, of 48 KiB that every block may have */
     BLOCKS_MOST = 1024      /* of the Jacobian: text of some 300 KiB, which takes a second to compile */
 };
@@ -94,24 +94,27 @@ static void write_work(writer *w)
 static void write_rate(writer *w)
 {
     const trli_rates *a = w->all;
-    (void)fprintf(w->out,
-                  "TRL_BODY double rate(const double *value)\n"
-                  "{\n"
-                  "    __shared__ trli_rate one[COMPONENTS + 1];\n"
-                  "    __shared__ double work[WORK];\n"
-                  "    const trli_rates all = {%d, %d, %d, %d, %d, %s, %a, %a, %a, block, first, component, member,\n"
-                  "                            begin, known, sum, plugin_dt, given, value};\n"
-                  "    for (int c = (int)threadIdx.x; c < COMPONENTS; c += (int)blockDim.x)\n"
-                  "        one[c] = trli_component_rate(&all, c, work + place[c]);\n"
-                  "    __syncthreads();\n"
-                  "    trli_rate largest = trli_rate_of_nothing();\n"
-                  "    if (threadIdx.x != 0) return 0;\n"
-                  "    for (int c = 0; c < COMPONENTS; ++c) trli_rate_take(&one[c], &largest);\n"
-                  "    trli_rate_of_others(&all, &largest);\n"
-                  "    return largest.rate;\n"
-                  "}\n",
-                  a->dim, a->nequations, a->ncomponents, a->nsums, a->nplugins, a->by_sums ? "true" : "false",
-                  a->radius, a->imaginary, a->scale);
+    int largest = 1;
+    for (int c = 0; c < a->ncomponents; ++c) largest = size_of(a, c) > largest ? size_of(a, c) : largest;
+    (void)fprintf(
+        w->out,
+        "TRL_BODY double rate(const double *value)\n"
+        "{\n"
+        "    __shared__ trli_rate one[COMPONENTS + 1];\n"
+        "    __shared__ double work[WORK];\n"
+        "    const trli_rates all = {%d, %d, %d, %d, %d, %d, %s, %a, %a, %a, block, first, component, member,\n"
+        "                            begin, known, sum, plugin_dt, given, value};\n"
+        "    for (int c = (int)threadIdx.x; c < COMPONENTS; c += (int)blockDim.x)\n"
+        "        one[c] = trli_component_rate(&all, c, work + place[c]);\n"
+        "    __syncthreads();\n"
+        "    trli_rate largest = trli_rate_of_nothing();\n"
+        "    if (threadIdx.x != 0) return 0;\n"
+        "    for (int c = 0; c < COMPONENTS; ++c) trli_rate_take(&one[c], &largest);\n"
+        "    trli_rate_of_others(&all, &largest);\n"
+        "    return largest.rate;\n"
+        "}\n",
+        a->dim, a->nequations, a->ncomponents, a->nsums, a->nplugins, largest, a->by_sums ? "true" : "false", a->radius,
+        a->imaginary, a->scale);
 }
 
 static bool is_finite(const trli_quantity *q)

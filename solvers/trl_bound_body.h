@@ -68,6 +68,7 @@ typedef struct trli_rate {
  * method. */
 typedef struct trli_rates {
     int dim, nequations, ncomponents, nsums, nplugins;
+    int largest; /* equations of a component, at most */
     bool by_sums;
     double radius, imaginary, scale; /* scale: of real parts: the method's stability where 1/rate is to be its stable
                                         step, else 1 */
@@ -168,6 +169,7 @@ TRL_BODY int trli_product_sign(const trli_rate_view *v, const trli_coupling *a, 
     if (trli_is_even(v, a))
         return trli_sign_of(v, a, TRLI_COUPLING_REAL_MOST, TRLI_COUPLING_REAL_LEAST) *
                trli_sign_of(v, b, TRLI_COUPLING_REAL_MOST, TRLI_COUPLING_REAL_LEAST);
+    TRLI_ROLLED
     for (int axis = 0; axis < v->all->dim; ++axis) {
         const int most = TRLI_COUPLING_X_MOST + 2 * axis, least = most + 1;
         if (!trli_part_is_known(a, most) || !trli_part_is_known(b, most)) return 0;
@@ -184,6 +186,7 @@ TRL_BODY int trli_product_sign(const trli_rate_view *v, const trli_coupling *a, 
 TRL_BODY bool trli_is_dominated(const trli_rate_view *v)
 {
     bool rows = true, columns = true;
+    TRLI_ROLLED
     for (int i = 0; i < v->size; ++i) {
         const int e = v->member[i];
         const trli_coupling *diagonal = trli_find_block(v->all, e, e);
@@ -192,9 +195,11 @@ TRL_BODY bool trli_is_dominated(const trli_rate_view *v)
             return false;
         const double size = trli_part_of(v, diagonal, TRLI_COUPLING_SIZE) * (1 + 1e-12);
         double row = 0, column = 0;
+        TRLI_ROLLED
         for (int k = v->all->first[e]; k < v->all->first[e + 1]; ++k)
             if (trli_is_inside(v, &v->all->block[k]) && v->all->block[k].column != e)
                 row += trli_part_of(v, &v->all->block[k], TRLI_COUPLING_SIZE);
+        TRLI_ROLLED
         for (int k = 0; k < v->size; ++k) {
             const trli_coupling *b = v->member[k] == e ? 0 : trli_find_block(v->all, v->member[k], e);
             if (b) column += trli_part_of(v, b, TRLI_COUPLING_SIZE);
@@ -207,18 +212,19 @@ TRL_BODY bool trli_is_dominated(const trli_rate_view *v)
 
 TRL_BODY void trli_look_at(trli_rate_view *v)
 {
-    bool negative = true, positive = true;
-    for (int i = 0; i < v->size; ++i)
-        for (int k = v->all->first[v->member[i]]; k < v->all->first[v->member[i] + 1]; ++k) {
-            const trli_coupling *b = &v->all->block[k];
-            if (!trli_is_inside(v, b)) continue;
-            v->wide |= b->wide;
-            if (b->row == b->column) continue;
-            const trli_coupling *back = trli_find_block(v->all, b->column, b->row);
-            const int sign = back ? trli_product_sign(v, b, back) : 0;
-            negative &= sign < 0;
-            positive &= sign > 0;
-        }
+    bool negative = v->size > 1, positive = true;
+    TRLI_ROLLED
+    for (int i = 0; i < v->size; ++i) TRLI_ROLLED
+    for (int k = v->all->first[v->member[i]]; k < v->all->first[v->member[i] + 1]; ++k) {
+        const trli_coupling *b = &v->all->block[k];
+        if (!trli_is_inside(v, b)) continue;
+        v->wide |= b->wide;
+        if (v->size == 1 || b->row == b->column) continue;
+        const trli_coupling *back = trli_find_block(v->all, b->column, b->row);
+        const int sign = back ? trli_product_sign(v, b, back) : 0;
+        negative &= sign < 0;
+        positive &= sign > 0;
+    }
     v->sign = negative ? -1 : positive ? 1 : 0;
     v->dominated = v->sign == 0 && trli_is_dominated(v);
 }
@@ -263,12 +269,15 @@ TRL_BODY double trli_fill_rates(const trli_rate_view *v, double *rates, double *
     const trli_rates *all = v->all;
     const int n = v->size;
     double damping = 0;
+    TRLI_ROLLED
     for (int i = 0; i < n * n; ++i) rates[i] = waves[i] = 0;
+    TRLI_ROLLED
     for (int i = 0; i < n; ++i) {
         const int e = v->member[i];
         const double known = trli_known_of(v, e);
         rates[i * n + i] = known / all->scale;
         damping += 2 * known / n;
+        TRLI_ROLLED
         for (int k = 0; k < n; ++k) {
             const trli_coupling *b = trli_find_block(all, e, v->member[k]);
             if (!b) continue;
@@ -296,9 +305,11 @@ TRL_BODY double trli_rate_max(double a, double b)
 TRL_BODY double trli_largest_row(const trli_rate_view *v)
 {
     double largest = 0;
+    TRLI_ROLLED
     for (int i = 0; i < v->size; ++i) {
         const int e = v->member[i];
         double row = 0;
+        TRLI_ROLLED
         for (int k = v->all->first[e]; k < v->all->first[e + 1]; ++k)
             if (trli_is_inside(v, &v->all->block[k])) row += trli_part_of(v, &v->all->block[k], TRLI_COUPLING_SIZE);
         row = row / v->all->radius + trli_known_of(v, e) / v->all->scale;
@@ -313,7 +324,9 @@ TRL_BODY void trli_rate_of_matrices(const trli_rate_view *v, double damping, dou
 {
     const int n = v->size;
     const double interval = v->all->imaginary;
+    TRLI_ROLLED
     for (int i = 0; i < n * n; ++i) r->wavelike |= waves[i] > 0;
+    TRLI_ROLLED
     for (int i = 0; i < n * n && interval > 0; ++i) rates[i] += waves[i] / interval;
     const bool apart = r->wavelike && !(interval > 0);
     /* Couplings likewise, with d and w growing alike towards the shortest waves. Kinetics at a point oscillate at a
@@ -332,7 +345,7 @@ TRL_BODY void trli_rate_of_matrices(const trli_rate_view *v, double damping, dou
 /* Of the equations of a component. work: [TRLI_RATE_WORK(their number)]. */
 TRL_BODY trli_rate trli_component_rate(const trli_rates *all, int component, double *work)
 {
-    const int n = all->begin[component + 1] - all->begin[component];
+    const int n = all->largest == 1 ? 1 : all->begin[component + 1] - all->begin[component];
     const trli_rate_view start = {all, component, n, all->member + all->begin[component], false, 0, false};
     trli_rate_view v = start;
     trli_rate r = {0, n > 1 ? TRLI_BY_COUPLING : TRLI_BY_ITSELF, v.member[0], false, false};
@@ -354,12 +367,14 @@ TRL_BODY trli_rate trli_rate_by_sums(const trli_rates *all)
 {
     trli_rate r = {0, TRLI_BY_SUMS, 0, false, false};
     double known = 0, sum = 0;
+    TRLI_ROLLED
     for (int v = 0; v < all->nequations; ++v) {
         const double one = trli_quantity_of(&all->known[v], all->scalar);
         if (one <= known || known != known) continue;
         known = one;
         r.index = v;
     }
+    TRLI_ROLLED
     for (int i = 0; i < all->nsums; ++i) sum = trli_rate_max(sum, trli_quantity_of(&all->sum[i], all->scalar));
     r.rate = known / all->scale + sum / all->radius;
     if (sum == 0) r.by = TRLI_BY_TRANSPORT;
@@ -380,6 +395,7 @@ TRL_BODY void trli_rate_of_others(const trli_rates *all, trli_rate *largest)
         const trli_rate r = trli_rate_by_sums(all);
         trli_rate_take(&r, largest);
     }
+    TRLI_ROLLED
     for (int i = 0; i < all->nplugins; ++i) {
         const trli_rate r = {1 / trli_quantity_of(&all->plugin_dt[i], all->scalar) / all->scale, TRLI_BY_PLUGIN, i,
                              false, false};

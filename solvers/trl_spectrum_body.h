@@ -10,32 +10,51 @@
 #include <trl_functions_body.h>
 #endif
 
+#ifdef __CUDACC__ /* before loops whose ends compilers do not know: unrolled, they make a kernel that runs once long */
+#define TRLI_ROLLED _Pragma("unroll 1")
+#define TRLI_APART TRL_KERNEL_APART
+#else
+#define TRLI_ROLLED
+#define TRLI_APART TRL_BODY
+#endif
+
 TRL_BODY double trli_radius_of_two(const double *m)
 {
     const double half = (m[0] - m[3]) / 2;
     return (m[0] + m[3]) / 2 + trl_fn_hypot(half, TRL_FN_SQRT(m[1]) * TRL_FN_SQRT(m[2]));
 }
 
-/* Scale rows and columns alike until both have one norm (Osborne 1960), so that units of the unknowns do not matter. */
+/* Scale rows and columns alike until both have about one norm (Osborne 1960), so that units of the unknowns do not
+ * matter. */
 TRL_BODY void trli_balance_norms(int n, double *m)
 {
     const int sweeps = 20;
-    for (int k = 0; k < sweeps; ++k)
+    const double close = 0.05;
+    bool alike = false;
+    TRLI_ROLLED
+    for (int k = 0; k < sweeps && !alike; ++k) {
+        alike = true;
+        TRLI_ROLLED
         for (int i = 0; i < n; ++i) {
             double row = 0, column = 0;
+            TRLI_ROLLED
             for (int j = 0; j < n; ++j) {
                 if (j == i) continue;
                 row += m[i * n + j];
                 column += m[j * n + i];
             }
             if (!(row > 0 && column > 0)) continue;
+            if (trl_fn_abs(row - column) <= close * row) continue;
+            alike = false;
             const double f = TRL_FN_SQRT(column) / TRL_FN_SQRT(row);
+            TRLI_ROLLED
             for (int j = 0; j < n; ++j) {
                 if (j == i) continue;
                 m[i * n + j] *= f;
                 m[j * n + i] /= f;
             }
         }
+    }
 }
 
 /* Bounds of the radius from a positive vector: the least and the largest ratio of (m x)_i and x_i. y: m x. */
@@ -43,8 +62,10 @@ TRL_BODY void trli_radius_bounds(int n, const double *m, const double *x, double
 {
     *low = TRL_FN_INF;
     *high = 0;
+    TRLI_ROLLED
     for (int i = 0; i < n; ++i) {
         double sum = 0;
+        TRLI_ROLLED
         for (int j = 0; j < n; ++j) sum += m[i * n + j] * x[j];
         y[i] = sum;
         const double ratio = sum / x[i];
@@ -60,7 +81,9 @@ TRL_BODY double trli_radius_of_many(int n, double *matrix, double *work)
     const double close = 1e-9, least = 1e-300;
     double *x = work, *y = work + n, low = 0, high = 0, best = TRL_FN_INF;
     trli_balance_norms(n, matrix);
+    TRLI_ROLLED
     for (int i = 0; i < n; ++i) x[i] = 1;
+    TRLI_ROLLED
     for (int k = 0; k < most; ++k) {
         trli_radius_bounds(n, matrix, x, y, &low, &high);
         best = high < best ? high : best;
@@ -68,10 +91,12 @@ TRL_BODY double trli_radius_of_many(int n, double *matrix, double *work)
         /* A shift by about the radius keeps cycles, whose eigenvalues have one magnitude, from oscillating. */
         const double shift = (low + high) / 2;
         double largest = 0;
+        TRLI_ROLLED
         for (int i = 0; i < n; ++i) {
             x[i] = y[i] + shift * x[i];
             largest = x[i] > largest ? x[i] : largest;
         }
+        TRLI_ROLLED
         for (int i = 0; i < n; ++i) {
             x[i] = x[i] / largest;
             if (!(x[i] > least)) x[i] = least;
@@ -83,9 +108,10 @@ TRL_BODY double trli_radius_of_many(int n, double *matrix, double *work)
 /* The spectral radius of a dense non-negative n x n matrix by rows, which is overwritten; exact to rounding for n = 1
  * and 2, otherwise an upper bound within 1e-9 of it (Collatz 1942, Wielandt 1950), or as close as 10,000 iterations
  * come. Infinite entries give infinity, NaN gives NaN. work: [2 n]. */
-TRL_BODY double trli_spectral_radius(int n, double *matrix, double *work)
+TRLI_APART double trli_spectral_radius(int n, double *matrix, double *work)
 {
     bool infinite = false;
+    TRLI_ROLLED
     for (int i = 0; i < n * n; ++i) {
         if (matrix[i] != matrix[i]) return TRL_FN_NAN;
         infinite |= trl_fn_abs(matrix[i]) == TRL_FN_INF;
