@@ -440,7 +440,7 @@ trl_err trli_task_stable_dt_gpu(void *data, const trl_task_args *args, bool *don
     (void)done;
     TRL_TRY(clear_shares(args, t, share));
     trli_gpu_call call = begin_call(args, t, &t->box, form->kernel->narrays);
-    call.shape = TRLI_GPU_MERGING;
+    call.shape = TRLI_GPU_SWEEPING;
     call.launch.share = share;
     call.array[0] = (trl_kernel_array){0}; /* a kernel is given one, if it reads none */
     for (int i = 0; i < called->ninputs; ++i) call.array[i] = array_of(args, t, t->step->plugin.input[i], &call);
