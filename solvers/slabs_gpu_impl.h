@@ -42,8 +42,8 @@ enum { TRLI_LINES_ARRAYS = 9, TRLI_LINES_SCALARS = 5 /* of all these kernels */ 
 /* ---- slabs_gpu_kernels.c ---- */
 
 typedef enum trli_slab_work {
-    TRLI_SLAB_PLANES_THERE, /* along x, then along y */
-    TRLI_SLAB_PLANES_BACK,  /* along y, then along x */
+    TRLI_SLAB_PLANES_THERE, /* along x, then along the other axis */
+    TRLI_SLAB_PLANES_BACK,  /* along the other axis, then along x */
     TRLI_SLAB_THERE,
     TRLI_SLAB_SOLVE,
     TRLI_SLAB_ELIMINATE,
@@ -51,10 +51,10 @@ typedef enum trli_slab_work {
     TRLI_SLAB_WORKS
 } trli_slab_work;
 
-/* A launch, for all lines of a slab along an axis, or all planes, of which axis is 0. */
+/* A launch, for all lines of a slab along an axis, or all planes of x and another axis. */
 typedef struct trli_slab_stage {
     trli_slab_work work;
-    int axis;
+    int axis, across, rest; /* of lines, or 0; the other axis of planes, or the first one that is left; the third */
     trli_lines_shape shape; /* of its blocks */
     trli_gpu_kernel *kernel;
 } trli_slab_stage;

@@ -18,7 +18,14 @@ enum {
 
 static void add_stage(trli_slab_kernels *k, trli_slab_work work, int axis)
 {
-    k->stage[k->n++] = (trli_slab_stage){.work = work, .axis = axis};
+    const int across = axis == 0 ? 1 : 0;
+    k->stage[k->n++] = (trli_slab_stage){.work = work, .axis = axis, .across = across, .rest = 3 - axis - across};
+}
+
+static void add_planes(trli_slab_kernels *k, trli_slab_work work, const trli_lines_shape *shape)
+{
+    const int last = k->plan->last;
+    k->stage[k->n++] = (trli_slab_stage){.work = work, .across = 3 - last, .rest = last, .shape = *shape};
 }
 
 /* The shared memory that a block of each GPU may have. */
@@ -35,11 +42,11 @@ static size_t shared_of(const trl_devices *devices)
 /* Whether blocks transform whole planes. */
 static bool has_planes(const trli_direct_plan *p, const trl_devices *devices, int parts, trli_lines_shape *shape)
 {
-    const trli_transform *x = p->axis[0].transform, *y = p->axis[1].transform;
     const char *text = getenv("TRELLIS_GPU_PLANES");
-    if (text && strcmp(text, "off") == 0) return false;
-    return p->last == 2 && x && y && p->axis[2].n / parts >= PLANES_LEAST &&
-           trli_planes_shape_of(x, y, shared_of(devices), shape);
+    if ((text && strcmp(text, "off") == 0) || p->last == 0) return false;
+    const trli_transform *x = p->axis[0].transform, *other = p->axis[3 - p->last].transform;
+    return x && other && p->axis[p->last].n / parts >= PLANES_LEAST &&
+           trli_planes_shape_of(x, other, shared_of(devices), shape);
 }
 
 /* As transform_planes, solve_lines and transform_planes have it. */
@@ -48,15 +55,14 @@ static void choose_stages(trli_slab_kernels *k, const trl_devices *devices, int 
     const trli_direct_plan *p = k->plan;
     trli_lines_shape shape;
     const bool planes = has_planes(p, devices, parts, &shape);
-    if (planes) add_stage(k, TRLI_SLAB_PLANES_THERE, 0);
+    if (planes) add_planes(k, TRLI_SLAB_PLANES_THERE, &shape);
     for (int a = 0; a < 3 && !planes; ++a)
         if (a != p->last && p->axis[a].transform) add_stage(k, TRLI_SLAB_THERE, a);
     k->solve = k->n;
     add_stage(k, p->swept ? TRLI_SLAB_ELIMINATE : TRLI_SLAB_SOLVE, p->last);
     for (int a = 2; a >= 0 && !planes; --a)
         if (a != p->last && p->axis[a].transform) add_stage(k, TRLI_SLAB_BACK, a);
-    if (planes) add_stage(k, TRLI_SLAB_PLANES_BACK, 0);
-    if (planes) k->stage[0].shape = k->stage[k->n - 1].shape = shape;
+    if (planes) add_planes(k, TRLI_SLAB_PLANES_BACK, &shape);
 }
 
 bool trli_slab_kernels_take_rows(const trli_slab_kernels *k)
@@ -68,10 +74,9 @@ bool trli_slab_kernels_take_rows(const trli_slab_kernels *k)
 static const char *find_shape(const trli_direct_plan *p, trli_slab_stage *s)
 {
     const trli_transform *t = p->axis[s->axis].transform;
-    const int rest = 3 - s->axis - (s->axis == 0 ? 1 : 0);
     if (trli_slab_stage_has_planes(s)) return NULL;
     s->shape = (trli_lines_shape){.lanes = TRLI_SLAB_THREADS, .workers = 1};
-    if (p->axis[rest].n > BLOCKS_MOST) return "the grid has too many rows for a launch";
+    if (p->axis[s->rest].n > BLOCKS_MOST) return "the grid has too many rows for a launch";
     if (s->work == TRLI_SLAB_ELIMINATE) return NULL;
     if (!t) return "the grid is one point";
     return trli_lines_shape_of(t, s->axis == 0, &s->shape) ? NULL : "lines are too long for the memory of a block";
@@ -82,7 +87,8 @@ static void write_text(const trli_direct_plan *p, const trli_slab_stage *s, FILE
     if (s->work == TRLI_SLAB_ELIMINATE)
         trli_lines_write_plain("trl_lines_eliminate", TRLI_SLAB_THREADS, out);
     else if (trli_slab_stage_has_planes(s))
-        trli_planes_write(p->axis[0].transform, p->axis[1].transform, &s->shape, s->work == TRLI_SLAB_PLANES_BACK, out);
+        trli_planes_write(p->axis[0].transform, p->axis[s->across].transform, &s->shape,
+                          s->work == TRLI_SLAB_PLANES_BACK, out);
     else
         trli_lines_write(p->axis[s->axis].transform, &s->shape, s->axis == 0, s->work == TRLI_SLAB_BACK,
                          s->work == TRLI_SLAB_SOLVE, out);

@@ -125,12 +125,10 @@ typedef struct staging {
     int begin, end, member;
 } staging;
 
-/* Strides along the lines of an axis, across, and along the third axis. */
-static trl_kernel_array turned(const trli_view *v, int axis)
+/* Strides along the axes of a stage. */
+static trl_kernel_array turned(const trli_view *v, const trli_slab_stage *s)
 {
-    const int across = axis == 0 ? 1 : 0;
-    return (trl_kernel_array){.at = v->at,
-                              .stride = {v->stride[axis], v->stride[across], v->stride[3 - axis - across]}};
+    return (trl_kernel_array){.at = v->at, .stride = {v->stride[s->axis], v->stride[s->across], v->stride[s->rest]}};
 }
 
 static double *table_at(const trli_slab_member *m, size_t begin, int first)
@@ -143,23 +141,22 @@ static void set_tables(const staging *g, const trli_slab_stage *s, const trli_gp
 {
     const trli_slab_member *m = &g->run->memory->member[g->member];
     const trli_axis_tables *table = g->run->memory->table;
-    const int across = s->axis == 0 ? 1 : 0, rest = 3 - s->axis - across;
-    double *const first = table_at(m, table[across].value, slab->lo[across]);
-    double *const second = table_at(m, table[rest].value, slab->lo[rest]);
+    double *const first = table_at(m, table[s->across].value, slab->lo[s->across]);
+    double *const second = table_at(m, table[s->rest].value, slab->lo[s->rest]);
     if (s->work == TRLI_SLAB_ELIMINATE) {
-        array[1] = turned(&m->above, s->axis);
+        array[1] = turned(&m->above, s);
         for (int k = 0; k < 3; ++k) array[2 + k].at = table_at(m, table[k].row, 0);
         array[5].at = first;
         array[6].at = second;
-        array[7].at = table_at(m, table[across].weight, 0);
-        array[8].at = table_at(m, table[rest].weight, 0);
+        array[7].at = table_at(m, table[s->across].weight, 0);
+        array[8].at = table_at(m, table[s->rest].weight, 0);
         return;
     }
     array[2].at = table_at(m, table[s->axis].transform, 0);
     array[3].at = table_at(m, table[s->axis].index, 0);
     if (trli_slab_stage_has_planes(s)) {
-        array[4].at = table_at(m, table[1].transform, 0);
-        array[5].at = table_at(m, table[1].index, 0);
+        array[4].at = table_at(m, table[s->across].transform, 0);
+        array[5].at = table_at(m, table[s->across].index, 0);
         return;
     }
     array[4].at = table_at(m, table[s->axis].value, 0);
@@ -171,8 +168,7 @@ static void set_scalars(const trli_slab_job *r, const trli_slab_stage *s, const 
                         double scalar[SCALARS])
 {
     const trli_direct_plan *p = r->kernels->plan;
-    const int across = s->axis == 0 ? 1 : 0, rest = 3 - s->axis - across;
-    const bool null = p->singular && slab->lo[across] == 0 && slab->lo[rest] == 0; /* it has the first line */
+    const bool null = p->singular && slab->lo[s->across] == 0 && slab->lo[s->rest] == 0; /* it has the first line */
     if (s->work == TRLI_SLAB_ELIMINATE) {
         scalar[0] = p->scale;
         scalar[1] = null;
@@ -200,7 +196,7 @@ static trl_err launch_stage(const staging *g, int number, const trl_task_args *a
     const trli_slab_member *m = &r->memory->member[g->member];
     const trli_gpu_slab *slab = number == r->kernels->solve ? &m->lines : &m->planes;
     const bool first = r->memory->direct && number == 0, last = r->memory->direct && number == r->kernels->n - 1;
-    const int across = s->axis == 0 ? 1 : 0, n[3] = {slab->n[s->axis], slab->n[across], slab->n[3 - s->axis - across]};
+    const int n[3] = {slab->n[s->axis], slab->n[s->across], slab->n[s->rest]};
     trli_gpu_layout layout = {.blocks = {(unsigned)trli_ceil_div(n[1], s->shape.lanes), (unsigned)n[2], 1},
                               .threads = (unsigned)(s->shape.lanes * s->shape.workers),
                               .shared = s->shape.shared};
@@ -213,8 +209,8 @@ static trl_err launch_stage(const staging *g, int number, const trl_task_args *a
         layout.blocks[0] = (unsigned)n[2];
         layout.blocks[1] = 1;
     }
-    array[0] = turned(first ? &r->residual[0] : &slab->local, s->axis);
-    array[1] = turned(last ? &r->solution[0] : &slab->local, s->axis);
+    array[0] = turned(first ? &r->residual[0] : &slab->local, s);
+    array[1] = turned(last ? &r->solution[0] : &slab->local, s);
     set_tables(g, s, slab, array);
     set_scalars(r, s, slab, last && r->request->add, scalar);
     return trli_gpu_launch(r->compiled, s->kernel, &call, args->space, args->stream);

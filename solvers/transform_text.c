@@ -10,7 +10,7 @@ enum {
     VALUES_EACH = 16,        /* of a thread */
     THREADS_MOST = 512,      /* which may have 128 registers each */
     PLANE_VALUES_EACH = 8,   /* of a thread: a multiprocessor has no other block */
-    PLANE_LANES = 16,        /* their number is a multiple, or half of it: half a warp reads shared memory at once */
+    PLANE_LANES = 16,        /* their number is a multiple: half a warp reads shared memory at once */
     PLANE_LANES_MOST = 128
 };
 
@@ -42,7 +42,7 @@ bool trli_planes_shape_of(const trli_transform *x, const trli_transform *y, size
 {
     const int room = x->room > y->room ? x->room : y->room, needed = (int)trli_ceil_div(room, PLANE_VALUES_EACH);
     int64_t fewest = INT64_MAX;
-    for (int lanes = PLANE_LANES_MOST; lanes > 0; lanes -= lanes > PLANE_LANES ? PLANE_LANES : PLANE_LANES / 2) {
+    for (int lanes = PLANE_LANES_MOST; lanes > 0; lanes -= PLANE_LANES) {
         const int64_t rounds = trli_ceil_div(x->n, lanes) + trli_ceil_div(y->n, lanes);
         const int workers = THREADS_MOST / lanes;
         const size_t shared = shared_of_plane(x, y, lanes);
