@@ -37,7 +37,7 @@ trli_rate trli_bound_rate(const trl_simulation *sim, bool unscaled)
     const trli_rates all = trli_bound_rates(sim, unscaled);
     trli_rate largest = trli_rate_of_nothing();
     for (int c = 0; c < all.ncomponents; ++c) {
-        const trli_rate r = trli_component_rate(&all, c, sim->bound->jacobian->work);
+        const trli_rate r = trli_component_rate(&all, trli_alone(), c, sim->bound->jacobian->work);
         trli_rate_take(&r, &largest);
     }
     trli_rate_of_others(&all, &largest);

@@ -8,7 +8,7 @@
 #include "memory_impl.h"
 
 enum {
-    TOGETHER_MOST = 8,      /* equations of a component, whose matrices are one thread's: the host is faster beyond */
+    TOGETHER_MOST = 32,     /* equations of a component: as many as there are threads, a row for each */
     SHARED_MOST = 40 << 10, /* bytes of a block's memory, of 48 KiB that every block may have */
     BLOCKS_MOST = 1024      /* of the Jacobian: text of some 300 KiB, which takes a second to compile */
 };
@@ -90,7 +90,8 @@ static void write_work(writer *w)
                   at > 0 ? at : 1, w->all->ncomponents);
 }
 
-/* The components by the threads of a block, and what follows in their order by the first one. */
+/* Equations by themselves by a thread each, coupled ones by all threads of the block, and what follows in the order of
+ * components by the first thread. */
 static void write_rate(writer *w)
 {
     const trli_rates *a = w->all;
@@ -104,8 +105,15 @@ static void write_rate(writer *w)
         "    __shared__ double work[WORK];\n"
         "    const trli_rates all = {%d, %d, %d, %d, %d, %d, %s, %a, %a, %a, block, first, component, member,\n"
         "                            begin, known, sum, plugin_dt, given, value};\n"
+        "    const trli_lane together = {(int)threadIdx.x, (int)blockDim.x};\n"
         "    for (int c = (int)threadIdx.x; c < COMPONENTS; c += (int)blockDim.x)\n"
-        "        one[c] = trli_component_rate(&all, c, work + place[c]);\n"
+        "        if (all.largest == 1 || begin[c + 1] - begin[c] == 1)\n"
+        "            one[c] = trli_component_rate(&all, trli_alone(), c, work + place[c]);\n"
+        "    for (int c = 0; all.largest > 1 && c < COMPONENTS; ++c) {\n"
+        "        if (begin[c + 1] - begin[c] == 1) continue;\n"
+        "        const trli_rate r = trli_component_rate(&all, together, c, work + place[c]);\n"
+        "        if (threadIdx.x == 0) one[c] = r;\n"
+        "    }\n"
         "    __syncthreads();\n"
         "    trli_rate largest = trli_rate_of_nothing();\n"
         "    if (threadIdx.x != 0) return 0;\n"

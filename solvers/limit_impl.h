@@ -41,7 +41,7 @@ typedef struct trli_jacobian {
     trli_quantity *sum;        /* [nsums] by_sums: the largest sums over the blocks of rows */
     bool by_sums;              /* there are too many blocks to look at each */
     const trli_opaque *plugin; /* one whose derivative is not known and that has no stable_dt, or NULL */
-    double *work;              /* of the largest component: 2 matrices and 2 vectors */
+    double *work;              /* of the largest component: [TRLI_RATE_WORK] numbers */
 } trli_jacobian;
 
 /* By entry: whether its formula differentiates something, itself or through others. The caller frees *entries. */

@@ -78,12 +78,13 @@ typedef struct trli_rates {
     const double *scalar;                                 /* by the numbers of the quantities */
 } trli_rates;
 
-/* Numbers that a component needs meanwhile: two matrices and two vectors. */
-#define TRLI_RATE_WORK(size) ((size) > TRLI_LARGEST_COMPONENT ? 0 : 2 * (size) * (size) + 2 * (size))
+/* Numbers that a component needs meanwhile: two matrices and three vectors. */
+#define TRLI_RATE_WORK(size) ((size) > TRLI_LARGEST_COMPONENT ? 0 : 2 * (size) * (size) + 3 * (size))
 
 /* A component being bounded. */
 typedef struct trli_rate_view {
     const trli_rates *all;
+    trli_lane lane;
     int component, size;
     const int *member;
     bool wide;      /* some block reads more than one point */
@@ -210,23 +211,47 @@ TRL_BODY bool trli_is_dominated(const trli_rate_view *v)
     return rows || columns;
 }
 
-TRL_BODY void trli_look_at(trli_rate_view *v)
+/* What look_at sees in rows of the component, together. */
+typedef struct trli_row_view {
+    bool wide, negative, positive;
+} trli_row_view;
+
+TRL_BODY void trli_look_at_row(const trli_rate_view *v, int row, trli_row_view *see)
 {
-    bool negative = v->size > 1, positive = true;
     TRLI_ROLLED
-    for (int i = 0; i < v->size; ++i) TRLI_ROLLED
-    for (int k = v->all->first[v->member[i]]; k < v->all->first[v->member[i] + 1]; ++k) {
+    for (int k = v->all->first[row]; k < v->all->first[row + 1]; ++k) {
         const trli_coupling *b = &v->all->block[k];
         if (!trli_is_inside(v, b)) continue;
-        v->wide |= b->wide;
+        see->wide |= b->wide;
         if (v->size == 1 || b->row == b->column) continue;
         const trli_coupling *back = trli_find_block(v->all, b->column, b->row);
         const int sign = back ? trli_product_sign(v, b, back) : 0;
-        negative &= sign < 0;
-        positive &= sign > 0;
+        see->negative &= sign < 0;
+        see->positive &= sign > 0;
     }
-    v->sign = negative ? -1 : positive ? 1 : 0;
+}
+
+/* seen: [size] */
+TRL_BODY void trli_look_at(trli_rate_view *v, double *seen)
+{
+    trli_row_view see = {false, v->size > 1, true};
+    TRLI_ROLLED
+    for (int i = v->lane.first; i < v->size; i += v->lane.step) trli_look_at_row(v, v->member[i], &see);
+    TRLI_ROLLED
+    for (int i = v->lane.first; i < v->size; i += v->lane.step)
+        seen[i] = (see.wide ? 1 : 0) + (see.negative ? 2 : 0) + (see.positive ? 4 : 0);
+    trli_meet(v->lane);
+    TRLI_ROLLED
+    for (int i = 0; i < v->size; ++i) {
+        const int row = (int)seen[i];
+        see.wide |= (row & 1) != 0;
+        see.negative &= (row & 2) != 0;
+        see.positive &= (row & 4) != 0;
+    }
+    v->wide = see.wide;
+    v->sign = see.negative ? -1 : see.positive ? 1 : 0;
     v->dominated = v->sign == 0 && trli_is_dominated(v);
+    trli_meet(v->lane);
 }
 
 /* What an equation makes of its own unknown, beside the transport that was found: real and imaginary rates. */
@@ -262,35 +287,47 @@ TRL_BODY double trli_fill_own(const trli_rate_view *v, const trli_coupling *b, d
     return damps ? real / v->size : 0;
 }
 
-/* Fill the component's matrices of rates: one of what has real eigenvalues, or none for sure, one of what oscillates.
- * Returns the mean damping of its equations. */
-TRL_BODY double trli_fill_rates(const trli_rate_view *v, double *rates, double *waves)
+/* A row of both matrices; own: the damping by what the equation makes of its own unknown. */
+TRL_BODY void trli_fill_row(const trli_rate_view *v, int i, double known, double *rate, double *wave, double *own)
 {
     const trli_rates *all = v->all;
+    TRLI_ROLLED
+    for (int k = 0; k < v->size; ++k) rate[k] = wave[k] = 0;
+    rate[i] = known / all->scale;
+    *own = 0;
+    TRLI_ROLLED
+    for (int k = 0; k < v->size; ++k) {
+        const trli_coupling *b = trli_find_block(all, v->member[i], v->member[k]);
+        if (!b) continue;
+        if (k == i) {
+            *own = trli_fill_own(v, b, known, &rate[i], &wave[i]);
+            continue;
+        }
+        const double size = trli_part_of(v, b, TRLI_COUPLING_SIZE);
+        if (v->sign < 0)
+            wave[k] = size;
+        else
+            rate[k] = v->sign > 0 || v->dominated ? size / (2 * all->scale) : size / all->radius;
+    }
+}
+
+/* Fill the component's matrices of rates: one of what has real eigenvalues, or none for sure, one of what oscillates.
+ * Returns the mean damping of its equations. work: [2 size] */
+TRL_BODY double trli_fill_rates(const trli_rate_view *v, double *rates, double *waves, double *work)
+{
     const int n = v->size;
     double damping = 0;
     TRLI_ROLLED
-    for (int i = 0; i < n * n; ++i) rates[i] = waves[i] = 0;
+    for (int i = v->lane.first; i < n; i += v->lane.step) {
+        const double known = trli_known_of(v, v->member[i]);
+        work[i] = 2 * known / n;
+        trli_fill_row(v, i, known, &rates[i * n], &waves[i * n], &work[n + i]);
+    }
+    trli_meet(v->lane);
     TRLI_ROLLED
     for (int i = 0; i < n; ++i) {
-        const int e = v->member[i];
-        const double known = trli_known_of(v, e);
-        rates[i * n + i] = known / all->scale;
-        damping += 2 * known / n;
-        TRLI_ROLLED
-        for (int k = 0; k < n; ++k) {
-            const trli_coupling *b = trli_find_block(all, e, v->member[k]);
-            if (!b) continue;
-            if (k == i) {
-                damping += trli_fill_own(v, b, known, &rates[i * n + i], &waves[i * n + i]);
-                continue;
-            }
-            const double size = trli_part_of(v, b, TRLI_COUPLING_SIZE);
-            if (v->sign < 0)
-                waves[i * n + k] = size;
-            else
-                rates[i * n + k] = v->sign > 0 || v->dominated ? size / (2 * all->scale) : size / all->radius;
-        }
+        damping += work[i];
+        damping += work[n + i];
     }
     return damping;
 }
@@ -327,12 +364,13 @@ TRL_BODY void trli_rate_of_matrices(const trli_rate_view *v, double damping, dou
     TRLI_ROLLED
     for (int i = 0; i < n * n; ++i) r->wavelike |= waves[i] > 0;
     TRLI_ROLLED
-    for (int i = 0; i < n * n && interval > 0; ++i) rates[i] += waves[i] / interval;
+    for (int i = v->lane.first; i < n * n && interval > 0; i += v->lane.step) rates[i] += waves[i] / interval;
+    trli_meet(v->lane);
     const bool apart = r->wavelike && !(interval > 0);
     /* Couplings likewise, with d and w growing alike towards the shortest waves. Kinetics at a point oscillate at a
      * rate of their own, which steps can resolve. */
-    const double w = apart ? trli_spectral_radius(n, waves, work) : 0;
-    r->rate = trli_spectral_radius(n, rates, work);
+    const double w = apart ? trli_spectral_radius(v->lane, n, waves, work) : 0;
+    r->rate = trli_spectral_radius(v->lane, n, rates, work);
     if (!apart) return;
     if (!v->wide)
         r->rate += w;
@@ -342,11 +380,11 @@ TRL_BODY void trli_rate_of_matrices(const trli_rate_view *v, double damping, dou
         r->unstable = true;
 }
 
-/* Of the equations of a component. work: [TRLI_RATE_WORK(their number)]. */
-TRL_BODY trli_rate trli_component_rate(const trli_rates *all, int component, double *work)
+/* Of the equations of a component, by all threads of a block, or one alone. work: [TRLI_RATE_WORK(their number)]. */
+TRL_BODY trli_rate trli_component_rate(const trli_rates *all, trli_lane lane, int component, double *work)
 {
     const int n = all->largest == 1 ? 1 : all->begin[component + 1] - all->begin[component];
-    const trli_rate_view start = {all, component, n, all->member + all->begin[component], false, 0, false};
+    const trli_rate_view start = {all, lane, component, n, all->member + all->begin[component], false, 0, false};
     trli_rate_view v = start;
     trli_rate r = {0, n > 1 ? TRLI_BY_COUPLING : TRLI_BY_ITSELF, v.member[0], false, false};
     if (n > TRLI_LARGEST_COMPONENT) {
@@ -354,11 +392,11 @@ TRL_BODY trli_rate trli_component_rate(const trli_rates *all, int component, dou
         r.by = TRLI_BY_SUMS;
         return r;
     }
-    double *const rates = work, *const waves = rates + n * n;
-    trli_look_at(&v);
-    const double damping = trli_fill_rates(&v, rates, waves);
+    double *const rates = work, *const waves = rates + n * n, *const vectors = waves + n * n;
+    trli_look_at(&v, vectors);
+    const double damping = trli_fill_rates(&v, rates, waves, vectors);
     if (n == 1 && 2 * trli_known_of(&v, v.member[0]) / all->scale >= rates[0] + waves[0]) r.by = TRLI_BY_TRANSPORT;
-    trli_rate_of_matrices(&v, damping, rates, waves, waves + n * n, &r);
+    trli_rate_of_matrices(&v, damping, rates, waves, vectors, &r);
     return r;
 }
 

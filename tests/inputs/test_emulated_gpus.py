@@ -194,8 +194,8 @@ def check_waits():
     for equations, method in COUPLED:
         for gpus in (1, 2):
             compare_waits(start + equations + end, ("time.dt={cfl: 0.4}", f"time.method={method}"), gpus, 0, 0)
-    # More equations read each other than a GPU's thread looks at.
-    chain = "".join(f"  T{i}: {{initial: \"x + {i}\", ddt: \"T{(i + 1) % 20} - T{i}*T{i}\"}}\n" for i in range(20))
+    # More equations read each other than there are threads to look at them.
+    chain = "".join(f"  T{i}: {{initial: \"x + {i}\", ddt: \"T{(i + 1) % 40} - T{i}*T{i}\"}}\n" for i in range(40))
     compare_waits(start + chain + end, ("time.dt={cfl: 0.4}",), 1, 40, 4000)
 
 

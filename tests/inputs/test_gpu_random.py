@@ -128,7 +128,7 @@ def coupled(rng, _):
         {f"c{i}": f"{rng.randint(1, 40)}*c{(i + 1) % 4}*c{rng.randrange(4)} - {rng.randint(1, 40)}*c{i}" + rng.choice(
             ["", "", " + sin(50*t)*c0"]) for i in range(4)},
         {f"b{i}": f"b{(i + 1) % n} - b{i}*b{i} + {rng.choice(['0', 'laplacian(E)'])}"
-         for n in [rng.choice([3, 7, 16, 17])] for i in range(n)}]
+         for n in [rng.choice([3, 7, 16, 32, 33])] for i in range(n)}]
     chosen = rng.sample(systems, rng.choice([1, 1, 1, 2]))
     place = {"q" + a: a + "face" for a in axes}
     starts = ["1 + 0.3*sin(2*pi*x)", "0.5 + x*(1 - x)", "1 + 0.1*random(1)"]

@@ -22,9 +22,9 @@ static double draw(void)
 
 static double radius(int n, const double *given)
 {
-    double m[MOST * MOST], work[2 * MOST];
+    double m[MOST * MOST], work[3 * MOST];
     memcpy(m, given, (size_t)(n * n) * sizeof *m);
-    return trli_spectral_radius(n, m, work);
+    return trli_spectral_radius(trli_alone(), n, m, work);
 }
 
 START_TEST(one_and_two_are_exact)
