@@ -180,6 +180,8 @@ def run(deck, settings):
         done = subprocess.run(line, env=variables, capture_output=True, text=True, check=False, timeout=120)
     except subprocess.TimeoutExpired:
         return "did not end", ""
+    if "NVRTC" in done.stderr:
+        raise SystemExit(f"no kernel of {deck} is compiled, so CPUs were compared: {done.stderr}")
     if done.returncode:
         return done.returncode, done.stderr
     report = json.loads(pathlib.Path("report.json").read_text(encoding="utf-8"))
