@@ -107,7 +107,7 @@ def random_deck(rng, smallest=2, equations=6):
     periodic = [rng.random() < 0.25 for _ in range(dim)]
     cells = [rng.choice([n for n in (2, 3, 4, 5, 8, 13, 17, 20) if n >= smallest]) for _ in range(dim)]
     if dim == 3 and rng.random() < 0.5:
-        cells[rng.choice((1, 2))] = rng.choice((33, 40, 66))  # GPUs transform whole planes
+        cells[1:] = [rng.choice((33, 40, 66)) for _ in cells[1:]]  # GPUs transform whole planes
     text = header(cells, [PERIODIC if p else () for p in periodic], [rng.choice((1.0, 0.7, 25.0)) for _ in cells])
     text += "equations:\n"
     return text + "".join(random_equation(rng, f"p{i}", dim, periodic) for i in range(equations)) + SOLVERS
