@@ -397,6 +397,15 @@ static void equalise_all(trl_simulation *sim)
     } while (count_ghosts(sim->model) != before);
 }
 
+/* Where dt follows from cfl, what bounds it is found before each step. */
+static void share_ghosts(const trl_simulation *sim)
+{
+    const trl_time_entry *p = &sim->problem->time;
+    const bool devices = sim->devices && trl_devices_opened(sim->devices) > 0;
+    if (p->cfl <= 0 || p->adaptive || sim->bound->constant || sim->multistep || devices) return;
+    trli_frame_share_ghosts(sim->frame, sim->limit, sim->step);
+}
+
 trl_err trli_compile_programs(trl_simulation *sim)
 {
     trli_instance *lasting = NULL;
@@ -428,6 +437,7 @@ trl_err trli_compile_programs(trl_simulation *sim)
     equalise_all(sim);
     TRL_TRY(trli_model_freeze(sim->model, sim->step, &sim->rotation));
     TRL_TRY(trli_frame_create(sim->model, &sim->frame));
+    share_ghosts(sim);
     trli_solving_begin(sim);
     trli_implicit_begin(sim);
     TRL_TRY(trli_multistep_begin(sim));

@@ -159,6 +159,9 @@ void trli_frame_widen_ghosts(const trli_program *program, int field, trl_offsets
 /* Whether those that other ranks own are there before runs of the program, on all ranks and on the host: then its
  * exchanges of that field alone send nothing. */
 void trli_frame_give_ghosts(const trli_frame *frame, const trli_program *program, int field, bool given);
+/* Another program always runs before this one, on what it begins with: what that has exchanged is not sent again. For
+ * models without devices: the points are on the host. */
+void trli_frame_share_ghosts(const trli_frame *frame, const trli_program *before, const trli_program *program);
 /* Exchange the memory of two persistent fields of one shape: time levels rotate. */
 void trli_frame_swap(trli_frame *frame, int field_a, int field_b);
 /* Messages that this rank's GPU packs into memory of other ranks' GPUs, each exchange done once. */

@@ -38,7 +38,8 @@ def deck_of(rng):
             lines += [f"      {s}: {rng.choice(CONDITIONS)}"
                       for s in sides]
     lines += [
-        f"time: {{method: {rng.choice(['euler', 'rk4', 'ssprk3'])}, dt: 1.0e-5, end: 1}}",
+        f"time: {{method: {rng.choice(['euler', 'rk4', 'ssprk3'])}, "
+        f"dt: {rng.choice(['1.0e-5', '1.0e-5', '{cfl: 0.4}', '{cfl: 0.4}', '{cfl: 0.4, max: 1.0e-4}'])}, end: 1}}",
         "run: {compile: never}"
     ]
     return "\n".join(lines) + "\n", dim
@@ -82,6 +83,27 @@ def run(trellis, folder, ranks, settings):
     return 0, {name: field["hash"] for name, field in fields.items()}
 
 
+HEAT = """trellis: 1
+grid: {cells: [12, 20, 20], periodic: [true, true, true]}
+equations: {T: {initial: "1 + 0.5*sin(2*pi*x)*cos(2*pi*y)", ddt: "div((1 + T^2)*grad(T))"}}
+time: {method: ssprk3, dt: DT, end: 1}
+run: {compile: never}
+"""
+
+
+def check_messages(trellis, folder):
+    """What bounds dt and the step's first stage read the same ghosts, which are sent once."""
+    sent = []
+    for dt in ("1.0e-5", "{cfl: 0.4}"):
+        (folder / "deck.yaml").write_text(HEAT.replace("DT", dt), encoding="utf-8")
+        code, said = run(trellis, folder, 2, [])
+        if code:
+            sys.exit(said)
+        sent.append(json.loads((folder / "report.json").read_text(encoding="utf-8"))["comm"]["messages"])
+    if sent[0] != sent[1]:
+        sys.exit(f"{sent[0]} messages with fixed dt, and {sent[1]} under cfl")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--decks", type=int, default=20 if "TRL_TEST_LONG" in os.environ else 2)
@@ -90,6 +112,8 @@ def main():
     parser.add_argument("--trellis", default=os.environ.get("TRELLIS", "trellis"))
     options = parser.parse_args()
     compared = 0
+    with tempfile.TemporaryDirectory(dir=".") as name:
+        check_messages(options.trellis, pathlib.Path(name).resolve())
     for number in range(options.decks):
         rng = random.Random(options.seed * 1000003 + number)
         text, dim = deck_of(rng)
