@@ -117,12 +117,13 @@ def check_free_text(expected):
 # of C.
 WORDS = re.compile(
     r"(?:v|p|q|a|b|c|g|k|n|s|r|t|y|z|at|lo|hi|in|out|inside|kept|shared|group|number)\d+(?:_(?:[yz]|row))?|"
+    r"(?:here|below|above)\d+|"
     r"trl_(?:kernel|fn|limiter|lanes)_?\w*|"
     r"TRL_KERNEL_\w+|TRL_BODY|TRL_OWN|__builtin_fabs|x|y|z|n|i|j|k|begin|end|part|lanes|last|first|"
     r"rest|stop|interleave|excess|sums|call|inside|FEW|MANY|grid|arrays?|rows?|value|number|found|"
     r"input|output|at|stride|scalar|lo|hi|block|blockIdx|blockDim|threadIdx|planes|streaming|ahead|"
     r"r|total|merged|merges|scalars|from|to|share|extreme|false|across|above|gridDim|plane|left|"
-    r"nonfinite|cells|room|low|const|double|char|unsigned|long|int|void|for|if|else|"
+    r"here|point|auto|u|p|nonfinite|cells|room|low|const|double|char|unsigned|long|int|void|for|if|else|"
     r"break|continue|return|extern|C|__\w+__|0x[0-9a-f.]+(?:p[+-]?\d+|ull)?|\d+(?:\.\d+)?"
 )
 
