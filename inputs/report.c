@@ -248,6 +248,7 @@ static void put_progress(const trli_session *run, const report_totals *totals, t
     put_integer(json, "steps", step);
     put_integer(json, "steps_run", step - run->first_step);
     put_integer(json, "steps_in_passes", sim ? trl_simulation_in_passes(sim) : 0);
+    put_integer(json, "steps_in_chains", sim ? trl_simulation_in_chains(sim) : 0);
     if (run->problem && run->problem->time.adaptive)
         put_integer(json, "steps_rejected", sim ? trl_simulation_rejected(sim) : 0);
     if (run->problem && trl_integrator_of(run->problem->time.method)->multistep && sim)

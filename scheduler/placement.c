@@ -474,6 +474,12 @@ static void learn_placed(trli_placement *p, int64_t ns)
     if (mean > (1 + drift) * p->usual_ns) time_again(p);
 }
 
+/* Such a run only gathers what a GPU gets with others. */
+static bool is_chained(const trli_placement *p)
+{
+    return p->devices && p->devices->n == 1 && p->devices->device[0]->chain;
+}
+
 /* Learn from a run of so many ns. The placement changes only while no run is in progress. */
 static void learn(trli_placement *p, int64_t ns, bool timed)
 {
@@ -486,7 +492,7 @@ static void learn(trli_placement *p, int64_t ns, bool timed)
     }
     if (p->stage < p->platform.executors)
         learn_stage(p, ns);
-    else
+    else if (!is_chained(p))
         learn_placed(p, ns);
 }
 

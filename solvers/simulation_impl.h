@@ -127,9 +127,9 @@ struct trl_simulation {
     struct trli_time_blocking *blocking;    /* NULL: one step at a time */
     struct trli_gpu_blocking *gpu_blocking; /* the same */
     bool devices_block;                     /* nothing but devices is in the way of `blocking` */
-    trl_gidx in_passes;                     /* steps that were taken several at a time */
-    const char *not_blocked;                /* NULL, or why */
-    struct trli_late_steps *late;           /* NULL: the ranks agree on each step before the next one */
+    trl_gidx in_passes, in_chains; /* steps that were taken several at a time; those that a GPU was given together */
+    const char *not_blocked;       /* NULL, or why */
+    struct trli_late_steps *late;  /* NULL: the ranks agree on each step before the next one */
 };
 
 enum { TRLI_STEPS_MOST = 64 /* of a pass over memory */ };

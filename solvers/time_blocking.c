@@ -93,6 +93,11 @@ const char *trli_time_blocking_refusal(const trl_simulation *sim)
     return p->time.cfl > 0 ? "dt follows from cfl" : NULL;
 }
 
+static bool has_devices(const trl_simulation *sim)
+{
+    return sim->devices && trl_devices_opened(sim->devices) > 0;
+}
+
 trl_err trli_time_blocking_prepare(trl_simulation *sim)
 {
     trli_time_plan plan = {0};
@@ -101,7 +106,7 @@ trl_err trli_time_blocking_prepare(trl_simulation *sim)
     sim->blocking = trli_new(sim->ctx, 1, sizeof *sim->blocking);
     if (!sim->blocking) err = trli_no_memory(sim->ctx, NULL, "to take several steps at once");
     sim->not_blocked = trli_time_blocking_refusal(sim);
-    sim->devices_block = !sim->not_blocked && sim->devices && trl_devices_opened(sim->devices) > 0;
+    sim->devices_block = !sim->not_blocked && has_devices(sim);
     if (sim->devices_block) sim->not_blocked = "devices take part";
     if (sim->devices_block && trl_context_ranks(sim->ctx) == 1) trli_gpu_passes_deepen(sim->step, &sim->rotation);
     if (err == TRL_OK && !sim->not_blocked) err = plan_pass(sim, &plan);
@@ -175,7 +180,8 @@ trl_err trli_time_blocking_create(trl_simulation *sim)
     const trl_problem *p = sim->problem;
     trl_err err = TRL_OK;
     if (!sim->not_blocked) TRL_TRY(add_variants(sim));
-    if (sim->devices_block) TRL_TRY(trli_gpu_blocking_create(sim, &sim->gpu_blocking, &sim->not_blocked));
+    if (has_devices(sim))
+        TRL_TRY(trli_gpu_blocking_create(sim, sim->devices_block, &sim->gpu_blocking, &sim->not_blocked));
     if (!sim->not_blocked && !sim->devices_block) goto done;
     trli_time_blocking_destroy(&sim->blocking);
     if (!sim->not_blocked) goto done;
@@ -199,7 +205,7 @@ void trli_time_blocking_describe(const trl_simulation *sim, size_t size, char *t
     const trli_time_blocking *b = sim->blocking;
     trli_time_sizes sizes;
     if (sim->gpu_blocking) {
-        trli_gpu_blocking_describe(sim->gpu_blocking, size, text);
+        trli_gpu_blocking_describe(sim->gpu_blocking, sim->not_blocked, size, text);
         return;
     }
     if (!b) {
@@ -222,6 +228,11 @@ void trli_time_blocking_describe(const trl_simulation *sim, size_t size, char *t
 trl_gidx trl_simulation_in_passes(const trl_simulation *sim)
 {
     return sim->in_passes;
+}
+
+trl_gidx trl_simulation_in_chains(const trl_simulation *sim)
+{
+    return sim->in_chains;
 }
 
 /* ---- steps ---- */

@@ -24,15 +24,28 @@ static int next_tried(const trli_trial *t, int way)
     return way;
 }
 
+/* The next way, or the next round. */
+static void go_on(trli_trial *t)
+{
+    t->ns = t->steps_done = t->missed = 0;
+    t->tried = next_tried(t, t->tried + 1);
+    if (t->tried < t->nways) return;
+    if (++t->round >= t->rules.few) find_best(t);
+    t->tried = next_tried(t, 0);
+}
+
+void trli_trial_miss(trli_trial *t)
+{
+    if (++t->missed < t->rules.misses) return;
+    t->behind[t->tried] = true;
+    go_on(t);
+}
+
 void trli_trial_note(trli_trial *t, double ns, int steps)
 {
     t->ns += ns;
     t->steps_done += steps;
     if (t->steps_done < t->rules.steps || t->ns < t->rules.ns) return;
     t->ns_per_step[t->tried][t->round] = t->ns / t->steps_done;
-    t->ns = t->steps_done = 0;
-    t->tried = next_tried(t, t->tried + 1);
-    if (t->tried < t->nways) return;
-    if (++t->round >= t->rules.few) find_best(t);
-    t->tried = next_tried(t, 0);
+    go_on(t);
 }

@@ -13,6 +13,7 @@ typedef struct trli_trial_rules {
     int rounds, few; /* after a few of them ways that are far behind are tried no more */
     int steps;       /* of a way in a round, at least, */
     double ns;       /* and the time that they take */
+    int misses;      /* of a way in a round, after which it is tried no more */
     double gain;     /* another way than the first stays only if it takes less than this of the first's time */
 } trli_trial_rules;
 
@@ -21,6 +22,7 @@ typedef struct trli_trial {
     int nways; /* 1: nothing is tried */
     int settled, best;
     int round, tried, steps_done; /* under way */
+    int missed;                   /* of the way that is tried */
     double ns;                    /* of those steps */
     double ns_per_step[TRLI_WAYS_MOST][TRLI_ROUNDS_MOST];
     bool behind[TRLI_WAYS_MOST];
@@ -51,5 +53,8 @@ static inline int trli_trial_way(const trli_trial *trial)
 
 /* Note the time of steps of the way that is tried; once it has its share of the round, the next one is tried. */
 void trli_trial_note(trli_trial *trial, double ns, int steps);
+
+/* The way that is tried could not be taken, because an event is too near. Never of one step at a time. */
+void trli_trial_miss(trli_trial *trial);
 
 #endif

@@ -114,7 +114,7 @@ TRL_BODY bool trli_part_is_known(const trli_coupling *b, int part)
     return b->part[part].kind != TRLI_QUANTITY_NONE;
 }
 
-TRL_BODY bool trli_is_inside(const trli_rate_view *v, const trli_coupling *b)
+TRL_BODY bool trli_is_coupled_inside(const trli_rate_view *v, const trli_coupling *b)
 {
     return b->column >= 0 && v->all->component[b->column] == v->component;
 }
@@ -198,7 +198,7 @@ TRL_BODY bool trli_is_dominated(const trli_rate_view *v)
         double row = 0, column = 0;
         TRLI_ROLLED
         for (int k = v->all->first[e]; k < v->all->first[e + 1]; ++k)
-            if (trli_is_inside(v, &v->all->block[k]) && v->all->block[k].column != e)
+            if (trli_is_coupled_inside(v, &v->all->block[k]) && v->all->block[k].column != e)
                 row += trli_part_of(v, &v->all->block[k], TRLI_COUPLING_SIZE);
         TRLI_ROLLED
         for (int k = 0; k < v->size; ++k) {
@@ -221,7 +221,7 @@ TRL_BODY void trli_look_at_row(const trli_rate_view *v, int row, trli_row_view *
     TRLI_ROLLED
     for (int k = v->all->first[row]; k < v->all->first[row + 1]; ++k) {
         const trli_coupling *b = &v->all->block[k];
-        if (!trli_is_inside(v, b)) continue;
+        if (!trli_is_coupled_inside(v, b)) continue;
         see->wide |= b->wide;
         if (v->size == 1 || b->row == b->column) continue;
         const trli_coupling *back = trli_find_block(v->all, b->column, b->row);
@@ -348,7 +348,8 @@ TRL_BODY double trli_largest_row(const trli_rate_view *v)
         double row = 0;
         TRLI_ROLLED
         for (int k = v->all->first[e]; k < v->all->first[e + 1]; ++k)
-            if (trli_is_inside(v, &v->all->block[k])) row += trli_part_of(v, &v->all->block[k], TRLI_COUPLING_SIZE);
+            if (trli_is_coupled_inside(v, &v->all->block[k]))
+                row += trli_part_of(v, &v->all->block[k], TRLI_COUPLING_SIZE);
         row = row / v->all->radius + trli_known_of(v, e) / v->all->scale;
         largest = trli_rate_max(largest, row);
     }

@@ -47,6 +47,8 @@ TRL_API bool trl_simulation_done(const trl_simulation *sim);
 TRL_API double trl_simulation_time(const trl_simulation *sim);
 /* Steps that were taken several at a time, in passes over memory or launches of a GPU. Thread: one at a time. */
 TRL_API trl_gidx trl_simulation_in_passes(const trl_simulation *sim);
+/* Steps, each a pass over memory, that a GPU was given together with others. Thread: one at a time. */
+TRL_API trl_gidx trl_simulation_in_chains(const trl_simulation *sim);
 /* Steps that were rejected so far, as their error was not tolerated. */
 TRL_API int64_t trl_simulation_rejected(const trl_simulation *sim);
 /* Of the method; where it varies, that of the last step, or 0 before any. */

@@ -12,10 +12,10 @@
 
 #ifdef __CUDACC__ /* before loops whose ends compilers do not know: unrolled, they make a kernel that runs once long */
 #define TRLI_ROLLED _Pragma("unroll 1")
-#define TRLI_APART TRL_KERNEL_APART
+#define TRLI_OUT_OF_LINE TRL_KERNEL_APART
 #else
 #define TRLI_ROLLED
-#define TRLI_APART TRL_BODY
+#define TRLI_OUT_OF_LINE TRL_BODY
 #endif
 
 /* Who does a computation: in C one alone, in kernels a thread of a block whose threads share out rows. What is not by
@@ -146,7 +146,7 @@ TRL_BODY double trli_radius_of_many(trli_lane lane, int n, double *matrix, doubl
 /* The spectral radius of a dense non-negative n x n matrix by rows, which is overwritten; exact to rounding for n = 1
  * and 2, otherwise an upper bound within 1e-9 of it (Collatz 1942, Wielandt 1950), or as close as 10,000 iterations
  * come. Infinite entries give infinity, NaN gives NaN. work: [3 n]. */
-TRLI_APART double trli_spectral_radius(trli_lane lane, int n, double *matrix, double *work)
+TRLI_OUT_OF_LINE double trli_spectral_radius(trli_lane lane, int n, double *matrix, double *work)
 {
     bool infinite = false;
     TRLI_ROLLED

@@ -31,8 +31,8 @@ PATCHES = {  # of decks whose stencils fit into them
 
 
 def ways_of(deck, fields):
-    """Where tasks are done, and on which patches: settings of a run. Statistics of fields that are not written are made
-    by GPUs."""
+    """Where tasks are done, and on which patches: settings of a run. One GPU gets four steps
+    together. Statistics of fields that are not written are made by GPUs."""
     placements = ("devices", "random:1", "random:2") if LONG else ("devices", "random:1")
     ways = [[f"run.placement={placement}"] for placement in placements]
     ways[0].append(f"output.fields=[{fields[0]}]")
@@ -71,7 +71,8 @@ def compare(deck, arguments, outputs, turns, count):
         return ["no extremes were printed"], None
     differing, tasks = [], None
     for way in ways_of(deck, list(wanted["fields"])):
-        seen = all_decks.visible(next(turns), 2 if "grid.patches" in str(way) else 1, count)
+        seen = {**all_decks.visible(next(turns), 2 if "grid.patches" in str(way) else 1, count),
+                "TRELLIS_GPU_CHAIN": "4"}
         found, failed = all_decks.run(deck, arguments, folder / "gpu", environment=seen,
                                       settings=["run.devices=gpu", threads, *way])
         if failed:

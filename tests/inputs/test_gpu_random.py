@@ -3,10 +3,10 @@
 # Part of Trellis, an expression-graph PDE solver framework.
 # ctest: timeout=1800 labels=gpu
 """Random decks of each kind on GPUs against the CPU, to the bit: formulas, ordinary equations, flows, what is solved
-for by iterations and directly, spectra, plugins with a CUDA form, several steps in a launch. A run has one to three
-GPUs, or ranks with a GPU or two each, which exchange in each other's memory; tasks are where GPUs may do them, dealt at
-random, or where they take least. Emulated GPUs do what they are given at once or as late as they may; they are used
-where there is no other. The short form has decks of few kernels.
+for by iterations and directly, spectra, plugins with a CUDA form, several steps in a launch, and given to a GPU
+together. A run has one to three GPUs, or ranks with a GPU or two each, which exchange in each other's memory; tasks
+are where GPUs may do them, dealt at random, or where they take least. Emulated GPUs do what they are given at once or
+as late as they may; they are used where there is no other. The short form has decks of few kernels.
 
     TRELLIS=... TRELLIS_BUILD=... python3 tests/inputs/test_gpu_random.py --decks 300 --first 0 --kinds flow,solve"""
 import argparse
@@ -160,6 +160,7 @@ def ways_of(rng, dim, count):
         way.append(f"grid.patches={[rng.choice([1, 2]) for _ in range(dim)]}")
     gpus = max(ranks, rng.choice([1, 2, 3])) * (ranks > 1 and rng.choice([1, 1, 2]) or 1)
     way += [f"TRL_EMULATED_LAZY={rng.choice([0, 1])}", f"TRL_EMULATED_GPUS={gpus}",
+            f"TRELLIS_GPU_CHAIN={rng.choice(['off', '2', '4', '6'])}",
             f"TRELLIS_GPU_IPC={rng.choice(['on', 'on', 'on', 'staging', 'off'])}", f"ranks={ranks}"]
     return way
 

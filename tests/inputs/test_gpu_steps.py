@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Part of Trellis, an expression-graph PDE solver framework.
 # ctest: timeout=300 labels=gpu
-"""Several steps in one launch of a GPU: random equations, sides and grids of some tiles, against the CPU, to the bit;
-values that are not finite, with the same message; and what is refused, with its reason. Emulated GPUs are used where
-there is no other."""
+"""Several steps in one launch of a GPU, or given to it together: random equations, sides and grids of some tiles,
+against the CPU, to the bit; values that are not finite, with the same message; and what is refused, with its reason.
+Emulated GPUs are used where there is no other."""
 import json
 import os
 import pathlib
@@ -64,18 +64,27 @@ def check_steps(deck, steps, wanted, *settings):
 
 
 def check_nonfinite():
-    """What is not finite is reported with the step and cell of single steps."""
+    """What is not finite is reported with the step and cell of single steps: by passes of two steps, and by chains of
+    several lengths, in the first of them and in later ones."""
     deck = pathlib.Path("nonfinite.yaml")
-    deck.write_text("trellis: 1\ngrid: {cells: [40, 40, 16], periodic: true}\nequations:\n"
-                    "  T: {initial: \"1 + x*y\", ddt: \"laplacian(T)/T + exp(T)\"}\n"
-                    "time: {method: euler, dt: 0.05, steps: 40}\noutput: {fields: []}\n", encoding="utf-8")
-    words = []
-    for settings in (["run.devices=cpu", "run.compile=never"],
-                     ["run.devices=[0]", "run.placement=devices", "run.time_blocking=2"]):
-        status, _, said, _ = run(deck, *settings)
-        words.append((status, [line for line in said.splitlines() if "step" in line and "T" in line]))
-    if words[0] != words[1] or words[0][0] == 0 or not words[0][1]:
-        sys.exit(f"what is not finite: {words[1]}, not {words[0]}")
+    text = ("trellis: 1\ngrid: {cells: [40, 40, 16], periodic: true}\nequations:\n"
+            "  T: {initial: \"1 + x*y\", ddt: \"FORMULA\"}\n"
+            "time: {method: euler, dt: 0.05, steps: 40}\noutput: {fields: []}\n")
+    single, gpu = ["run.devices=cpu", "run.compile=never"], ["run.devices=[0]", "run.placement=devices"]
+    for formula, ways in (("laplacian(T)/T + exp(T)", [(None, "run.time_blocking=2")]),
+                          ("4*T*T", [("2",), ("4",), ("6",), ("8",), ("2", "grid.patches=[1, 1, 2]")])):
+        deck.write_text(text.replace("FORMULA", formula), encoding="utf-8")
+        status, _, said, _ = run(deck, *single)
+        wanted = (status, [line for line in said.splitlines() if "after step" in line])
+        for chain, *settings in ways:
+            os.environ["TRELLIS_GPU_CHAIN"] = chain or "off"
+            status, report, said, _ = run(deck, *gpu, *settings)
+            found = (status, [line for line in said.splitlines() if "after step" in line])
+            if found != wanted or status == 0 or not found[1]:
+                sys.exit(f"what is not finite, {chain} {settings}: {found}, not {wanted}")
+            if chain in ("2", "4") and not report["steps_in_chains"]:
+                sys.exit(f"no {chain} steps were given to a GPU together")
+    del os.environ["TRELLIS_GPU_CHAIN"]
 
 
 def check_refused():
@@ -94,7 +103,9 @@ def check_refused():
                           (("], p", "], patches: [1, 1, 2], p"), "up to 4 steps in one launch on the GPU"),
                           (("], p", "], patches: [1, 1, 8], p"), "up to 2 steps in one launch on the GPU"),
                           (("], p", "], patches: [1, 2, 1], p"), "patches cut the grid along other axes than z"),
-                          (("80, 48", "20, 20"), "one step at a time: the grid is smaller than a tile")):
+                          (("80, 48", "20, 20"), "one step at a time: the grid is smaller than a tile; up to 64 steps"),
+                          (("}}\n", "}}\nrun: {time_blocking: 1}\n"), "run.time_blocking is 1; up to 64 steps are"),
+                          (("dt: 1e-6", "dt: {cfl: 0.3}"), "one step at a time: dt follows from cfl\n")):
         deck.write_text(text.replace(*change), encoding="utf-8")
         line = [all_decks.TRELLIS, "plan", str(deck), "--set", "run.devices=[0]"]
         said = subprocess.run(line, capture_output=True, text=True, check=False).stdout
@@ -110,19 +121,22 @@ def check_refused():
 
 
 def check_trace():
-    """A trace shows each launch, with its steps, among the calls of the device."""
+    """A trace shows each launch, or chain, with its steps, among the calls of the device."""
     deck = pathlib.Path("traced.yaml")
     deck.write_text("trellis: 1\ngrid: {cells: [80, 80], periodic: true}\n"
                     "equations: {T: {initial: x, ddt: \"laplacian(T)\"}}\n"
-                    "time: {method: euler, dt: 1e-6, steps: 12}\noutput: {fields: []}\n", encoding="utf-8")
-    line = [all_decks.TRELLIS, "run", str(deck), "--quiet", "--trace", "trace.json", "--report", "report.json",
-            "--set", "run.devices=[0]", "--set", "run.placement=devices", "--set", "run.time_blocking=4"]
-    subprocess.run(line, check=True, timeout=250)
-    events = json.loads(pathlib.Path("trace.json").read_text(encoding="utf-8"))["traceEvents"]
-    passes = [e for e in events if e["name"] == "4 steps in one launch" and e["cat"] == "device"]
-    taken = json.loads(pathlib.Path("report.json").read_text(encoding="utf-8"))["steps_in_passes"]
-    if not taken or len(passes) != taken // 4 or any(e["dur"] <= 0 for e in passes):
-        sys.exit(f"the trace of {taken} steps, 4 at a time, has {passes}")
+                    "time: {method: euler, dt: 1e-6, steps: 18}\noutput: {fields: []}\n", encoding="utf-8")
+    for steps, chain, key, words in ((4, "off", "steps_in_passes", r"(\d+) steps in one launch"),
+                                     (1, "4", "steps_in_chains", r"(\d+) steps together")):
+        line = [all_decks.TRELLIS, "run", str(deck), "--quiet", "--trace", "trace.json", "--report", "report.json",
+                "--set", "run.devices=[0]", "--set", "run.placement=devices", "--set", f"run.time_blocking={steps}"]
+        subprocess.run(line, check=True, timeout=250, env={**os.environ, "TRELLIS_GPU_CHAIN": chain})
+        events = json.loads(pathlib.Path("trace.json").read_text(encoding="utf-8"))["traceEvents"]
+        spans = [(e, re.fullmatch(words, e["name"])) for e in events if e.get("cat") == "device"]
+        counts = [int(found[1]) for e, found in spans if found and e["dur"] > 0]
+        taken = json.loads(pathlib.Path("report.json").read_text(encoding="utf-8"))[key]
+        if not taken or sum(counts) != taken:
+            sys.exit(f"the trace of {taken} {key} has {counts}")
 
 
 def main():

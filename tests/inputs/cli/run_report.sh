@@ -17,8 +17,8 @@ import json
 import re
 
 report = json.load(open("out/report.json"))
-keys = """version deck status ranks threads devices grid patches steps steps_run steps_in_passes time dt wall step_s
-    cell_updates_per_s equation_updates_per_s bytes_per_cell_step tasks_per_step tasks
+keys = """version deck status ranks threads devices grid patches steps steps_run steps_in_passes steps_in_chains
+    time dt wall step_s cell_updates_per_s equation_updates_per_s bytes_per_cell_step tasks_per_step tasks
     warnings bits_may_differ scheduler workers memory allocations_after_first_step comm graph device_transfers
     device_waits programs kernels fields errors""".split()
 inner = {
