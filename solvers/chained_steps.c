@@ -30,6 +30,7 @@ enum {
     LONG = TRLI_STEPS_MOST, /* steps of a chain; an even number, so that time levels are where they were, */
     SHORT = 16,             /* or so many, if an event is near */
 #endif
+    SETTLING = 12,      /* chains until graphs of launches are made, for each parity of the levels and of the alarms */
     TOGETHER = 16,      /* chains that follow one another before the host waits */
     KEPT_MOST = 1 << 26 /* bytes of a state; steps of a larger one take long enough by themselves */
 };
@@ -45,6 +46,7 @@ struct trli_chained_steps {
     struct trli_relaunch *chain;
     beginning begun[2]; /* of the last chains, in turns */
     int sizes[2];       /* steps of a chain */
+    int made;           /* chains, until they are settled */
     bool asked;
 };
 
@@ -114,6 +116,11 @@ int trli_chained_steps_most(const trli_chained_steps *c, bool *asked)
 {
     *asked = c->asked;
     return c->sizes[0];
+}
+
+bool trli_chained_steps_settled(const trli_chained_steps *c)
+{
+    return c->made >= SETTLING;
 }
 
 bool trli_chained_steps_ready(const trl_simulation *sim, const trli_chained_steps *c)
@@ -212,6 +219,7 @@ static trl_err run_chains(trl_simulation *sim, trli_chained_steps *c, trl_stop s
         trli_frame_forget_nonfinite(sim->frame);
         TRL_TRY(keep_state(sim, c, &c->begun[*chains % 2]));
         TRL_TRY(run_chain(sim, c, next, count));
+        c->made += c->made < SETTLING;
         if (checks && *chains > 0 && trli_frame_alarmed(sim->frame, true)) *bad = *chains - 1;
     }
 done:

@@ -16,6 +16,8 @@ TRL_NODISCARD trl_err trli_chained_steps_create(const trl_simulation *sim, trli_
 void trli_chained_steps_destroy(trli_chained_steps **steps);
 /* The most steps of a chain; asked: the user wants them so, always. */
 int trli_chained_steps_most(const trli_chained_steps *steps, bool *asked);
+/* Whether those to come take no longer because they are the first ones. */
+bool trli_chained_steps_settled(const trli_chained_steps *steps);
 /* Whether the GPU has all that a step needs, and makes all of it. */
 bool trli_chained_steps_ready(const trl_simulation *sim, const trli_chained_steps *steps);
 /* Take chains of steps, up to an event, and wait for them. *count: steps taken, perhaps none. *refused: something in

@@ -198,6 +198,7 @@ trl_err trli_gpu_blocking_advance(trl_simulation *sim, trli_gpu_blocking *b, trl
     const bool seeks = trli_trial_seeks(t);
     const bool there = !b->refused && (t->nways == 1 || trli_trial_is_settled(t)) && is_ready(sim, b);
     const int way = trli_trial_way(t);
+    const bool settling = is_chain(b, way) && !trli_chained_steps_settled(b->chains);
     trli_trial_settle(t);
     if (!there) return trli_step_later(sim);
     if (seeks && t->steps_done == 0) TRL_TRY(trl_workers_finish(sim->workers));
@@ -208,6 +209,7 @@ trl_err trli_gpu_blocking_advance(trl_simulation *sim, trli_gpu_blocking *b, trl
         trli_trial_miss(t);
         return TRL_OK;
     }
+    if (settling) return TRL_OK;
     if (count == 1 && t->steps_done % SAMPLE == SAMPLE - 1) TRL_TRY(trl_workers_finish(sim->workers));
     trli_trial_note(t, (double)(trli_now_ns() - start), count);
 done:

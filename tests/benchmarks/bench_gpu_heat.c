@@ -17,7 +17,7 @@ static const char deck_text[] =
     "parameters: {k_dt: %.17g}\n"
     "equations: {T: {initial: \"sin(2*pi*x)*cos(2*pi*y)*sin(2*pi*z) + 0.1*random(7)\", ddt: \"k_dt*laplacian(T)\"%s}}\n"
     "time: {method: euler, dt: 1, steps: 1000000000}\n"
-    "run: {nan_check: %s}\n";
+    "run: {nan_check: %s, time_blocking: 1}\n";
 
 static const char sides[] = ", boundary: {x-: {dirichlet: 0}, x+: {dirichlet: 0}, y-: {dirichlet: 0}, "
                             "y+: {dirichlet: 0}, z-: {dirichlet: 0}, z+: {dirichlet: 0}}";

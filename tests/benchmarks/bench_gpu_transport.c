@@ -24,7 +24,7 @@ static const char deck_text[] =
     "equations: {\"phi{i}\": {for: {i: 1..n}, initial: \"sin(2*pi*x)*cos(2*pi*y)*sin(2*pi*z) + 0.1*random(i)\",\n"
     "  ddt: \"div(i*D*grad(phi{i}) - advective_flux(phi{i}, velocity))\"}}\n"
     "time: {method: %s, dt: %.17g, steps: 1000000000}\n"
-    "run: {nan_check: false}\n";
+    "run: {nan_check: false, time_blocking: 1}\n";
 
 typedef struct row {
     int cells, n;
