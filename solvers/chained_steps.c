@@ -4,6 +4,7 @@
  * follow one another sooner than those of launches do. While the GPU is at a chain of steps, the host makes the next
  * one ready. The state from which a chain begins is kept: where something in a chain is not finite, single steps from
  * there find and report the first such value. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,7 @@
 #include "frame_impl.h"
 #include "kernels_impl.h"
 #include "late_impl.h"
+#include "late_scalars_impl.h"
 #include "lifecycle_impl.h"
 #include "memory_impl.h"
 #include "model_run_impl.h"
@@ -39,6 +41,8 @@ enum {
 typedef struct beginning {
     void *memory; /* of the GPU: the equations' fields as they lie in it, one after the other; NULL: not kept */
     trli_reached reached;
+    int count;    /* its steps */
+    bool pending; /* nobody has looked at what became of them */
 } beginning;
 
 struct trli_chained_steps {
@@ -47,14 +51,25 @@ struct trli_chained_steps {
     beginning begun[2]; /* of the last chains, in turns */
     int sizes[2];       /* steps of a chain */
     int made;           /* chains, until they are settled */
-    bool asked;
+    int apart;          /* steps to be taken one by one, since one of them ends at an event that was not foreseen */
+    bool asked, refused;
 };
 
 /* ---- making ---- */
 
+/* Whether dt follows from nothing that steps change. */
+static bool is_known(const trl_simulation *sim)
+{
+    const trl_time_entry *p = &sim->problem->time;
+    return trli_dt_is_fixed(sim) || (p->cfl > 0 && !p->adaptive && sim->bound->constant);
+}
+
 const char *trli_chained_steps_refusal(const trl_simulation *sim)
 {
-    if (!trli_dt_is_fixed(sim)) return "dt is no number";
+    const trli_late_scalars *late = sim->model->late;
+    if (!is_known(sim) && !late) return "no GPU finds dt";
+    if (late && !trli_late_scalars_suffice(late, sim->integrator->leapfrog ? sim->half_scalar : TRLI_SCALAR_STEP))
+        return "the time at which a step begins is the host's";
     if (sim->integrator->implicit || sim->multistep) return "stages are solved for";
     if (sim->solving) return "equations are solved in each stage";
     if (sim->first_rates || sim->dense) return "a step leaves rates to the next one";
@@ -118,21 +133,11 @@ int trli_chained_steps_most(const trli_chained_steps *c, bool *asked)
     return c->sizes[0];
 }
 
-bool trli_chained_steps_settled(const trli_chained_steps *c)
+/* Whether GPUs find dt, so that the host knows when a step ends once they have made it. */
+static bool is_late(const trl_simulation *sim)
 {
-    return c->made >= SETTLING;
+    return sim->model->late != NULL;
 }
-
-bool trli_chained_steps_ready(const trl_simulation *sim, const trli_chained_steps *c)
-{
-    if (!trli_device_usable(c->device) || !trli_graph_left_to_devices(sim->step->run->graph)) return false;
-    for (int v = 0; v < sim->nequations; ++v)
-        for (int p = 0; p < sim->model->layout->nlocal; ++p)
-            if (!(trli_frame_spaces(sim->frame, sim->equation[v].state, p) >> c->device->space & 1)) return false;
-    return true;
-}
-
-/* ---- states ---- */
 
 /* Copy the state to where it is kept, or back, behind what the GPU was given. */
 static trl_err copy_state(const trl_simulation *sim, const trli_chained_steps *c, const beginning *begun, bool back)
@@ -155,75 +160,191 @@ done:
     return err;
 }
 
+bool trli_chained_steps_settled(const trli_chained_steps *c)
+{
+    return c->made >= SETTLING;
+}
+
+bool trli_chained_steps_ready(const trl_simulation *sim, const trli_chained_steps *c)
+{
+    if (is_late(sim) && !trli_dt_is_on_devices(sim)) return false;
+    if (!trli_device_usable(c->device) || !trli_graph_left_to_devices(sim->step->run->graph)) return false;
+    for (int v = 0; v < sim->nequations; ++v)
+        for (int p = 0; p < sim->model->layout->nlocal; ++p)
+            if (!(trli_frame_spaces(sim->frame, sim->equation[v].state, p) >> c->device->space & 1)) return false;
+    return true;
+}
+
+/* ---- states ---- */
+
+static trli_reached reached_by(const trl_simulation *sim)
+{
+    return (trli_reached){sim->step_number, sim->steps_run, sim->time, sim->dt, sim->from, sim->control};
+}
+
 static trl_err keep_state(const trl_simulation *sim, const trli_chained_steps *c, beginning *begun)
 {
     trl_err err = TRL_OK;
-    begun->reached = (trli_reached){sim->step_number, sim->steps_run, sim->time, sim->dt, sim->from, sim->control};
-    if (!sim->problem->nan_check) return TRL_OK;
-    if (!begun->memory) TRL_TRY(c->device->ops->allocate(c->device, state_bytes(sim), &begun->memory));
-    err = copy_state(sim, c, begun, false);
+    if (sim->problem->nan_check || is_late(sim)) {
+        if (!begun->memory) TRL_TRY(c->device->ops->allocate(c->device, state_bytes(sim), &begun->memory));
+        TRL_TRY(copy_state(sim, c, begun, false));
+    }
+    begun->reached = reached_by(sim);
+    begun->pending = true;
 done:
     return err;
 }
 
-/* The levels of time are where they were. */
-static trl_err return_to(trl_simulation *sim, const trli_chained_steps *c, const beginning *begun)
+static trl_err return_to(trl_simulation *sim, trli_chained_steps *c, const beginning *begun)
 {
     trl_err err = TRL_OK;
+    if ((sim->steps_run - begun->reached.run) % 2) trli_swap_levels(sim);
     sim->step_number = begun->reached.number;
     sim->steps_run = begun->reached.run;
     sim->time = begun->reached.time;
     sim->dt = begun->reached.dt;
     sim->from = begun->reached.from;
+    sim->frame->late.time = NAN; /* the next step does not go on from what the GPU has found last */
+    for (int i = 0; i < 2; ++i) c->begun[i].pending = false;
     if (begun->memory && trli_device_usable(c->device)) err = copy_state(sim, c, begun, true);
+    if (err == TRL_OK) err = trl_workers_finish(sim->workers);
     return err;
 }
 
 /* ---- steps ---- */
 
-static trl_err run_chain(trl_simulation *sim, trli_chained_steps *c, const trli_next_step *next, int count)
+/* Make a step of a chain, behind `i` others. late: the host is told of it in a place of its own. */
+static trl_err make_step(trl_simulation *sim, const trli_next_step *next, bool late, int i, int place)
 {
+    trli_frame *frame = sim->frame;
+    trl_err err = TRL_OK;
+    trli_set_times(sim, next);
+    if (!late) return trli_program_run(sim->step, frame);
+    if (i == 0) trli_frame_late_begin(frame, next->from, next->before);
+    if (i == 0) frame->late.step = place;
+    if (i > 0 && !trli_frame_late_go_on(frame, place)) return TRL_ERR_DEVICE;
+    TRL_TRY(trli_program_run(sim->limit, frame));
+    if (!trli_frame_late_find(frame)) return TRL_ERR_DEVICE;
+    frame->late.read = true;
+    err = trli_program_run(sim->step, frame);
+    frame->late.read = false;
+done:
+    return err;
+}
+
+/* next: [count], or under cfl one that is like all. on: the chain goes on from one that is not confirmed yet. */
+static trl_err run_chain(trl_simulation *sim, trli_chained_steps *c, const trli_next_step *next, int turn, bool on)
+{
+    const int count = c->begun[turn].count;
+    const bool late = is_late(sim);
     trl_err err;
     TRL_TRY(trli_chain_begin(sim->devices, &c->chain));
     for (int i = 0; i < count && err == TRL_OK; ++i) {
-        trli_set_times(sim, &next[i]);
-        sim->frame->step_number = sim->step_number;
-        err = trli_program_run(sim->step, sim->frame);
-        trli_accept_steps(sim, &next[i], 1);
+        err = make_step(sim, &next[late ? 0 : i], late, i + on, turn * TRLI_STEPS_MOST + i);
+        if (late)
+            trli_swap_levels(sim);
+        else
+            trli_accept_steps(sim, &next[i], 1);
     }
+    sim->frame->late.goes_on = false;
     const trl_err ended = trli_chain_end(sim->devices);
     if (err == TRL_OK) err = ended;
 done:
     return err;
 }
 
-/* The steps of the next chain; none: an event is nearer. */
-static trl_err next_chain(trl_simulation *sim, const trli_chained_steps *c, trl_stop stop, void *data,
+/* The steps up to an event, if the next ones are as long as the last; ahead: behind so many others. */
+static int predict(const trl_simulation *sim, int most, int ahead, trl_stop stop, void *data)
+{
+    int n = 0;
+    for (bool event = false; n < most && !event; ++n) {
+        const trl_gidx number = sim->step_number + ahead + n;
+        const double time = sim->time + (ahead + n) * sim->dt;
+        if (ahead + n > 0 && trli_done_at(sim, number, time)) break;
+        event = stop && stop(data, number + 1, time + sim->dt, sim->dt);
+    }
+    return n;
+}
+
+/* The steps of the next chain; none: an event is nearer. ahead: steps that are not confirmed yet. */
+static trl_err next_chain(trl_simulation *sim, trli_chained_steps *c, int ahead, trl_stop stop, void *data,
                           trli_next_step next[TRLI_STEPS_MOST], int *count)
 {
-    const trl_err err = trli_look_ahead(sim, c->sizes[0], stop, data, next, count);
+    trl_err err = TRL_OK;
+    if (is_late(sim)) {
+        next[0] = trli_step_like_the_last(sim);
+        *count = c->apart > 0 ? 0 : predict(sim, c->sizes[0], ahead, stop, data);
+        c->apart -= c->apart > 0;
+    } else {
+        err = trli_look_ahead(sim, c->sizes[0], stop, data, next, count);
+    }
     *count = *count >= c->sizes[0] ? c->sizes[0] : *count >= c->sizes[1] ? c->sizes[1] : 0;
     return err;
 }
 
-/* next: [count] of the first. *bad: the chain with the first value that is not finite, or -1. */
+/* Take the steps of a chain that is over, and in which all is finite, as the host finds them. false: they do not all
+ * count, because an event, or the end, is nearer than foreseen, or because there is no dt. */
+static bool confirm(trl_simulation *sim, trli_chained_steps *c, int turn, trl_stop stop, void *data)
+{
+    const int count = c->begun[turn].count;
+    const trl_diagnostic *list;
+    const int said = trl_context_diagnostics(sim->ctx, &list);
+    bool on = true;
+    for (int i = 0; i < count && on; ++i) {
+        trli_next_step next = trli_step_like_the_last(sim);
+        trli_set_times(sim, &next);
+        sim->frame->late.step = turn * TRLI_STEPS_MOST + i;
+        on = trli_device_dt_confirm(sim, &next) == TRL_OK;
+        if (on) trli_accept_steps(sim, &next, 1);
+        if (on && i + 1 < count)
+            on = !trli_done_at(sim, next.number, next.time) && !(stop && stop(data, next.number, next.time, next.dt));
+        if (!on) c->apart = i + 1;
+    }
+    trli_diagnostics_drop(sim->ctx, said); /* a step by itself says it again */
+    return on;
+}
+
+/* Look at the chain that is over. before: there is one behind it. *bad: its turn, if it cannot stay as it is. */
+static void look_at(trl_simulation *sim, trli_chained_steps *c, int turn, bool before, trl_stop stop, void *data,
+                    int *bad)
+{
+    beginning *begun = &c->begun[turn];
+    bool whole = true;
+    if (is_late(sim)) begun->reached = reached_by(sim);
+    c->refused = sim->problem->nan_check && trli_frame_alarmed(sim->frame, before);
+    if (!c->refused && is_late(sim)) whole = confirm(sim, c, turn, stop, data);
+    if (c->refused || !whole) *bad = turn;
+    begun->pending = false;
+}
+
+/* next: [count] of the first. *chains: how many were made; *bad: the turn of one that cannot stay as it is, or -1. */
 static trl_err run_chains(trl_simulation *sim, trli_chained_steps *c, trl_stop stop, void *data,
                           trli_next_step next[TRLI_STEPS_MOST], int count, int *chains, int *bad)
 {
-    const bool checks = sim->problem->nan_check;
     trl_err err = TRL_OK;
     *bad = -1;
     for (*chains = 0; *chains < TOGETHER && *bad < 0; ++*chains) {
-        if (*chains > 0) TRL_TRY(next_chain(sim, c, stop, data, next, &count));
+        const int turn = *chains % 2, ahead = *chains > 0 && is_late(sim) ? c->begun[!turn].count : 0;
+        if (*chains > 0) TRL_TRY(next_chain(sim, c, ahead, stop, data, next, &count));
         if (count == 0) break;
+        c->begun[turn].count = count;
         trli_frame_forget_nonfinite(sim->frame);
-        TRL_TRY(keep_state(sim, c, &c->begun[*chains % 2]));
-        TRL_TRY(run_chain(sim, c, next, count));
+        TRL_TRY(keep_state(sim, c, &c->begun[turn]));
+        TRL_TRY(run_chain(sim, c, next, turn, ahead > 0));
         c->made += c->made < SETTLING;
-        if (checks && *chains > 0 && trli_frame_alarmed(sim->frame, true)) *bad = *chains - 1;
+        if (*chains > 0) look_at(sim, c, !turn, true, stop, data, bad);
     }
 done:
     return err;
+}
+
+/* After a failure: the turn of the first chain that was begun, and whose end is not known; -1: there is none. */
+static int first_pending(trl_simulation *sim, trli_chained_steps *c, int chains)
+{
+    const int turn = chains % 2;
+    const int first = c->begun[!turn].pending ? !turn : c->begun[turn].pending ? turn : -1;
+    if (first >= 0 && is_late(sim)) c->begun[first].reached = reached_by(sim);
+    return first;
 }
 
 /* The steps among the calls of the GPU, by the host's clock. */
@@ -246,10 +367,10 @@ trl_err trli_chained_steps_advance(trl_simulation *sim, trli_chained_steps *c, t
     trli_next_step next[TRLI_STEPS_MOST];
     int chains, bad;
     trl_err err = TRL_OK;
-    *refused = false;
+    *refused = c->refused;
     *count = 0;
     TRL_TRY(trl_simulation_return(sim));
-    TRL_TRY(next_chain(sim, c, stop, data, next, count));
+    TRL_TRY(next_chain(sim, c, 0, stop, data, next, count));
     if (*count == 0) return TRL_OK;
     TRL_TRY(trli_check_last_step(sim, false));
     trl_graph_set_timing(sim->step->run->graph, false);
@@ -258,19 +379,15 @@ trl_err trli_chained_steps_advance(trl_simulation *sim, trli_chained_steps *c, t
     err = run_chains(sim, c, stop, data, next, *count, &chains, &bad);
     const trl_err finished = trl_workers_finish(sim->workers);
     if (err == TRL_OK) err = finished;
-    if (bad < 0 && chains > 0 && sim->problem->nan_check &&
-        (trli_frame_alarmed(sim->frame, false) || (err != TRL_OK && trli_frame_alarmed(sim->frame, true))))
-        bad = chains - 1;
-    *refused = err != TRL_OK || bad >= 0;
-    if (*refused) {
-        TRL_TRY(return_to(sim, c, &c->begun[(bad >= 0 ? bad : chains) % 2]));
-        TRL_TRY(trl_workers_finish(sim->workers));
-        trli_diagnostics_forgive(sim->ctx, said);
-    }
+    if (err == TRL_OK && bad < 0 && chains > 0) look_at(sim, c, (chains - 1) % 2, false, stop, data, &bad);
+    if (err != TRL_OK && bad < 0) bad = first_pending(sim, c, chains);
+    *refused = c->refused |= err != TRL_OK;
+    if (bad >= 0) TRL_TRY(return_to(sim, c, &c->begun[bad]));
+    if (err != TRL_OK) trli_diagnostics_forgive(sim->ctx, said);
     *count = (int)(sim->step_number - before);
     trace(sim, c, *count, begin_ns);
     sim->in_chains += *count;
-    if (*count > 0) err = trli_evaluate_kept(sim, false);
+    err = *count > 0 ? trli_evaluate_kept(sim, false) : TRL_OK;
 done:
     return err;
 }

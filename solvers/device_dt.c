@@ -93,8 +93,7 @@ done:
     return err;
 }
 
-/* What the host finds has to be what the GPU has found. */
-static trl_err find_step(trl_simulation *sim, trli_next_step *next)
+trl_err trli_device_dt_confirm(trl_simulation *sim, trli_next_step *next)
 {
     const trli_frame *frame = sim->frame;
     trl_err err = TRL_OK;
@@ -164,7 +163,7 @@ trl_err trli_step_on_devices(trl_simulation *sim, trli_next_step *next, bool *ta
     if (!ran) return TRL_OK;
     if (bad < 0) return trli_report_nonfinite(sim, sim->step_number, sim->time);
     if (!is_left(sim->step)) return forget_step(sim, TRL_OK); /* workers may have had tasks, and the wrong dt */
-    err = find_step(sim, next);
+    err = trli_device_dt_confirm(sim, next);
     sim->stalled = err != TRL_OK;
     if (err != TRL_OK) return forget_step(sim, err);
     trli_set_times(sim, next);

@@ -98,6 +98,9 @@ TRL_NODISCARD trl_err trli_run_and_agree(trl_simulation *sim, trli_program *prog
 TRL_NODISCARD trl_err trli_device_dt_prepare(trl_simulation *sim);
 /* After the program that bounds dt: have its results on the host. Fails with DEVICE. */
 TRL_NODISCARD trl_err trli_device_dt_fetch(trl_simulation *sim);
+/* Of a step that a GPU has made, in the place frame->late.step: find its dt on the host, which has to be the same.
+ * Fails as trli_next_step_of, without a message that counts where the step is made again. */
+TRL_NODISCARD trl_err trli_device_dt_confirm(trl_simulation *sim, trli_next_step *next);
 /* Whether GPUs may find the dt of the next step, and such a step, at which they may be still after it. *taken: it was
  * made; else it has to be made in another way. Fails as trli_next_step_of and trli_run_checked. */
 bool trli_dt_is_on_devices(const trl_simulation *sim);

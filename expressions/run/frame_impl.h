@@ -81,6 +81,7 @@ typedef struct trli_frame {
         int space;                    /* of the GPU that was the finder last */
         double *told[TRL_SPACES_MAX]; /* by memory space of a GPU: the host's memory, where its finder says */
         double dt, time;              /* that it has said last */
+        int step;                     /* the place of what the host is told */
     } late;
     trli_exchange_run *exchange;   /* [model->run->nexchanges] */
     struct trli_rooms *rooms;      /* of their messages on the GPU; NULL: there are none */

@@ -12,8 +12,8 @@
 #include "pipeline_impl.h"
 
 /* Numbers that the kernel is given: these; by stage its time, in steps. FIRST: the place of the first result among a
- * patch's shares. */
-enum { PATCHES, SHARES, FIRST, GOES_ON, FROM, BEFORE, CFL, MOST, HAS_END, END, STAGES, KICKS, NUMBERS };
+ * patch's shares; TOLD: of the first value that the host is told. */
+enum { PATCHES, SHARES, FIRST, GOES_ON, FROM, BEFORE, CFL, MOST, HAS_END, END, STAGES, KICKS, TOLD, NUMBERS };
 
 /* By one block, of which one thread finds dt, with the operations of the host: solvers/limit.c, steps.c and
  * trli_set_dt. Behind the text of the rate, and result[], which result each value is. What the host is told of a result
@@ -24,10 +24,10 @@ static const char kernel_text[] =
     "           const __grid_constant__ trl_kernel_scalars<64> scalars)\n"
     "{\n"
     "    __shared__ double value[TRL_LATE::VALUES + 1];\n"
-    "    const double *const number = scalars.value, *const c = number + 12;\n"
+    "    const double *const number = scalars.value, *const c = number + 13;\n"
     "    const int patches = (int)number[0], shares = (int)number[1], first = (int)number[2];\n"
     "    const int stages = (int)number[10], kicks = (int)number[11];\n"
-    "    double *const late = (double *)call.late, *const told = arrays.array[0].at;\n"
+    "    double *const late = (double *)call.late, *const told = arrays.array[0].at + (int)number[12];\n"
     "    for (int i = (int)threadIdx.x; i < TRL_LATE::VALUES; i += (int)blockDim.x) {\n"
     "        const int r = TRL_LATE::result[i];\n"
     "        const trl_kernel_partial *share = call.share + first + r;\n"
@@ -56,7 +56,7 @@ static const char kernel_text[] =
     "    told[0] = late[0] = dt;\n"
     "    told[1] = late[1] = time;\n"
     "}\n";
-_Static_assert(NUMBERS == 12 && TRLI_LATE_NUMBERS == 64, "the text has these numbers");
+_Static_assert(NUMBERS == 13 && TRLI_LATE_NUMBERS == 64, "the text has these numbers");
 
 /* ---- whether there are any ---- */
 
@@ -110,6 +110,33 @@ static bool is_read_by_kernels(const trli_late_scalars *late)
             if (p->slab[k].kind == TRLI_SLAB_MODIFIER) return false;
     }
     return true;
+}
+
+/* Whether one of them is another number in each step, which the host gives. */
+static bool changes(const trli_reads *reads, int other)
+{
+    for (int i = 0; i < reads->nscalars; ++i) {
+        const int scalar = reads->scalar[i];
+        if (scalar == TRLI_SCALAR_STEP_TIME || scalar == TRLI_SCALAR_STEP || scalar == other) return true;
+    }
+    return false;
+}
+
+static bool follow_alone(const trli_program *program, int other)
+{
+    for (int i = 0; i < program->nsteps; ++i) {
+        const trli_step_plan *p = &program->plan->step[i];
+        if (!p->live) continue;
+        if (program->step[i].kind == TRLI_STEP_SCALAR || changes(&p->reads, other)) return false;
+        for (int k = 0; k < p->nslabs; ++k)
+            if (changes(&p->slab[k].reads, other)) return false;
+    }
+    return true;
+}
+
+bool trli_late_scalars_suffice(const trli_late_scalars *late, int other)
+{
+    return follow_alone(late->finder, other) && follow_alone(late->reader, other);
 }
 
 void trli_late_scalars_check(trli_model *model)
@@ -176,9 +203,15 @@ const double *trli_frame_late(const trli_frame *frame, int space)
     return frame->late.read ? words_of(frame, space) : NULL;
 }
 
+/* Values of a step. */
+static int told_values(const trli_model *model)
+{
+    return 2 + results_of(model->late)->n;
+}
+
 size_t trli_late_scalars_told(const trli_model *model)
 {
-    return (2 + (size_t)results_of(model->late)->n) * sizeof(double);
+    return TRLI_LATE_STEPS * (size_t)told_values(model) * sizeof(double);
 }
 
 double trli_frame_given(const trli_frame *frame, int scalar)
@@ -193,6 +226,7 @@ void trli_frame_late_state(const trli_frame *frame, double state[TRLI_LATE_STATE
     state[1] = frame->late.goes_on;
     state[2] = given ? frame->scalar[TRLI_SCALAR_STEP_TIME] : 0;
     state[3] = given ? frame->late.before : 0;
+    state[4] = frame->late.step;
 }
 
 static void set_numbers(const trli_frame *frame, double *number)
@@ -213,6 +247,7 @@ static void set_numbers(const trli_frame *frame, double *number)
     number[END] = late->end;
     number[STAGES] = late->stages;
     number[KICKS] = late->kicks;
+    number[TOLD] = frame->late.step * told_values(model);
     for (int i = 0; i < late->stages; ++i) number[NUMBERS + i] = late->c[i];
 }
 
@@ -250,12 +285,21 @@ void trli_frame_late_begin(trli_frame *frame, double time, double before)
     const uint32_t on_gpus = frame->share_valid[frame->model->late->share] & ~1u;
     frame->late.goes_on = on_gpus && frame->late.time == time && frame->late.dt == before;
     frame->late.before = before;
+    frame->late.step = 0;
+}
+
+bool trli_frame_late_go_on(trli_frame *frame, int step)
+{
+    frame->late.goes_on = (frame->share_valid[frame->model->late->share] & ~1u) != 0;
+    frame->late.step = step;
+    return frame->late.goes_on;
 }
 
 void trli_frame_late_take(trli_frame *frame)
 {
     const trli_reductions *all = results_of(frame->model->late);
-    const volatile double *told = frame->late.told[frame->late.space];
+    const volatile double *told =
+        (const double *)frame->late.told[frame->late.space] + frame->late.step * told_values(frame->model);
     frame->late.dt = told[0];
     frame->late.time = told[1];
     for (int r = 0; r < all->n; ++r) {

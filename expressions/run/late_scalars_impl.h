@@ -42,21 +42,29 @@ const trli_late_scalars *trli_late_scalars_read_by(const trli_program *program);
 /* The place of a scalar among them, or -1. */
 int trli_late_scalars_place(const trli_late_scalars *late, int scalar);
 
-/* Bytes of what the host is told. */
+/* Whether nothing that kernels of its programs read changes from step to step but them: neither the time at which a
+ * step begins, nor its number, nor another scalar. */
+bool trli_late_scalars_suffice(const trli_late_scalars *late, int other);
+
+/* Bytes of what the host is told, of so many steps. */
+enum { TRLI_LATE_STEPS = 128 };
 size_t trli_late_scalars_told(const trli_model *model);
 /* What a scalar is given as to kernels: those that they find are not. */
 double trli_frame_given(const trli_frame *frame, int scalar);
 /* What launches depend on beside it. */
-enum { TRLI_LATE_STATE = 4 };
+enum { TRLI_LATE_STATE = 5 };
 void trli_frame_late_state(const trli_frame *frame, double state[TRLI_LATE_STATE]);
 /* Where kernels in a memory space find them in this run; NULL: they are given all scalars. */
 const double *trli_frame_late(const trli_frame *frame, int space);
 /* Before a run of the finder: of a step that begins at a time, after one of this dt. */
 void trli_frame_late_begin(trli_frame *frame, double time, double before);
+/* The same of a step that goes on from the one before, whatever that found; false: none was. The host is told of the
+ * step in a place of its own, below TRLI_LATE_STEPS, which frame->late.step is. */
+bool trli_frame_late_go_on(trli_frame *frame, int step);
 /* Right after it: whether a GPU finds them; else the host has its results. */
 bool trli_frame_late_find(trli_frame *frame);
-/* Once that run is over: take the results of the finder's reductions, with what workers found, and what the GPU made of
- * its own. */
+/* Once that run is over, in the place frame->late.step: take the results of the finder's reductions, with what workers
+ * found, and what the GPU made of its own. */
 void trli_frame_late_take(trli_frame *frame);
 
 #endif

@@ -105,7 +105,7 @@ def check_refused():
                           (("], p", "], patches: [1, 2, 1], p"), "patches cut the grid along other axes than z"),
                           (("80, 48", "20, 20"), "one step at a time: the grid is smaller than a tile; up to 64 steps"),
                           (("}}\n", "}}\nrun: {time_blocking: 1}\n"), "run.time_blocking is 1; up to 64 steps are"),
-                          (("dt: 1e-6", "dt: {cfl: 0.3}"), "one step at a time: dt follows from cfl\n")):
+                          (("dt: 1e-6", "dt: {cfl: 0.3}"), "dt follows from cfl; up to 64 steps")):
         deck.write_text(text.replace(*change), encoding="utf-8")
         line = [all_decks.TRELLIS, "plan", str(deck), "--set", "run.devices=[0]"]
         said = subprocess.run(line, capture_output=True, text=True, check=False).stdout
