@@ -33,6 +33,7 @@ enum {
     SHORT = 16,             /* or so many, if an event is near */
 #endif
     SETTLING = 12,      /* chains until graphs of launches are made, for each parity of the levels and of the alarms */
+    KERNELS = 256,      /* of a long chain, about: making a graph takes as long as some of its steps */
     TOGETHER = 16,      /* chains that follow one another before the host waits */
     KEPT_MOST = 1 << 26 /* bytes of a state; steps of a larger one take long enough by themselves */
 };
@@ -94,6 +95,18 @@ static size_t state_bytes(const trl_simulation *sim)
     return bytes;
 }
 
+/* Steps of a long chain: an even number. */
+static int long_steps(const trl_simulation *sim)
+{
+    int kernels = 0;
+    for (int late = 0; late <= (sim->model->late != NULL); ++late) {
+        const trli_program *program = late ? sim->limit : sim->step;
+        for (int i = 0; i < program->nsteps; ++i) kernels += program->plan->step[i].live;
+    }
+    const int steps = kernels > 0 ? KERNELS / kernels / 2 * 2 : LONG;
+    return steps < SHORT ? SHORT : steps < LONG ? steps : LONG;
+}
+
 /* What the environment says of the steps of a chain: 0, nothing; 1, none. */
 static int steps_by_environment(void)
 {
@@ -112,8 +125,9 @@ trl_err trli_chained_steps_create(const trl_simulation *sim, trli_chained_steps 
     if (given == 0 && state_bytes(sim) > KEPT_MOST) return TRL_OK;
     trli_chained_steps *c = *steps = trli_new(sim->ctx, 1, sizeof *c);
     if (!c) return trli_no_memory(sim->ctx, NULL, "to take several steps at once");
-    *c = (trli_chained_steps){
-        .device = sim->devices->device[0], .sizes = {given ? given : LONG, given ? given : SHORT}, .asked = given > 0};
+    *c = (trli_chained_steps){.device = sim->devices->device[0],
+                              .sizes = {given ? given : long_steps(sim), given ? given : SHORT},
+                              .asked = given > 0};
     return TRL_OK;
 }
 
