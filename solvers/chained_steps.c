@@ -394,10 +394,11 @@ trl_err trli_chained_steps_advance(trl_simulation *sim, trli_chained_steps *c, t
     const trl_err finished = trl_workers_finish(sim->workers);
     if (err == TRL_OK) err = finished;
     if (err == TRL_OK && bad < 0 && chains > 0) look_at(sim, c, (chains - 1) % 2, false, stop, data, &bad);
-    if (err != TRL_OK && bad < 0) bad = first_pending(sim, c, chains);
-    *refused = c->refused |= err != TRL_OK;
+    const bool failed = err != TRL_OK;
+    if (failed && bad < 0) bad = first_pending(sim, c, chains);
+    if (failed) trli_diagnostics_forgive(sim->ctx, said);
+    *refused = c->refused |= failed;
     if (bad >= 0) TRL_TRY(return_to(sim, c, &c->begun[bad]));
-    if (err != TRL_OK) trli_diagnostics_forgive(sim->ctx, said);
     *count = (int)(sim->step_number - before);
     trace(sim, c, *count, begin_ns);
     sim->in_chains += *count;

@@ -140,6 +140,23 @@ def check_direct_failures():
             sys.exit(f"no direct solution of {ranks} ranks failed")
 
 
+def check_chains():
+    """A GPU that fails while it has steps together ends the run: nothing hangs."""
+    deck = pathlib.Path("chained.yaml").absolute()
+    deck.write_text("trellis: 1\ngrid: {cells: [24, 20], periodic: true}\nequations:\n"
+                    "  T: {initial: \"2 + sin(2*pi*x)\", ddt: \"div(T*grad(T))\"}\n"
+                    "time: {dt: 1e-5, steps: 300}\noutput: {fields: []}\n", encoding="utf-8")
+    line = [os.environ["TRELLIS"], "run", str(deck), "--quiet", "--set", "run.devices=gpu", "--set", "run.threads=1",
+            "--set", "run.placement=devices"]
+    for dt in ("1e-5", "{cfl: 0.4}"):
+        for number in range(30, 120, 13):
+            done = subprocess.run([*line, "--set", f"time.dt={dt}"], check=False, capture_output=True, text=True,
+                                  timeout=60, env={**os.environ, "TRL_EMULATED_FAIL": str(number),
+                                                   "TRELLIS_GPU_CHAIN": "6"})
+            if done.returncode != 3 or "failed: failure" not in done.stderr or "is lost" not in done.stderr:
+                sys.exit(f"launch {number} of chains with {dt} failed: {done.returncode}, {done.stderr}")
+
+
 def check_points():
     """Of a field on a device, only what lies around points is copied for receivers and probes, after each step; those
     beside a side and beyond a patch, too."""
@@ -284,5 +301,6 @@ check_points()
 check_solver()
 check_direct()
 check_direct_failures()
+check_chains()
 GPU = pathlib.Path(__file__).with_name("test_gpu.py")
 os.execv(sys.executable, [sys.executable, str(GPU), *([] if LONG else DECKS)])
