@@ -113,10 +113,9 @@ static bool may_overlap(const builder *b)
         if (!b->placed->devices->device[i]->captures) return false;
     for (int32_t i = 0; i < b->nodes.n - b->nodes.tasks; ++i)
         if (b->transfer[i].from == 0 || b->transfer[i].to == 0) return false;
-    for (int32_t t = 0; t < graph->task_count; ++t) {
+    for (int32_t t = 0; t < graph->task_count; ++t)
         for (int32_t a = graph->access_first[t]; a < graph->access_first[t + 1] && b->placed->executor[t] == 0; ++a)
             if (handle[graph->access[a].handle].bytes > 0) return false;
-    }
     return b->placed->nregions > 0;
 }
 
@@ -519,6 +518,7 @@ static trl_err build(builder *b)
     trl_err err;
     find_free_type(b);
     p->urgent = has_urgent(b);
+    p->alone = trli_placed_alone(p);
     TRL_TRY(trli_placed_nodes_find(b->logical, p->executor, &p->transfers, p->late, &b->nodes));
     b->transfer = p->transfers.list.data;
     TRL_TRY(make_arrays(b));

@@ -72,6 +72,7 @@ typedef struct trli_placed {
      * the next run may be issued while this one is in progress. */
     bool overlaps;
     bool urgent;              /* GPUs have tasks for their urgent streams */
+    bool alone;               /* workers run no task that devices may run */
     bool light;               /* devices run tasks, and workers touch little data: one is enough */
     int32_t ncalls;           /* number of calls on devices */
     int32_t *call;            /* [ncalls] the logical task */
@@ -189,6 +190,8 @@ trli_place_graph trli_graph_to_place(const trl_graph *graph);
 /* Whether executors of a kind may run a task of a frozen graph: those for which it has a variant. Tasks with locks,
  * phases, signals, scopes, poll tasks, and tasks called after an error run on workers only. */
 bool trli_placed_eligible(const trl_graph *graph, int32_t task, trl_kind kind);
+/* Whether workers run no task that devices may run. */
+bool trli_placed_alone(const trli_placed *placed);
 /* Build the graph that runs when these executors run the tasks of a frozen graph. late: copies wait for their readers.
  * Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_placed_create(trl_graph *logical, const trl_devices *devices, const trli_platform *platform,

@@ -216,6 +216,14 @@ done:
     return err;
 }
 
+bool trli_placed_alone(const trli_placed *placed)
+{
+    for (int32_t t = 0; t < placed->logical->task_count; ++t)
+        for (int i = 0; i < placed->devices->n && placed->executor[t] == 0; ++i)
+            if (trli_placed_eligible(placed->logical, t, placed->devices->device[i]->kind)) return false;
+    return true;
+}
+
 void trli_placed_nodes_free(trli_placed_nodes *nodes)
 {
     trli_free(nodes->after_first);

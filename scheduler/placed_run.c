@@ -145,8 +145,11 @@ static trl_err call(trli_run_state *run, const trli_launch *launch, trl_device *
 {
     const trli_placed *p = launch->placed;
     const int32_t t = p->call[number];
-    const trl_task_args args = {
-        .chunks = 1, .worker = run->view.workers + launch->space - 1, .space = launch->space, .frame = run->frame};
+    const trl_task_args args = {.chunks = 1,
+                                .worker = run->view.workers + launch->space - 1,
+                                .space = launch->space,
+                                .alone = p->alone,
+                                .frame = run->frame};
     trl_err err;
     TRL_TRY(set_timer(run, device, stream, number, 0));
     TRL_TRY(device->ops->call(device, stream, trli_graph_info(p->logical)[t].variant[device->kind].run,

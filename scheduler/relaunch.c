@@ -238,12 +238,22 @@ static void follow(lanes *l, void *node)
     l->after[l->nafter++] = node;
 }
 
+/* A kernel follows the last one of a call; or, if it has none, those of the calls that this one follows. */
+static void follow_call(const trli_relaunch *r, const kept *k, lanes *l, int32_t call)
+{
+    if (l->last[call] >= 0) {
+        follow(l, k->node[l->last[call]]);
+        return;
+    }
+    for (int32_t i = r->first[call]; i < r->first[call + 1]; ++i) follow_call(r, k, l, r->after[i]);
+}
+
 /* The lane of a call: that of a call that it follows and that is the last there, else the next in turn. */
 static int32_t choose_lane(const trli_relaunch *r, lanes *l, int32_t call)
 {
     for (int32_t i = r->first[call]; i < r->first[call + 1]; ++i) {
         const int32_t before = r->after[i];
-        if (l->end[l->lane[before]] == l->last[before]) return l->lane[before];
+        if (l->last[before] >= 0 && l->end[l->lane[before]] == l->last[before]) return l->lane[before];
     }
     l->next = (l->next + 1) % l->n;
     return l->next;
@@ -259,7 +269,7 @@ static int add_node(const trli_relaunch *r, const trli_gpu_api *api, kept *k, in
     if (n > 0 && e[-1].call == e->call) {
         follow(l, k->node[n - 1]);
     } else {
-        for (int32_t i = r->first[e->call]; i < r->first[e->call + 1]; ++i) follow(l, k->node[l->last[r->after[i]]]);
+        for (int32_t i = r->first[e->call]; i < r->first[e->call + 1]; ++i) follow_call(r, k, l, r->after[i]);
         l->lane[e->call] = choose_lane(r, l, e->call);
         if (l->end[l->lane[e->call]] >= 0) follow(l, k->node[l->end[l->lane[e->call]]]);
     }
@@ -267,23 +277,13 @@ static int add_node(const trli_relaunch *r, const trli_gpu_api *api, kept *k, in
     return api->graph_add(k->graph, &work, l->nafter, l->after, &k->node[n]);
 }
 
-/* Calls without kernels pass nothing on: then all are in one lane. */
 static void find_last(const trli_relaunch *r, const gathered *g, lanes *l)
 {
     l->n = r->lanes;
     l->next = l->n - 1;
     for (int32_t c = 0; c < r->calls; ++c) l->last[c] = -1;
     for (int32_t n = 0; n < g->n; ++n) l->last[g->entry[n].call] = n;
-    for (int32_t c = 0; c < r->calls; ++c)
-        if (l->last[c] < 0) l->n = 0;
     for (int i = 0; i < r->lanes; ++i) l->end[i] = -1;
-}
-
-/* One kernel after the other. */
-static int add_in_line(const trli_gpu_api *api, kept *k, int32_t n)
-{
-    const trli_gpu_work work = work_of(&k->work, &k->work.entry[n]);
-    return api->graph_add(k->graph, &work, n > 0, n > 0 ? &k->node[n - 1] : NULL, &k->node[n]);
 }
 
 /* Make a graph of what is kept. *code: of CUDA's refusal. */
@@ -301,8 +301,7 @@ static trl_err make_graph(const trli_relaunch *r, const trli_gpu_api *api, kept 
         TRL_TRY(trli_no_memory(ctx, NULL, "for launches of a GPU"));
     find_last(r, &k->work, &l);
     *code = api->graph_create(&k->graph);
-    for (int32_t n = 0; n < k->work.n && *code == 0; ++n)
-        *code = l.n == 0 ? add_in_line(api, k, n) : add_node(r, api, k, n, &l);
+    for (int32_t n = 0; n < k->work.n && *code == 0; ++n) *code = add_node(r, api, k, n, &l);
     if (*code == 0) *code = api->graph_make(k->graph, &k->executable);
 done:
     trli_free(l.last);

@@ -32,6 +32,7 @@ typedef struct trl_task_args {
     int worker;        /* index for thread scratch: 0 <= worker < number of workers, devices behind them */
     int space;         /* where the data is: 0 in the host's memory, or in a device's */
     void *stream;      /* of a GPU, to enqueue on: what its backend takes; else NULL */
+    bool alone;        /* of a device: in this run workers have no task that devices may run */
     bool failed;       /* an error was recorded in this run: only TRL_TASK_ALWAYS tasks are still called */
     void *frame;       /* the frame given to trl_graph_run: all state that the run changes is reached through it */
     trl_run *run;      /* for trl_run_* below, while the function runs */

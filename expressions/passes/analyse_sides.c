@@ -258,6 +258,7 @@ static trl_err start_exchange(trli_analysis *an, const trli_step *s)
     trli_exchanged *e = &trli_plan_of(an->program, s)->exchanged;
     e->field = trli_model_keep(an->model, ((size_t)s->nout + 1) * sizeof *e->field);
     e->reach = trli_model_keep(an->model, ((size_t)s->nout + 1) * sizeof *e->reach);
+    e->round = trli_model_keep(an->model, (size_t)s->nout + 1);
     return an->model->ir.err;
 }
 

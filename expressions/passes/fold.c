@@ -352,8 +352,9 @@ static int find_computed(const folding *fo, int fill, int field)
 }
 
 /* Whether all that read what lies beyond the sides of a periodic axis after an exchange are kernels that can have
- * images themselves. Of what lasts they are of other programs, which do not know of an exchange. */
-static bool may_leave_images(const folding *fo, int fill, int field, int axis)
+ * images themselves; rows: that read them along the axis only. Of what lasts they are of other programs, which do not
+ * know of an exchange. */
+static bool may_leave_images(const folding *fo, int fill, int field, int axis, bool rows)
 {
     const trl_layout *layout = fo->model->layout;
     if (fo->model->field[field].lasting) return false;
@@ -364,9 +365,8 @@ static bool may_leave_images(const folding *fo, int fill, int field, int axis)
         if (u->step < fill) continue;
         if (has_axis(u->slab_axes, axis)) return false;
         if (!has_axis(u->axes, axis)) continue;
-        if (u->step >= computed || s->kind != TRLI_STEP_KERNEL || !is_on_owned(fo, s) ||
-            !stays_beside(fo, s, u->at, axis))
-            return false;
+        if (u->step >= computed || s->kind != TRLI_STEP_KERNEL || !is_on_owned(fo, s)) return false;
+        if (rows && !stays_beside(fo, s, u->at, axis)) return false;
     }
     return true;
 }
@@ -425,6 +425,27 @@ done:
     return err;
 }
 
+/* Note for the kernels that read one of the exchanged fields beyond the sides of an axis that they may read the points
+ * at the other side. */
+static trl_err go_round(const folding *fo, int fill, int at, int axis)
+{
+    const trli_exchanged *e = &plan_at(fo, fill)->exchanged;
+    const int field = e->field[at], end = find_next_exchange(fo, fill, field);
+    const trl_offsets reach = trl_footprint_hull(&e->reach[at]);
+    const trl_gidx points = fo->model->layout->grid.cells[axis];
+    if ((reach.lo[axis] == 0 && reach.hi[axis] == 0) || -reach.lo[axis] > points || reach.hi[axis] > points)
+        return TRL_OK;
+    for (const use *u = first_of(&fo->readers, field); u && u->step < end; u = next_of(&fo->readers, u)) {
+        trli_step_plan *s = plan_at(fo, u->step);
+        if (u->step < fill || !has_axis(u->axes, axis)) continue;
+        if (!s->round) s->round = trli_model_keep(fo->program->model, (size_t)s->ninputs);
+        if (!s->round) return fo->model->ir.err;
+        s->round[u->at] |= (uint8_t)(1u << axis);
+    }
+    e->round[at] |= (uint8_t)(1u << axis);
+    return TRL_OK;
+}
+
 /* Take out of an exchange the fields that it has nothing left to do for. */
 static void drop_exchanged(trli_step_plan *fill)
 {
@@ -433,6 +454,7 @@ static void drop_exchanged(trli_step_plan *fill)
     for (int i = 0; i < e->n; ++i) {
         if (e->field[i] < 0) continue;
         e->field[kept] = e->field[i];
+        e->round[kept] = e->round[i];
         e->reach[kept++] = e->reach[i];
     }
     e->n = kept;
@@ -447,7 +469,9 @@ static trl_err fold_exchange(const folding *fo, int fill)
     for (int i = e->n - 1; i >= 0; --i) {
         const int field = e->field[i];
         for (int a = 0; a < fo->model->layout->grid.dim && e->field[i] >= 0; ++a)
-            if (may_leave_images(fo, fill, field, a)) TRL_TRY(leave_images(fo, fill, i, a));
+            if (may_leave_images(fo, fill, field, a, true)) TRL_TRY(leave_images(fo, fill, i, a));
+        for (int a = 0; a < fo->model->layout->grid.dim && e->field[i] >= 0; ++a)
+            if (may_leave_images(fo, fill, field, a, false)) TRL_TRY(go_round(fo, fill, i, a));
     }
 done:
     drop_exchanged(s);

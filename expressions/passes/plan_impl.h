@@ -52,12 +52,18 @@ typedef struct trli_slab {
 typedef struct trli_exchanged {
     int n, *field;        /* in the exchange's order */
     trl_footprint *reach; /* [n] which of their ghosts */
+    /* [n] periodic axes of one patch, a bit each, beyond whose sides kernels with such axes alone read the ghosts
+     * (trli_step_plan.round). */
+    uint8_t *round;
 } trli_exchanged;
 
 typedef struct trli_step_plan {
     bool live;
-    trli_reads reads;       /* of its values; of plugins: nothing */
-    int ninputs, *input;    /* fields read, in the kernel's or plugin's order */
+    trli_reads reads;    /* of its values; of plugins: nothing */
+    int ninputs, *input; /* fields read, in the kernel's or plugin's order */
+    /* KERNEL: [ninputs] periodic axes of one patch, a bit each, beyond whose sides the points at the other side may be
+     * read in place of the ghosts. NULL: there are none. GPUs do; on CPUs rows would have to be cut. */
+    uint8_t *round;
     bool exceeds_caches;    /* the fields that it reads and stores do */
     int8_t fixed_planes[6]; /* REDUCE: planes at a side that are left out */
     trli_demand *extent; /* [nout] where another step computes the same again: what its own readers need; else NULL */

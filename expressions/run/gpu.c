@@ -285,6 +285,12 @@ static void set_sides(const trli_step_task *t, trli_gpu_call *call)
         if (slab->side || slab->kind == TRLI_SLAB_IMAGE) call->launch.to[slab->axis] = owned.hi[slab->axis];
         if (!slab->side || slab->kind == TRLI_SLAB_IMAGE) call->launch.from[slab->axis] = owned.lo[slab->axis];
     }
+    for (int i = 0; i < t->plan->ninputs && t->run->gpu_round; ++i)
+        for (int a = 0; a < 3; ++a) {
+            if (!(t->plan->round[i] >> a & 1)) continue;
+            call->launch.from[a] = 0; /* one patch has all points of the axis */
+            call->launch.to[a] = layout->grid.cells[a];
+        }
 }
 
 static void set_arrays(const trl_task_args *args, const trli_step_task *t, const trli_step_part *part,
@@ -508,9 +514,18 @@ done:
     return err;
 }
 
+/* Whether ghosts lie beyond a side where kernels read the points at the other side; the patch has both. */
+static bool lies_round(const trl_layout *layout, const trli_exchange_piece *piece, unsigned axes)
+{
+    for (int a = 0; a < 3; ++a)
+        if (axes >> a & 1 && (piece->to[a] < 0 || piece->to[a] >= layout->grid.cells[a])) return true;
+    return false;
+}
+
 trl_err trli_task_halo_gpu(void *data, const trl_task_args *args, bool *done)
 {
     const trli_step_task *t = data;
+    const bool unread = t->round && args->alone; /* by kernels of GPUs, and workers have none */
     pieces p = {.args = args, .task = t};
     trl_err err = TRL_OK;
     (void)done;
@@ -518,6 +533,7 @@ trl_err trli_task_halo_gpu(void *data, const trl_task_args *args, bool *done)
     for (int i = 0; i < t->npieces; ++i) {
         const trli_exchange_piece *piece = &t->piece[i];
         const int field = t->exchanged->field[piece->field];
+        if (unread && lies_round(t->program->model->layout, piece, t->exchanged->round[piece->field])) continue;
         TRL_TRY(add_piece(&p, piece, place_of(args, field, piece->source_local, piece->from),
                           place_of(args, field, piece->target_local, piece->to)));
     }

@@ -2,6 +2,7 @@
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Which kernels GPUs have: those of the parts of steps, of slabs that do not follow within them, and of reductions. */
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "compute_impl.h"
@@ -104,9 +105,39 @@ static bool has_wide_arrays(const trli_model *model)
     return false;
 }
 
-/* A part, which computes ghosts if there is a list for them. */
+/* Axes beyond whose sides a kernel reads a field at the other side, a bit each. */
+static unsigned axes_round(const trli_program *program, const trli_step *s, int field)
+{
+    const trli_step_plan *p = trli_plan_of(program, s);
+    for (int i = 0; i < p->ninputs && p->round; ++i)
+        if (p->input[i] == field) return p->round[i];
+    return 0;
+}
+
+/* The layers beyond such sides that a part reads of its input i; layer: NULL, or where they go. Their number. */
+static int layers_round(const trli_program *program, const trli_step *s, const trli_step_part *part, int i,
+                        trli_emit_layer *layer)
+{
+    const int field = part->reads.field[i];
+    const unsigned axes = axes_round(program, s, field);
+    const trl_offsets hull = trl_footprint_hull(&part->reads.footprint[i]);
+    int n = 0;
+    for (int a = 0; a < 3; ++a)
+        for (int side = 0; side < 2 && axes >> a & 1; ++side)
+            for (int of = 1; of <= (side ? hull.hi[a] : -hull.lo[a]); ++of, ++n)
+                if (layer)
+                    layer[n] = (trli_emit_layer){.field = field,
+                                                 .axis = a,
+                                                 .side = side,
+                                                 .layer = of,
+                                                 .image = true,
+                                                 .value = trli_ir_field(&program->model->ir, field)};
+    return n;
+}
+
+/* A part, which computes ghosts, or reads others at the other side, if there is a list for them. */
 static trli_emit_request request_of(const trli_program *program, const trli_step *s, const trli_step_part *part,
-                                    trli_emit_layer *layer)
+                                    bool folds, bool round, trli_emit_layer *layer)
 {
     const trli_model *model = program->model;
     trli_emit_request wanted = {.disabled_passes = model->settings.disabled_passes,
@@ -116,7 +147,7 @@ static trli_emit_request request_of(const trli_program *program, const trli_step
                                 .check_finite = s->variable != NULL,
                                 .wide = model->run->gpu_wide,
                                 .layer = layer};
-    for (int k = 0; layer && k < part->nslabs; ++k) {
+    for (int k = 0; layer && folds && k < part->nslabs; ++k) {
         const trli_slab *slab = &trli_plan_of(program, s)->slab[part->slab[k]];
         layer[wanted.nlayers++] = (trli_emit_layer){.field = slab->field,
                                                     .axis = slab->axis,
@@ -125,6 +156,8 @@ static trli_emit_request request_of(const trli_program *program, const trli_step
                                                     .image = slab->kind == TRLI_SLAB_IMAGE,
                                                     .value = slab->value};
     }
+    for (int i = 0; layer && round && i < part->reads.nfields; ++i)
+        wanted.nlayers += layers_round(program, s, part, i, layer + wanted.nlayers);
     return wanted;
 }
 
@@ -132,7 +165,9 @@ static trli_emit_request request_of(const trli_program *program, const trli_step
 static trl_err list_layers(const trli_program *program, const trli_step *s, const trli_step_part *part,
                            trli_emit_layer **layer)
 {
-    *layer = trli_new(program->model->ctx, (size_t)part->nslabs + 1, sizeof **layer);
+    int n = part->nslabs + 1;
+    for (int i = 0; i < part->reads.nfields; ++i) n += layers_round(program, s, part, i, NULL);
+    *layer = trli_new(program->model->ctx, (size_t)n, sizeof **layer);
     return *layer ? TRL_OK : trli_no_memory(program->model->ctx, NULL, "for kernel '%s'", s->label);
 }
 
@@ -167,27 +202,51 @@ static trl_err list_shapes(const trli_program *program, const trli_step *s, cons
     return TRL_OK;
 }
 
+/* Whether a part has a text with these ghosts. */
+static trl_err check_part(const trli_program *program, const trli_step *s, const trli_step_part *part, bool folds,
+                          bool round, bool *has)
+{
+    trli_model *model = program->model;
+    trli_emit_layer *layer;
+    const char *why = NULL;
+    trl_err err = TRL_OK;
+    TRL_TRY(list_layers(program, s, part, &layer));
+    const trli_emit_request wanted = request_of(program, s, part, folds, round, layer);
+    err = trli_emit_check(&trli_dialect_cuda, &model->ir, &model->walk, &wanted, &why);
+    trli_free(layer);
+    *has = why == NULL;
+done:
+    return err;
+}
+
 /* Whether all parts compute their ghosts: ghosts are in memory for all or for none. */
 static trl_err find_folds(const trli_program *program, const trli_step *s, bool *folds)
 {
     const trli_parts *parts = trli_gpu_parts_of(program, s);
-    trli_model *model = program->model;
     trl_err err = TRL_OK;
     *folds = may_fold(program, s);
     for (int i = 0; i < parts->n && *folds; ++i) {
         const trli_step_part *part = &parts->part[i];
-        trli_emit_layer *layer;
-        const char *why = NULL;
         for (int k = 0; k < part->nslabs; ++k)
             *folds &= reads_the_same(&trli_plan_of(program, s)->slab[part->slab[k]], &part->reads);
-        if (!*folds) break;
-        TRL_TRY(list_layers(program, s, part, &layer));
-        const trli_emit_request wanted = request_of(program, s, part, layer);
-        err = trli_emit_check(&trli_dialect_cuda, &model->ir, &model->walk, &wanted, &why);
-        trli_free(layer);
-        TRL_TRY(err);
-        *folds = why == NULL;
+        if (*folds) TRL_TRY(check_part(program, s, part, true, false, folds));
     }
+done:
+    return err;
+}
+
+/* Whether all parts read what lies beyond some periodic sides at the other sides. TRELLIS_GPU_IMAGES=off: none does off
+ * the axes. */
+static trl_err find_round(const trli_program *program, const trli_step *s, bool folds, bool *round)
+{
+    const trli_parts *parts = trli_gpu_parts_of(program, s);
+    const trli_step_plan *p = trli_plan_of(program, s);
+    trl_err err = TRL_OK;
+    const char *text = getenv("TRELLIS_GPU_IMAGES");
+    *round = p->round && !(text && strcmp(text, "off") == 0);
+    for (int i = 0; i < p->ninputs && *round; ++i)
+        for (int a = 0; a < 3; ++a) *round &= !(p->round[i] >> a & 1) || stays_inside(program, s, p->input[i], a);
+    for (int i = 0; i < parts->n && *round; ++i) TRL_TRY(check_part(program, s, &parts->part[i], folds, true, round));
 done:
     return err;
 }
@@ -199,7 +258,7 @@ trl_err trli_gpu_request_of_part(const trli_program *program, const trli_step *s
     int *shape;
     trl_err err = TRL_OK;
     TRL_TRY(list_layers(program, s, part, &layer));
-    *request = request_of(program, s, part, layer);
+    *request = request_of(program, s, part, true, true, layer);
     TRL_TRY(list_shapes(program, s, part, &shape));
     request->shape = shape;
 done:
@@ -223,14 +282,15 @@ static trl_err add_parts(const trli_program *program, const trli_step *s)
     run->gpu = trli_new(program->model->ctx, (size_t)parts->n, sizeof *run->gpu);
     if (!run->gpu) return trli_no_memory(program->model->ctx, NULL, "for kernel '%s'", s->label);
     TRL_TRY(find_folds(program, s, &run->gpu_folds));
+    TRL_TRY(find_round(program, s, run->gpu_folds, &run->gpu_round));
     for (int i = 0; i < parts->n; ++i) {
         trli_emit_layer *layer = NULL;
         int *shape;
         TRL_TRY(list_shapes(program, s, &parts->part[i], &shape));
-        if (run->gpu_folds) err = list_layers(program, s, &parts->part[i], &layer);
+        if (run->gpu_folds || run->gpu_round) err = list_layers(program, s, &parts->part[i], &layer);
         if (err != TRL_OK) trli_free(shape);
         TRL_TRY(err);
-        trli_emit_request wanted = request_of(program, s, &parts->part[i], layer);
+        trli_emit_request wanted = request_of(program, s, &parts->part[i], run->gpu_folds, run->gpu_round, layer);
         wanted.shape = shape;
         let_come_late(program, &wanted);
         note_scalars(program->model, wanted.reads);
@@ -299,6 +359,7 @@ done:
 static trl_err add_fused(const trli_program *program, trli_fused_sums *f)
 {
     const trli_step_part *part = &trli_gpu_parts_of(program, f->step)->part[0];
+    const trli_step_run *run = trli_run_of(program, f->step);
     const int n = f->reads.nfields + f->nroots;
     trli_step_part whole = *part; /* reads, and results: of the sums there are none */
     trli_emit_layer *layer = NULL;
@@ -306,10 +367,10 @@ static trl_err add_fused(const trli_program *program, trli_fused_sums *f)
     trl_err err = TRL_OK;
     if (!shape) return trli_no_memory(program->model->ctx, NULL, "for kernel '%s'", f->step->label);
     whole.reads = f->reads;
-    if (trli_run_of(program, f->step)->gpu_folds) TRL_TRY(list_layers(program, f->step, part, &layer));
+    if (run->gpu_folds || run->gpu_round) TRL_TRY(list_layers(program, f->step, &whole, &layer));
     TRL_TRY(list_shapes(program, f->step, &whole, &of_whole));
     for (int i = 0; i < n; ++i) shape[i] = i < f->reads.nfields + f->nstored ? of_whole[i] : i;
-    trli_emit_request wanted = request_of(program, f->step, &whole, layer);
+    trli_emit_request wanted = request_of(program, f->step, &whole, run->gpu_folds, run->gpu_round, layer);
     wanted.reads = &f->reads;
     wanted.nroots = f->nroots;
     wanted.roots = f->value;
@@ -370,6 +431,22 @@ trl_err trli_gpu_write_texts(trli_model *model)
     err = trli_codes_emit(model->run->gpu_codes);
 done:
     return err;
+}
+
+bool trli_gpu_goes_round(const trli_program *program, const trli_exchanged *exchanged)
+{
+    bool some = false, all = true;
+    for (int i = 0; i < exchanged->n; ++i) some |= exchanged->round[i] != 0;
+    for (int i = 0; i < program->nsteps && some && all; ++i) {
+        const trli_step *s = &program->step[i];
+        const trli_step_task task = {.program = (trli_program *)program,
+                                     .step = s,
+                                     .plan = trli_plan_of(program, s),
+                                     .run = trli_run_of(program, s),
+                                     .fused = trli_fused_sums_of(program, s)};
+        if (task.plan->live && task.plan->round) all = task.run->gpu_round && trli_gpu_does_kernel(&task);
+    }
+    return some && all;
 }
 
 /* Why a kernel is not there; NULL: it is, or nobody wants it. */

@@ -67,6 +67,8 @@ bool trli_gpu_does_slabs(const trli_step_task *task);
 bool trli_gpu_does_stable_dt(const trli_step_task *task);
 bool trli_gpu_does_reduction(const trli_step_task *task);
 bool trli_gpu_does_halos(const trli_model *model);
+/* Whether GPUs may do all kernels that read points at other sides in place of ghosts of an exchange. */
+bool trli_gpu_goes_round(const trli_program *program, const trli_exchanged *exchanged);
 trl_err trli_task_kernel_gpu(void *data, const trl_task_args *args, bool *done);
 trl_err trli_task_plugin_gpu(void *data, const trl_task_args *args, bool *done);
 trl_err trli_task_slabs_gpu(void *data, const trl_task_args *args, bool *done);

@@ -157,6 +157,33 @@ static const char *find_before(trli_gpu_pass_plan *plan, const trli_rotation *ro
     return NULL;
 }
 
+/* Whether a stage reads the points at the other side of an axis in place of the ghosts of its input i. */
+static bool goes_round(const trli_gpu_pass_plan *plan, const trli_gpu_stage *stage, int i, int axis)
+{
+    const trli_step_plan *of = trli_plan_of(plan->program, stage->step);
+    const int field = stage->part.reads.field[i], input = place_of(of->ninputs, of->input, field);
+    for (int k = 0; k < stage->part.nslabs; ++k) {
+        const trli_slab *slab = &of->slab[stage->part.slab[k]];
+        if (slab->field == field && slab->axis == axis) return true;
+    }
+    return trli_run_of(plan->program, stage->step)->gpu_round && input >= 0 && of->round[input] >> axis & 1;
+}
+
+/* Whether a stage reads ghosts beyond periodic sides: no launch sets them. */
+static bool reads_images(const trli_gpu_pass_plan *plan, const trli_gpu_stage *stage)
+{
+    const trl_layout *layout = plan->program->model->layout;
+    const trli_reads *reads = &stage->part.reads;
+    for (int i = 0; i < reads->nfields; ++i) {
+        const trl_offsets hull = trl_footprint_hull(&reads->footprint[i]);
+        for (int a = 0; a < 3; ++a)
+            if (layout->grid.periodic[a] && layout->counts[a] == 1 && (hull.lo[a] < 0 || hull.hi[a] > 0) &&
+                !goes_round(plan, stage, i, a))
+                return true;
+    }
+    return false;
+}
+
 /* Which fields of a level a stage reads. What earlier stages made, the one before left out, is nowhere. */
 static const char *find_numbers(trli_gpu_pass_plan *plan, int g)
 {
@@ -172,7 +199,8 @@ static const char *find_numbers(trli_gpu_pass_plan *plan, int g)
                 stage->number[i] = r;
             }
     }
-    if (trli_plan_of(plan->program, stage->step)->nslabs > 0 && !trli_run_of(plan->program, stage->step)->gpu_folds)
+    if ((trli_plan_of(plan->program, stage->step)->nslabs > 0 && !trli_run_of(plan->program, stage->step)->gpu_folds) ||
+        reads_images(plan, stage))
         return "ghosts have to be in memory";
     return NULL;
 }

@@ -383,6 +383,7 @@ static trl_err add_halo(builder *b, const trli_step *s, const trli_exchanged *ex
     t->exchanged = exchanged;
     t->piece = copies->transfer + first;
     t->npieces = end - first;
+    t->round = trli_gpu_goes_round(b->program, exchanged);
     TRL_TRY(trli_builder_halo(&b->tasks, exchanged, trli_gpu_does_halos(b->model) ? trli_task_halo_gpu : NULL, t,
                               (int)trli_chunks_wanted(TRLI_LINE * lines, b->model->run->nworkers),
                               seconds_of(b, &work, points), &task));

@@ -32,6 +32,7 @@ struct trli_step_task {
     int message;                             /* and which of its messages; */
     const struct trli_exchange_piece *piece; /* or [npieces] what the patch copies from others of this rank */
     int npieces;
+    bool round; /* GPUs may do all kernels that read points at the other sides in place of such copies */
 };
 
 /* Tasks of a program, in chunks: graphs point to them, so they stay where they are. */

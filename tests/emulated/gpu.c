@@ -5,8 +5,8 @@
  * do nothing, so that what is left is what the host does; TRL_EMULATED_LAZY=1: what is enqueued is done when the host
  * waits for it, or for what waits for it, so that what a stream was not told to wait for comes too late;
  * TRL_EMULATED_IPC=off: processes may not open each other's memory, as those of different containers;
- * TRL_EMULATED_FAIL=9: the ninth launch of a process and those behind it fail; TRL_EMULATED_KILL=9: the ninth kills it.
- */
+ * TRL_EMULATED_FAIL=9: the ninth launch of a process and those behind it fail; TRL_EMULATED_KILL=9: the ninth kills it;
+ * TRL_EMULATED_COUNT=FILE: where a process writes in the end how many kernels it launched. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
@@ -61,11 +61,20 @@ static pthread_mutex_t streams_lock; /* guards all streams and events; recursive
 static bool lazy, idle;
 static int64_t fails, kills;     /* launches from which on; 0: never */
 static _Atomic int64_t launches; /* so far */
+static _Atomic int64_t kernels;  /* of these */
 
 static int64_t number_of(const char *name)
 {
     const char *text = getenv(name);
     return text ? atoll(text) : 0;
+}
+
+static void write_count(void)
+{
+    FILE *out = fopen(getenv("TRL_EMULATED_COUNT"), "w");
+    if (!out) return;
+    (void)fprintf(out, "%lld\n", (long long)atomic_load(&kernels));
+    (void)fclose(out);
 }
 
 static void find_settings(void)
@@ -79,6 +88,7 @@ static void find_settings(void)
     idle = text && strcmp(text, "1") == 0;
     fails = number_of("TRL_EMULATED_FAIL");
     kills = number_of("TRL_EMULATED_KILL");
+    if (getenv("TRL_EMULATED_COUNT")) (void)atexit(write_count);
 }
 
 static void lock(void)
@@ -455,6 +465,7 @@ static int launch(const trli_gpu_work *w, void *on)
     node **one = calloc(1, sizeof(node *));
     if (!one) return NO_MEMORY;
     *one = new_node(w);
+    (void)atomic_fetch_add(&kernels, 1);
     return give(on, (command){.kind = LAUNCH, .node = one, .nodes = 1});
 }
 
@@ -512,6 +523,7 @@ static int graph_launch(void *executable, void *on)
     if (idle) return SUCCESS; /* the host's time is what is measured: without that of this emulation */
     command c = {.kind = LAUNCH, .node = calloc((size_t)g->n + 1, sizeof(node *))};
     if (!c.node) return NO_MEMORY;
+    (void)atomic_fetch_add(&kernels, g->n);
     for (int i = 0; i < g->n; ++i) g->node[i]->done = false;
     for (int left = g->n; left > 0; --left) {
         int i = g->n - 1;

@@ -18,14 +18,18 @@ def sides(rng, axis):
     return [f"{'xyz'[axis]}{side}: {rng.choice(words)}" for side in "-+"]
 
 
-def rate(rng, dim, name, others, lasting):
-    """What an equation's ddt is, of the fields that change beside it and of one that does not."""
+def rate(rng, dim, name, others, lasting, corners):
+    """What an equation's ddt is, of the fields that change beside it and of one that does not. corners: how a field is
+    read off the axes, or None."""
     words = ["0.02*laplacian(T)", "div(0.01*grad(T))", "-0.3*cddx(T)", "0.2*cddy(T) + 0.1*cddx(T)", "0.1*sin(t)*y",
              "(-1)*T^3", "x*T", "exp(-x)*cos(T)", "t*T"] + ["0.2*cddz(T)", "z*T"] * (dim == 3)
     terms = rng.sample(words, rng.choice([2, 4]))
+    if corners:
+        terms += [corners.format(of=rng.choice(["T", *others])) for _ in range(rng.choice([0, 1, 1]))]
     terms += [rng.choice([f"0.3*T*{o}", f"0.1*laplacian({o})", f"0.2*cddy({o})*T"]) for o in others]
     if lasting:
         terms += rng.sample(["div(K*grad(T))", "0.1*K*T", "cddx(K)*y", "0.1*laplacian(K)", "-0.5*K^2"], 2)
+        terms += [corners.format(of="K")] if corners and rng.random() < 0.3 else []
     return re.sub(r"\bT\b", name, " + ".join(terms))
 
 
@@ -50,7 +54,8 @@ def write(rng, dim, equations, steps, method):
         location, given = STAGGERED[name] if staggered else ("cell", {})
         wave = "sin(2*pi*x)*cos(2*pi*y)"
         start = f"(-0.01)*floor(5*x)*{wave}" if name == "K" else f"{wave} + 0.1*random({rng.randint(1, 99)})"
-        change = "0" if name == "K" else rate(rng, dim, name, others, lasting)
+        corners = f"0.05*at(ddx(at(ddy({{of}}), {location})), {location})" if all(periodic) else None
+        change = "0" if name == "K" else rate(rng, dim, name, others, lasting, corners)
         change += "".join(f" + {term}" for other, term in given.items() if other in names)
         text += (f"  {name}:\n    location: {location}\n    initial: \"{start}\"\n    ddt: \"{change}\"\n"
                  f"    boundary: {{{conditions}}}\n")

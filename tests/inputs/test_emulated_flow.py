@@ -70,6 +70,20 @@ def check_calls(deck):
         sys.exit(f"5 steps of a flow call the device {len(calls[1]) - len(calls[0])} times: {calls[1][-30:]}")
 
 
+def check_images(deck):
+    """Kernels that read off the axes have the points at the other side of the box: no launch copies ghosts."""
+    write_deck(deck)
+    kernels = {}
+    for images in ("on", "off"):
+        os.environ.update(TRELLIS_GPU_IMAGES=images, TRL_EMULATED_COUNT="kernels.txt")
+        for steps in (10, 15):
+            ends(deck, "run.devices=gpu", f"time.steps={steps}")
+            kernels[images, steps] = int(pathlib.Path("kernels.txt").read_text(encoding="utf-8"))
+    del os.environ["TRELLIS_GPU_IMAGES"], os.environ["TRL_EMULATED_COUNT"]
+    if kernels["off", 15] - kernels["off", 10] != kernels["on", 15] - kernels["on", 10] + 5 * 3:
+        sys.exit(f"a GPU launches so many kernels in steps of a flow, and where ghosts are copied: {kernels}")
+
+
 def check_copies(deck):
     """Two GPUs with a patch each copy ghosts alone from one another: all programs have a patch on the same GPU."""
     write_deck(deck)
@@ -105,5 +119,6 @@ DECK = pathlib.Path("flow.yaml").absolute()
 os.environ["TRL_EMULATED_GPUS"] = "1"
 check_waits(DECK)
 check_calls(DECK)
+check_images(DECK)
 check_copies(DECK)
 check_ends(DECK)

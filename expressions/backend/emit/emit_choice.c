@@ -27,8 +27,24 @@ done:
     return err;
 }
 
-/* Whether ghosts read no further than the samples before them: what is further may not be held. And whether no sample
- * with ghosts lies beside two sides at once: which of them counts there is the interpreter's to say. */
+/* Whether a sample that is off the axes lies at the other side, and nowhere else, along each axis that it has choices
+ * along: fields go on beyond several periodic sides at once. Which of two sides' ghosts counts is the interpreter's to
+ * say. */
+static bool goes_round(const trli_emitter *e, int32_t i)
+{
+    int layers[3] = {0, 0, 0};
+    for (int32_t c = 0; c < e->nchoices; ++c) {
+        if (e->choice[c].sample != i) continue;
+        if (e->choice[c].ghost >= 0) return false;
+        ++layers[e->choice[c].axis];
+    }
+    for (int a = 0; a < 3; ++a)
+        if (layers[a] > 0 && layers[a] != abs(e->sample[i].offset[a])) return false;
+    return true;
+}
+
+/* Whether ghosts read no further than the samples before them: what is further may not be held. And whether what lies
+ * beside two sides at once is known. */
 static bool choices_fit(const trli_emitter *e, int32_t samples)
 {
     int reach[3] = {0, 0, 0};
@@ -38,9 +54,9 @@ static bool choices_fit(const trli_emitter *e, int32_t samples)
     for (int32_t i = samples; i < e->count; ++i)
         for (int a = 0; a < 3; ++a)
             if (abs(e->sample[i].offset[a]) > reach[a]) return false;
-    for (int32_t c = 0; c < e->nchoices; ++c) {
-        const int8_t *offset = e->sample[e->choice[c].sample].offset;
-        if ((offset[0] != 0) + (offset[1] != 0) + (offset[2] != 0) > 1) return false;
+    for (int32_t i = 0; i < samples; ++i) {
+        const int8_t *offset = e->sample[i].offset;
+        if ((offset[0] != 0) + (offset[1] != 0) + (offset[2] != 0) > 1 && !goes_round(e, i)) return false;
     }
     return true;
 }

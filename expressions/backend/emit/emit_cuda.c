@@ -69,9 +69,37 @@ static void put_in_star(const trli_emitter *e, const trli_sample *in)
         fputs(in->offset[2] < 0 ? "below" : "above", e->out);
 }
 
-/* A point of a field, from that of the thread. */
-static void put_place(trli_emitter *e, const trli_sample *in)
+bool trli_cuda_goes_round(const trli_emitter *e, int32_t i, int a)
 {
+    int layers = 0;
+    for (int32_t c = 0; c < e->nchoices && !e->raw; ++c) {
+        if (e->choice[c].sample != i) continue;
+        if (e->choice[c].ghost >= 0) return false;
+        layers += e->choice[c].axis == a;
+    }
+    return layers > 0 && layers == abs(e->sample[i].offset[a]);
+}
+
+/* The first sample that goes as far round an axis as this one does: it names the distance. */
+static int32_t first_round(const trli_emitter *e, int32_t i, int a)
+{
+    const trli_sample *in = &e->sample[i];
+    for (int32_t k = 0; k < i; ++k) {
+        const trli_sample *other = &e->sample[k];
+        if (trli_sample_node(e, k)->op != TRLI_OP_FIELD || other->offset[a] != in->offset[a]) continue;
+        if (stepped_as(e, other) >= 0) continue;
+        if (a > 0 &&
+            trli_cuda_shape_of(e, trli_cuda_array_of(e, other)) != trli_cuda_shape_of(e, trli_cuda_array_of(e, in)))
+            continue;
+        if (trli_cuda_goes_round(e, k, a)) return k;
+    }
+    return i;
+}
+
+/* A point of a field, from that of the thread. */
+static void put_place(trli_emitter *e, int32_t i)
+{
+    const trli_sample *in = &e->sample[i];
     if (stepped_as(e, in) >= 0) {
         put_in_star(e, in);
         return;
@@ -85,6 +113,10 @@ static void put_place(trli_emitter *e, const trli_sample *in)
     for (int a = 2; a >= 0; --a) {
         const int by = abs(in->offset[a]);
         if (by == 0) continue;
+        if (trli_cuda_goes_round(e, i, a)) {
+            fprintf(e->out, " + n%c%d", "xyz"[a], first_round(e, i, a));
+            continue;
+        }
         fputs(in->offset[a] < 0 ? " - " : " + ", e->out);
         if (a == 0)
             fprintf(e->out, "%d", 8 * by);
@@ -93,35 +125,6 @@ static void put_place(trli_emitter *e, const trli_sample *in)
         if (a > 0) fprintf(e->out, "%c%d", "xyz"[a], shape);
     }
     fputs(")", e->out);
-}
-
-int trli_cuda_round_of(const trli_emitter *e, int32_t i)
-{
-    int layers = 0, a = -1;
-    for (int32_t c = 0; c < e->nchoices && !e->raw; ++c) {
-        if (e->choice[c].sample != i) continue;
-        if (e->choice[c].ghost >= 0) return -1;
-        a = e->choice[c].axis;
-        ++layers;
-    }
-    return a >= 0 && layers == abs(e->sample[i].offset[a]) ? a : -1;
-}
-
-/* The first sample that goes round as this one does: it names the distance. */
-static int32_t first_round(const trli_emitter *e, int32_t i, int round)
-{
-    const trli_sample *in = &e->sample[i];
-    for (int32_t k = 0; k < i; ++k) {
-        const trli_sample *other = &e->sample[k];
-        if (trli_sample_node(e, k)->op != TRLI_OP_FIELD || memcmp(other->offset, in->offset, sizeof in->offset) != 0)
-            continue;
-        if (stepped_as(e, other) >= 0) continue;
-        if (round > 0 &&
-            trli_cuda_shape_of(e, trli_cuda_array_of(e, other)) != trli_cuda_shape_of(e, trli_cuda_array_of(e, in)))
-            continue;
-        if (trli_cuda_round_of(e, k) == round) return k;
-    }
-    return i;
 }
 
 void trli_cuda_put_round(trli_emitter *e, int32_t i, int a)
@@ -137,12 +140,14 @@ void trli_cuda_put_round(trli_emitter *e, int32_t i, int a)
 void trli_cuda_put_rounds(trli_emitter *e, bool along_z, int depth)
 {
     for (int32_t i = 0; i < e->count; ++i) {
-        const int a = trli_sample_node(e, i)->op == TRLI_OP_FIELD ? trli_cuda_round_of(e, i) : -1;
-        if (a < 0 || (a == 2) != along_z || stepped_as(e, &e->sample[i]) >= 0 || first_round(e, i, a) != i) continue;
-        trli_put_indent(e, depth);
-        fprintf(e->out, "const %s n%d = ", trli_cuda_place(e), i);
-        trli_cuda_put_round(e, i, a);
-        fputs(";\n", e->out);
+        if (trli_sample_node(e, i)->op != TRLI_OP_FIELD || stepped_as(e, &e->sample[i]) >= 0) continue;
+        for (int a = along_z ? 2 : 0; a < (along_z ? 3 : 2); ++a) {
+            if (!trli_cuda_goes_round(e, i, a) || first_round(e, i, a) != i) continue;
+            trli_put_indent(e, depth);
+            fprintf(e->out, "const %s n%c%d = ", trli_cuda_place(e), "xyz"[a], i);
+            trli_cuda_put_round(e, i, a);
+            fputs(";\n", e->out);
+        }
     }
 }
 
@@ -167,21 +172,16 @@ void trli_cuda_put_condition(trli_emitter *e, const trli_sample *in, const trli_
 void trli_cuda_put_field(trli_emitter *e, trli_loop_level loop, int32_t i)
 {
     const trli_sample *in = &e->sample[i];
-    const int round = trli_cuda_round_of(e, i);
     const bool stepped = stepped_as(e, in) >= 0; /* a tile goes on at the other side */
     int open = 0;
     if (is_kept(e, in) && in->offset[2] > 0 && !e->raw) {
         fprintf(e->out, "above%d", trli_cuda_array_of(e, in));
         return;
     }
-    if (round >= 0 && !stepped && !is_kept(e, in)) {
-        fprintf(e->out, "trl_kernel_load(in%d, at%d + n%d)", trli_cuda_array_of(e, in),
-                trli_cuda_shape_of(e, trli_cuda_array_of(e, in)), first_round(e, i, round));
-        return;
-    }
     for (int32_t c = 0; c < e->nchoices && !e->raw; ++c) {
         const trli_choice *choice = &e->choice[c];
-        if (choice->sample != i || (choice->ghost < 0 && (stepped || is_kept(e, in)))) continue;
+        const bool there = stepped || is_kept(e, in) || trli_cuda_goes_round(e, i, choice->axis);
+        if (choice->sample != i || (choice->ghost < 0 && there)) continue;
         fputs("(", e->out);
         trli_cuda_put_condition(e, in, choice);
         fputs(" ? ", e->out);
@@ -194,7 +194,7 @@ void trli_cuda_put_field(trli_emitter *e, trli_loop_level loop, int32_t i)
         fputs(" : ", e->out);
         ++open;
     }
-    put_place(e, in);
+    put_place(e, i);
     while (open-- > 0) fputc(')', e->out);
 }
 

@@ -31,9 +31,8 @@ void trli_cuda_put_rounds(trli_emitter *e, bool along_z, int depth);
 void trli_cuda_put_ghosts(trli_emitter *e, const trli_cuda_values *done, bool along_z, int depth);
 void trli_cuda_put_wanted(trli_emitter *e, const trli_cuda_values *done, bool along_z, int depth);
 void trli_cuda_put_values(trli_emitter *e, const trli_cuda_values *done, bool along_z, int depth);
-/* The axis along which a sample is that at the other side in all layers that it may be in; -1: there is none. And how
- * far it is. */
-int trli_cuda_round_of(const trli_emitter *e, int32_t i);
+/* Whether a sample is that at the other side in all layers that it may be in along an axis. And how far it is. */
+bool trli_cuda_goes_round(const trli_emitter *e, int32_t i, int axis);
 void trli_cuda_put_round(trli_emitter *e, int32_t i, int axis);
 /* Whether a sample lies in a layer of ghosts. */
 void trli_cuda_put_condition(trli_emitter *e, const trli_sample *in, const trli_choice *choice);

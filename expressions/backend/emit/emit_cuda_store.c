@@ -22,7 +22,7 @@ static bool is_whole(const trli_emitter *e, int32_t i)
 {
     bool computed = true;
     for (int32_t c = 0; c < e->nchoices; ++c) computed &= e->choice[c].sample != i || e->choice[c].ghost >= 0;
-    return computed || trli_cuda_round_of(e, i) == 2;
+    return computed || trli_cuda_goes_round(e, i, 2);
 }
 
 /* Which inputs a thread keeps its column of: few, as each takes registers. */
@@ -54,7 +54,7 @@ static void put_first_kept(trli_emitter *e)
             fputs(" ? 0 : ", e->out);
         }
         fprintf(e->out, "trl_kernel_load(in%d, at%d + ", a, trli_cuda_shape_of(e, a));
-        if (trli_cuda_round_of(e, i) == 2)
+        if (trli_cuda_goes_round(e, i, 2))
             trli_cuda_put_round(e, i, 2);
         else
             fprintf(e->out, "(%s)(k - 1 - first) * z%d", trli_cuda_place(e), trli_cuda_shape_of(e, a));
