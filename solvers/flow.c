@@ -229,7 +229,7 @@ static void keep_pressure(trl_simulation *sim, trli_instance *in, int stage, mov
     const trli_ir_value p = trli_ir_field(ir, in->variable[flow->pressure]);
     if (flow->held < 0) return;
     if (stage == flow->held) add_move(m, flow->pressure, flow->held_field, p);
-    if (stage + 1 < sim->integrator->stages) return;
+    if (stage + 1 < sim->integrator->stages || flow->pressure_field == flow->held_field) return;
     const trli_ir_value held = trli_ir_field(ir, flow->held_field);
     const trli_ir_value sum =
         trli_ir_binary(ir, TRLI_OP_ADD, trli_ir_binary(ir, TRLI_OP_MUL, trli_ir_constant(ir, flow->of_held), held),
@@ -431,7 +431,8 @@ trl_err trli_flow_compile(trl_simulation *sim)
     for (int a = 0; a < flow->n; ++a) TRL_TRY(trli_flow_add_field(sim, flow->velocity[a], "moved", &flow->moved[a]));
     if (flow->held >= 0) {
         TRL_TRY(trli_flow_add_field(sim, flow->pressure, "held", &flow->held_field));
-        TRL_TRY(trli_flow_add_field(sim, flow->pressure, "sum", &flow->pressure_field));
+        flow->pressure_field = flow->held_field;
+        if (flow->of_last != 0) TRL_TRY(trli_flow_add_field(sim, flow->pressure, "sum", &flow->pressure_field));
     }
     TRL_TRY(compile_move(sim, "initial velocity", -1, NULL, &flow->start));
     if (flow->again) TRL_TRY(compile_tried(sim));

@@ -22,7 +22,7 @@ struct trli_flow {
      * stage's ones extrapolate to: of_held times the one of stage `held`, plus of_last times that of the last. */
     int held; /* -1: that of the last stage alone */
     double of_held, of_last;
-    int held_field, pressure_field; /* what is kept of it, and the field of the sum; or -1 */
+    int held_field, pressure_field; /* what is kept of it, and the field of the sum, which may be the same; or -1 */
     trli_program *start, *move[TRL_STAGES_MAX];
     /* Instead, the pressure after a step is solved for once more, with what the new velocities change by. */
     bool again;
