@@ -10,6 +10,7 @@
 #include "lasting_impl.h"
 #include "late_impl.h"
 #include "lifecycle_impl.h"
+#include "limit_impl.h"
 #include "lower_impl.h"
 #include "memory_impl.h"
 #include "multistep_impl.h"
@@ -397,13 +398,14 @@ static void equalise_all(trl_simulation *sim)
     } while (count_ghosts(sim->model) != before);
 }
 
-/* Where dt follows from cfl, what bounds it is found before each step. */
+/* Where dt follows from cfl, what bounds it is found before each step; where that changes what is solved for, it is
+ * solved for again before the step. */
 static void share_ghosts(const trl_simulation *sim)
 {
     const trl_time_entry *p = &sim->problem->time;
-    const bool devices = sim->devices && trl_devices_opened(sim->devices) > 0;
-    if (p->cfl <= 0 || p->adaptive || sim->bound->constant || sim->multistep || devices) return;
-    trli_frame_share_ghosts(sim->frame, sim->limit, sim->step);
+    if (p->cfl <= 0 || p->adaptive || sim->bound->constant || sim->multistep || trli_solving_reads_steps(sim)) return;
+    sim->model->joint = true;
+    trli_program_follow(sim->part[0], sim->limit);
 }
 
 trl_err trli_compile_programs(trl_simulation *sim)
@@ -432,12 +434,12 @@ trl_err trli_compile_programs(trl_simulation *sim)
     TRL_TRY(trli_late_dt_prepare(sim));
     TRL_TRY(trli_device_dt_prepare(sim));
     TRL_TRY(trli_passes_run(sim->model));
+    share_ghosts(sim);
     TRL_TRY(trli_time_blocking_prepare(sim));
     TRL_TRY(trli_passes_run_lasting(sim->model));
     equalise_all(sim);
     TRL_TRY(trli_model_freeze(sim->model, sim->step, &sim->rotation));
     TRL_TRY(trli_frame_create(sim->model, &sim->frame));
-    share_ghosts(sim);
     trli_solving_begin(sim);
     trli_implicit_begin(sim);
     TRL_TRY(trli_multistep_begin(sim));

@@ -208,6 +208,7 @@ static void describe_program(const trli_listing *l, const trli_program *p)
 {
     const trli_model *m = l->sim->model;
     trli_listing_say(l, "program '%s'", p->name);
+    if (p->after) trli_listing_say(l, "  ghosts    are there that program '%s' exchanges before", p->after->name);
     for (int i = 0; i < p->nsteps; ++i) {
         const trli_step *s = &p->step[i];
         const trli_step_plan *plan = &p->plan->step[i];

@@ -240,15 +240,21 @@ done:
     return err;
 }
 
+trl_err trli_limit_run(trl_simulation *sim)
+{
+    trl_err err = TRL_OK;
+    sim->frame->scalar[TRLI_SCALAR_STEP_TIME] = sim->time;
+    TRL_TRY(trli_program_run_agreed(sim, sim->limit));
+    err = trli_device_dt_fetch(sim);
+done:
+    return err;
+}
+
 /* The largest rate of the present state. Collective: yes. */
 static trl_err largest_rate(trl_simulation *sim, bool unscaled, trli_rate *rate)
 {
     trl_err err = TRL_OK;
-    if (!sim->bound->constant) {
-        sim->frame->scalar[TRLI_SCALAR_STEP_TIME] = sim->time;
-        TRL_TRY(trli_program_run_agreed(sim, sim->limit));
-        TRL_TRY(trli_device_dt_fetch(sim));
-    }
+    if (!sim->bound->constant) TRL_TRY(trli_limit_run(sim));
     sim->bound->known_once = true;
     *rate = trli_bound_rate(sim, unscaled);
 done:

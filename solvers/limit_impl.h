@@ -77,6 +77,8 @@ typedef struct trli_bound {
     bool known_once; /* the program has run */
 } trli_bound;
 
+/* Run the program, of the present state. Collective: yes. */
+TRL_NODISCARD trl_err trli_limit_run(trl_simulation *sim);
 /* The largest rate, once the program has run. dt = C/rate; unscaled: as of cfl at C = 1, otherwise 1/rate is the
  * method's stable step. */
 trli_rate trli_bound_rate(const trl_simulation *sim, bool unscaled);

@@ -11,6 +11,7 @@
 #include "kernels_impl.h"
 #include "late_impl.h"
 #include "lifecycle_impl.h"
+#include "limit_impl.h"
 #include "memory_impl.h"
 #include "model_run_impl.h"
 #include "multistep_impl.h"
@@ -134,7 +135,7 @@ bool trli_devices_failed(const trl_simulation *sim)
     return failed_spaces(sim) != 0;
 }
 
-/* A plugin of which a program may get other values when it runs again; NULL: none. */
+/* A plugin of which a program may get other values when it runs again, or one that runs again with it; NULL: none. */
 static const trli_opaque *find_impure(const trli_program *program)
 {
     for (int i = 0; i < program->nsteps; ++i) {
@@ -147,7 +148,7 @@ static const trli_opaque *find_impure(const trli_program *program)
             if (p->slab[k].kind == TRLI_SLAB_MODIFIER && !(p->slab[k].modifier->flags & TRL_EXPR_PURE))
                 return p->slab[k].modifier;
     }
-    return NULL;
+    return program->after ? find_impure(program->after) : NULL;
 }
 
 /* Of which fields the values are needed if a program is run again: of the present level, unless it makes it; and what
@@ -186,6 +187,7 @@ static trl_err leave_devices(trl_simulation *sim, const trli_program *program)
     for (int i = 0; sim->devices && i < sim->devices->n; ++i)
         sim->devices->device[i]->left_out |= (spaces >> sim->devices->device[i]->space) & 1;
     trli_reductions_clear(sim->frame, program);
+    sim->frame->brings = NULL;
     trli_free(needed);
     return err;
 }
@@ -273,6 +275,13 @@ done:
     return err;
 }
 
+/* See that the ghosts are there that a program leaves to another one: they are not after a device failed. */
+static trl_err bring_ghosts(trl_simulation *sim, const trli_program *program)
+{
+    if (!program->after || sim->frame->brings == program->after) return TRL_OK;
+    return trli_limit_run(sim);
+}
+
 trl_err trli_run_checked(trl_simulation *sim, trli_program *program, trl_gidx step, double time, bool check)
 {
     int found;
@@ -285,6 +294,7 @@ trl_err trli_run_checked(trl_simulation *sim, trli_program *program, trl_gidx st
     if (!check && !back && !program->tells && sim->problem->nan_check && sim->devices && !sim->late)
         TRL_TRY(trli_check_last_step(sim, false));
     do {
+        TRL_TRY(bring_ghosts(sim, program));
         TRL_TRY(run_and_agree(sim, program, step, check, back, &found, &again));
     } while (again);
     if (found == NOT_FINITE) err = trli_report_nonfinite(sim, step, time);
@@ -312,9 +322,11 @@ trl_err trli_run_and_agree(trl_simulation *sim, trli_program *program, trl_gidx 
 trl_err trli_run_within(trl_simulation *sim, trli_program *program, trl_gidx step, double time, bool check)
 {
     const trli_next_step next = {.number = step, .time = time};
-    const bool drains = trli_late_is_failed(sim);
     int found = 0;
-    trl_err err = drains ? trli_program_drain(program, sim->frame) : run_and_look(sim, program, check, false, &found);
+    trl_err err = bring_ghosts(sim, program);
+    if (err != TRL_OK) return err;
+    const bool drains = trli_late_is_failed(sim);
+    err = drains ? trli_program_drain(program, sim->frame) : run_and_look(sim, program, check, false, &found);
     count_traffic(sim, program);
     const trl_err settled = trli_late_settle(sim);
     if (settled != TRL_OK) return settled;

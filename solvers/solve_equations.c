@@ -390,12 +390,20 @@ void trli_solving_equalise(trl_simulation *sim)
     for (int k = 0; k < so->nsolvers; ++k) trli_solver_equalise(so->solver[k]);
 }
 
+bool trli_solving_reads_steps(const trl_simulation *sim)
+{
+    const struct trli_solving *so = sim->solving;
+    for (int k = 0; so && k < so->nsolvers; ++k)
+        if (trli_solver_reads_steps(so->solver[k])) return true;
+    return false;
+}
+
 void trli_solving_begin(trl_simulation *sim)
 {
     struct trli_solving *so = sim->solving;
     if (!so) return;
     for (int k = 0; k < so->nsolvers; ++k) trli_solver_clear(so->solver[k]);
-    for (int k = 0; k < so->nsolvers; ++k) so->changing |= trli_solver_reads_steps(so->solver[k]);
+    so->changing = trli_solving_reads_steps(sim);
 }
 
 void trli_solving_destroy(trl_simulation *sim)

@@ -49,6 +49,8 @@ TRL_NODISCARD trl_err trli_solving_prepare(trl_simulation *sim);
 void trli_solving_note_stage(trl_simulation *sim, int stage, const int *field);
 /* After the passes, before the model is frozen. */
 void trli_solving_equalise(trl_simulation *sim);
+/* After the passes: whether what is solved for follows from dt, or the step. */
+bool trli_solving_reads_steps(const trl_simulation *sim);
 /* Once there is a frame. */
 void trli_solving_begin(trl_simulation *sim);
 void trli_solving_destroy(trl_simulation *sim);

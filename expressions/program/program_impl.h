@@ -40,12 +40,14 @@ typedef struct trli_scalar_source {
 struct trli_program {
     trli_model *model;
     const char *name;
-    bool once;         /* it is run one time */
-    bool each_step;    /* or in each step */
-    bool arranging;    /* what is appended will be put in another order */
-    bool fuses_sums;   /* kernels make sums of what they read and compute on their way */
-    bool tells, leads; /* trli_program_tells (run/told_sums_impl.h) */
-    trl_place place;   /* of the steps that are appended */
+    bool once;           /* it is run one time */
+    bool each_step;      /* or in each step */
+    bool arranging;      /* what is appended will be put in another order */
+    bool fuses_sums;     /* kernels make sums of what they read and compute on their way */
+    bool tells, leads;   /* trli_program_tells (run/told_sums_impl.h) */
+    trli_program *after; /* brings ghosts that this one does not: trli_program_follow; NULL: this one brings them all */
+    bool is_followed;    /* it is another one's `after` */
+    trl_place place;     /* of the steps that are appended */
     trli_step *step;
     int nsteps, capacity;
     int nroots, *root, roots_capacity; /* fields that must hold values at the end */

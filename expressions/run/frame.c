@@ -108,60 +108,6 @@ void trli_frame_give_ghosts(const trli_frame *frame, const trli_program *program
         if (is_of_field(run->exchanged[e].what, field)) frame->exchange[run->first_exchange + e].given = given;
 }
 
-static bool holds(const trl_footprint *reach, const trl_offsets *wanted)
-{
-    bool found = false;
-    for (int p = 0; p < reach->n && !found; ++p) {
-        found = true;
-        for (int a = 0; a < 3; ++a)
-            found &= reach->part[p].lo[a] <= wanted->lo[a] && reach->part[p].hi[a] >= wanted->hi[a];
-    }
-    return found;
-}
-
-/* Whether a program exchanges a field as far. */
-static bool brings(const trli_program *program, int field, const trl_footprint *wanted)
-{
-    const trli_program_execution *run = program->run;
-    for (int e = 0; e < run->nexchanges; ++e) {
-        const trli_exchanged *what = run->exchanged[e].what;
-        for (int i = 0; i < what->n; ++i) {
-            bool all = what->field[i] == field;
-            for (int p = 0; p < wanted->n && all; ++p) all = holds(&what->reach[i], &wanted->part[p]);
-            if (all) return true;
-        }
-    }
-    return false;
-}
-
-/* Whether a program computes a field before one of its exchanges; NULL: at all. */
-static bool computes(const trli_program *program, int field, const trli_exchanged *exchange)
-{
-    for (int i = 0; i < program->nsteps; ++i) {
-        const trli_step *s = &program->step[i];
-        if (!program->plan->step[i].live) continue;
-        if (exchange && &trli_plan_of(program, s)->exchanged == exchange) return false;
-        for (int o = 0; o < s->nout && s->kind != TRLI_STEP_FILL && s->kind != TRLI_STEP_READ; ++o)
-            if (s->field[o] == field) return true;
-    }
-    return false;
-}
-
-void trli_frame_share_ghosts(const trli_frame *frame, const trli_program *before, const trli_program *program)
-{
-    const trli_program_execution *run = program->run;
-    for (int e = 0; e < run->nexchanges; ++e) {
-        const trli_exchanged *what = run->exchanged[e].what;
-        bool all = true;
-        for (int i = 0; i < what->n && all; ++i) {
-            const int f = what->field[i];
-            all = frame->model->field[f].persistent && brings(before, f, &what->reach[i]) &&
-                  !computes(before, f, NULL) && !computes(program, f, what);
-        }
-        if (all) frame->exchange[run->first_exchange + e].given = true;
-    }
-}
-
 int64_t trli_frame_far_messages(const trli_frame *frame)
 {
     int64_t n = 0;

@@ -73,6 +73,7 @@ typedef struct trli_frame {
     int *alarm[TRL_SPACES_MAX]; /* [2] */
     int alternate;              /* which of them is this run's */
     int64_t step_number;        /* as plugins are told it */
+    const trli_program *brings; /* has run, and left ghosts to those that follow it (trli_program.after); or NULL */
     /* Late scalars (late_scalars_impl.h). */
     struct {
         bool read;    /* kernels read them in this run */
@@ -160,9 +161,6 @@ void trli_frame_widen_ghosts(const trli_program *program, int field, trl_offsets
 /* Whether those that other ranks own are there before runs of the program, on all ranks and on the host: then its
  * exchanges of that field alone send nothing. */
 void trli_frame_give_ghosts(const trli_frame *frame, const trli_program *program, int field, bool given);
-/* Another program always runs before this one, on what it begins with: what that has exchanged is not sent again. For
- * models without devices: the points are on the host. */
-void trli_frame_share_ghosts(const trli_frame *frame, const trli_program *before, const trli_program *program);
 /* Exchange the memory of two persistent fields of one shape: time levels rotate. */
 void trli_frame_swap(trli_frame *frame, int field_a, int field_b);
 /* Messages that this rank's GPU packs into memory of other ranks' GPUs, each exchange done once. */

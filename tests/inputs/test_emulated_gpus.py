@@ -216,6 +216,23 @@ def check_waits():
     compare_waits(start + chain + end, ("time.dt={cfl: 0.4}",), 1, 40, 4000)
 
 
+def check_ghosts():
+    """Under cfl two GPUs copy what they copy with a fixed dt: what bounds dt and the first stage read the same ghosts,
+    and both are where a patch's points are."""
+    deck = pathlib.Path("ghosts.yaml").absolute()
+    deck.write_text("trellis: 1\ngrid: {cells: [400, 36], periodic: [true, true], patches: [1, 2]}\nequations:\n"
+                    "  T: {initial: \"2 + sin(2*pi*x)*cos(2*pi*y)\", ddt: \"div(T*grad(T))\"}\n"
+                    "time: {dt: 1e-7, steps: 40, method: ssprk3}\noutput: {fields: []}\n", encoding="utf-8")
+    moved, tasks = {}, {}
+    for dt in ("1e-7", "{cfl: 0.4}"):
+        reports = [run(deck, f"time.dt={dt}", f"time.steps={steps}") for steps in (40, 80)]
+        moved[dt] = reports[1]["device_transfers"]["p2p_bytes"] - reports[0]["device_transfers"]["p2p_bytes"]
+        tasks[dt] = reports[0]["tasks_per_step"]
+    most = moved["1e-7"] + 40 * 2048  # and what is found of a patch; rows are 12,800 bytes
+    if tasks["{cfl: 0.4}"] != tasks["1e-7"] - 2 or not moved["1e-7"] <= moved["{cfl: 0.4}"] <= most:
+        sys.exit(f"with fixed dt, and under cfl: bytes between two GPUs {moved}, tasks of a step {tasks}")
+
+
 def check_ends(deck, word, *settings):
     """A run ends with a message that has a word, the same on the CPU and on one and two GPUs."""
     said = []
@@ -295,6 +312,7 @@ def check_coarse_grids():
 check_patches()
 check_ranks()
 check_waits()
+check_ghosts()
 check_failures()
 check_coarse_grids()
 check_points()

@@ -32,6 +32,7 @@ STEPS = {  # with a fixed dt and with one that follows the solution, series, fie
                    "output.series.every={steps: 1}"],
     "burgers_2d": ["grid.cells=[10,10]", "grid.patches=[1,2]", "time.steps=3", "output.every={steps: 1}",
                    "output.checkpoint={every: {steps: 1}}"],
+    "porous_medium": ["grid.cells=[10,8]", "grid.patches=[2,1]", "time.steps=4"],
 }
 FAULTS = {"call": 12, "copy": 40, "lost": 50, "memory": 14}  # of how many places the short test chooses
 MOCKS = {"one": "1:{}", "one of two": "1;1:{}", "both": "2:{}"}
@@ -121,6 +122,9 @@ def fail_somewhere(cases, number, expected):
     ranks = Case("gray_scott", 2, "one", "devices", "auto")  # both run again without it, and wait for each other
     if ranks in cases:
         jobs += [("call", ranks, MOCKS["one"].format("fail=call@2"))] * 2
+    ghosts = Case("porous_medium", 1, "both", "devices", "auto")  # the step finds those that what bounds dt brought
+    if ghosts in cases:
+        jobs += [("call", ghosts, MOCKS["both"].format(f"fail=call@{place}")) for place in (18, 21, 28)]
     for i in range(number):
         case, fault = rng.choice(cases), list(FAULTS)[i % len(FAULTS)]
         place = rng.randint(1, FAULTS[fault])
