@@ -87,6 +87,20 @@ def check_nonfinite():
     del os.environ["TRELLIS_GPU_CHAIN"]
 
 
+def check_corners():
+    """What is read off the axes goes round in a launch; ghosts that some exchange has to set are in none."""
+    deck = pathlib.Path("corners.yaml")
+    deck.write_text("trellis: 1\ngrid: {cells: [70, 66], periodic: true}\nequations:\n"
+                    "  T: {initial: random(1), ddt: \"laplacian(T) + at(ddx(at(ddy(T), cell)), cell)\"}\n"
+                    "time: {method: euler, dt: 1e-6, steps: 19}\noutput: {fields: []}\n", encoding="utf-8")
+    wanted = run(deck, "run.devices=cpu", "run.compile=never")[1]["fields"]
+    for fusion, taken in (("full", True), ("node", False)):
+        report = run(deck, "run.devices=[0]", "run.placement=devices", "run.time_blocking=4", f"run.fusion={fusion}")[1]
+        if report["fields"] != wanted or (report["steps_in_passes"] > 0) != taken:
+            sys.exit(f"off the axes, fusion {fusion}: {report['steps_in_passes']} steps in passes, or "
+                     f"{report['fields']}, not {wanted}")
+
+
 def check_refused():
     """The plan says how many steps, or why it is one; the kernel is among those of GPUs."""
     deck = pathlib.Path("plan.yaml")
@@ -145,6 +159,7 @@ def main():
     for number in range(60 if LONG else len(SHORT)):
         compare(number, gpus)
     check_nonfinite()
+    check_corners()
     check_refused()
     check_trace()
 
