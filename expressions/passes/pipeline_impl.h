@@ -17,7 +17,8 @@ TRL_NODISCARD trl_err trli_passes_run_lasting(trli_model *model);
 /* Let kernels set the ghosts at the ends of their rows where no other step reads these. */
 TRL_NODISCARD trl_err trli_program_fold(trli_program *program);
 /* Another program runs before each run of this one, on the same frame, and in between nothing changes what it
- * exchanges: leave out of this one's exchanges the fields whose ghosts are there. Both are planned. */
+ * exchanges: have it bring what this one's exchanges need of fields of its own exchanges' steps, and leave that out of
+ * this one's. Both are planned. */
 void trli_program_follow(trli_program *program, trli_program *before);
 /* Whether some of these ghosts are those of other patches, or images beyond a periodic side. */
 bool trli_needs_exchange(const trl_layout *layout, const trl_footprint *reach);

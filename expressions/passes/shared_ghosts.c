@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Ghosts that a program finds brought already by the one that runs before it. */
+/* Ghosts that a program finds brought already by the one that runs before it, whose messages bring them along. */
 #include "pipeline_impl.h"
 
 static bool lies_in(const trl_offsets *wanted, const trl_footprint *reach)
@@ -14,16 +14,40 @@ static bool lies_in(const trl_offsets *wanted, const trl_footprint *reach)
     return found;
 }
 
-/* Whether a program exchanges a field as far. */
-static bool brings(const trli_program *program, int field, const trl_footprint *wanted)
+static bool lies_within(const trl_footprint *wanted, const trl_footprint *reach)
+{
+    bool all = true;
+    for (int p = 0; p < wanted->n; ++p) all &= lies_in(&wanted->part[p], reach);
+    return all;
+}
+
+static bool sets(const trli_step *s, int field)
+{
+    for (int o = 0; o < s->nout; ++o)
+        if (s->field[o] == field) return true;
+    return false;
+}
+
+static void widen(trli_exchanged *e, int field, const trl_footprint *wanted)
+{
+    int at = 0;
+    while (at < e->n && e->field[at] != field) ++at;
+    if (at == e->n) {
+        e->field[e->n] = field;
+        e->reach[e->n++] = (trl_footprint){0};
+    }
+    if (!lies_within(wanted, &e->reach[at])) trl_footprint_add_all(&e->reach[at], wanted);
+}
+
+/* Have a program exchange a field as far, if it sends messages in a step that sets this field's ghosts: there is room
+ * for all fields of a step. */
+static bool let_bring(const trli_program *program, int field, const trl_footprint *wanted)
 {
     for (int i = 0; i < program->nsteps; ++i) {
-        const trli_step_plan *p = &program->plan->step[i];
-        for (int e = 0; p->live && e < p->exchanged.n; ++e) {
-            bool all = p->exchanged.field[e] == field;
-            for (int k = 0; k < wanted->n && all; ++k) all = lies_in(&wanted->part[k], &p->exchanged.reach[e]);
-            if (all) return true;
-        }
+        trli_step_plan *p = &program->plan->step[i];
+        if (!p->live || p->exchanged.n == 0 || !sets(&program->step[i], field)) continue;
+        widen(&p->exchanged, field, wanted);
+        return true;
     }
     return false;
 }
@@ -58,8 +82,8 @@ static bool leave_out(const trli_program *before, const trli_program *program, i
     e->n = 0;
     for (int k = 0; k < n; ++k) {
         const int f = e->field[k];
-        if (program->model->field[f].persistent && brings(before, f, &e->reach[k]) &&
-            !is_written(before, before->nsteps, f) && !is_written(program, i, f))
+        if (program->model->field[f].persistent && !is_written(before, before->nsteps, f) &&
+            !is_written(program, i, f) && let_bring(before, f, &e->reach[k]))
             continue;
         e->field[e->n] = f;
         e->reach[e->n++] = e->reach[k];
