@@ -4,6 +4,7 @@
  * take. A sleeping worker holds no task, and a worker that holds tasks runs them: no task depends on a wake-up,
  * which only adds workers. The end of a run is the only event that all workers wait for; it is announced under the
  * sleepers' lock. */
+#include "ahead_impl.h"
 #include "engine_impl.h"
 #include "trace_impl.h"
 
@@ -81,6 +82,29 @@ void trli_complete(trli_run_state *run, trli_worker *worker, int32_t task)
         trli_scope_leave(run, worker, task);
     else
         trli_finish(run, worker, task);
+}
+
+static bool follows(const trl_graph *graph, int32_t task, int32_t before)
+{
+    const trli_task_record *record = &trli_graph_records(graph)[before];
+    for (int32_t i = record->first; i < record->end; ++i)
+        if (graph->successors[i] == task) return true;
+    return false;
+}
+
+/* Acquire: what those that arrived have written. The present task is not complete, and so none of the others is. */
+bool trli_run_may_do(const trl_run *here, int n, const trl_task *tasks)
+{
+    const trli_run_state *run = here->run;
+    if (run->placed) return false;
+    for (int i = 0; i < n; ++i) {
+        const int32_t task = (int32_t)(tasks[i] & INT32_MAX);
+        int32_t awaited = 1;
+        if (!follows(run->graph, task, here->task)) return false;
+        for (int k = 0; k < n; ++k) awaited += follows(run->graph, task, (int32_t)(tasks[k] & INT32_MAX));
+        if (atomic_load_explicit(&run->join[task].missing, memory_order_acquire) != awaited) return false;
+    }
+    return true;
 }
 
 /* ---- execution ---- */

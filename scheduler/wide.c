@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* The operator pool: wide tasks, first in, first out. A task stays at the head until its chunks are handed out.
+/* The operator pool: wide tasks, first in, first out, in two queues. A task stays at the head until its chunks are
+ * handed out.
  *
  * A slot is stored and loaded with seq_cst: that publishes everything that the opening worker knows to be complete,
  * and orders the slot with the activity of a run. Head, tail and chunk counters only deal out indices, so they are
@@ -26,8 +27,10 @@ trl_err trli_wide_create(trli_run_state *run)
     size_t shares = 0;
     wide->shares = run->view.workers;
     for (size_t t = 0; t < tasks; ++t) n += record[t].chunks > 1;
-    TRL_TRY(trl_memory_alloc(run->graph->ctx, ((size_t)n + 1) * sizeof *wide->slot, what, &memory));
-    wide->slot = memory;
+    for (int q = 0; q < TRLI_WIDE_QUEUES; ++q) {
+        TRL_TRY(trl_memory_alloc(run->graph->ctx, ((size_t)n + 1) * sizeof *wide->queue[q].slot, what, &memory));
+        wide->queue[q].slot = memory;
+    }
     if (n == 0) goto done;
     TRL_TRY(trl_memory_alloc(run->graph->ctx, tasks * sizeof *wide->first_share, what, &memory));
     wide->first_share = memory;
@@ -48,7 +51,9 @@ done:
 
 void trli_wide_destroy(trli_run_state *run)
 {
-    void *blocks[] = {(void *)run->wide.slot, run->wide.first_share, run->wide.share};
+    trli_wide_queue *queue = run->wide.queue;
+    void *blocks[] = {(void *)queue[TRLI_WIDE_FIRST].slot, (void *)queue[TRLI_WIDE_OTHER].slot, run->wide.first_share,
+                      run->wide.share};
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; ++i) trl_memory_free(run->graph->ctx, &blocks[i]);
 }
 
@@ -56,17 +61,23 @@ void trli_wide_start(trli_run_state *run)
 {
     trli_wide_pool *wide = &run->wide;
     ++wide->generation;
-    atomic_store_explicit(&wide->head, 0, memory_order_relaxed);
-    atomic_store_explicit(&wide->tail, 0, memory_order_relaxed);
-    for (int32_t i = 0; i <= wide->count; ++i) atomic_store_explicit(&wide->slot[i], TRLI_NONE, memory_order_relaxed);
+    for (int q = 0; q < TRLI_WIDE_QUEUES; ++q) {
+        trli_wide_queue *queue = &wide->queue[q];
+        atomic_store_explicit(&queue->head, 0, memory_order_relaxed);
+        atomic_store_explicit(&queue->tail, 0, memory_order_relaxed);
+        for (int32_t i = 0; i <= wide->count; ++i)
+            atomic_store_explicit(&queue->slot[i], TRLI_NONE, memory_order_relaxed);
+    }
 }
 
 void trli_wide_open(trli_run_state *run, int32_t task)
 {
     trli_share *share = &run->wide.share[run->wide.first_share[task]];
     atomic_store_explicit(&share->complete, 0, memory_order_relaxed); /* published by the slot */
-    int32_t at = atomic_fetch_add_explicit(&run->wide.tail, 1, memory_order_relaxed);
-    atomic_store_explicit(&run->wide.slot[at], task, memory_order_seq_cst);
+    const bool first = trli_graph_records(run->graph)[task].urgency == 0;
+    trli_wide_queue *queue = &run->wide.queue[first ? TRLI_WIDE_FIRST : TRLI_WIDE_OTHER];
+    int32_t at = atomic_fetch_add_explicit(&queue->tail, 1, memory_order_relaxed);
+    atomic_store_explicit(&queue->slot[at], task, memory_order_seq_cst);
 }
 
 void trli_shares_deal(trli_share *share, int32_t shares, int64_t chunks)
@@ -113,27 +124,38 @@ int32_t trli_shares_take(trli_share *share, int32_t shares, uint32_t generation,
 }
 
 /* A stale head only finds tasks that are handed out already: then the exchange fails, or no chunk is left. */
-int32_t trli_wide_take(trli_run_state *run, const trli_worker *worker, int *chunk, int *count)
+static int32_t take(trli_run_state *run, trli_wide_queue *queue, const trli_worker *worker, int *chunk, int *count)
 {
     trli_wide_pool *wide = &run->wide;
-    int32_t head = atomic_load_explicit(&wide->head, memory_order_relaxed);
+    int32_t head = atomic_load_explicit(&queue->head, memory_order_relaxed);
     for (;;) {
-        int32_t task = atomic_load_explicit(&wide->slot[head], memory_order_seq_cst);
+        int32_t task = atomic_load_explicit(&queue->slot[head], memory_order_seq_cst);
         if (task == TRLI_NONE) return TRLI_NONE;
         *chunk = trli_shares_take(&wide->share[wide->first_share[task]], shares_of(run, task), wide->generation,
                                   worker->index, count);
         if (*chunk != TRLI_NONE) return task;
         /* Relaxed: the slot was loaded with acquire. */
-        if (atomic_compare_exchange_strong_explicit(&wide->head, &head, head + 1, memory_order_relaxed,
+        if (atomic_compare_exchange_strong_explicit(&queue->head, &head, head + 1, memory_order_relaxed,
                                                     memory_order_relaxed))
             ++head;
     }
 }
 
+int32_t trli_wide_take(trli_run_state *run, const trli_worker *worker, int *chunk, int *count)
+{
+    int32_t task = take(run, &run->wide.queue[TRLI_WIDE_FIRST], worker, chunk, count);
+    return task == TRLI_NONE ? take(run, &run->wide.queue[TRLI_WIDE_OTHER], worker, chunk, count) : task;
+}
+
+static bool is_visible(const trli_wide_queue *queue)
+{
+    int32_t head = atomic_load_explicit(&queue->head, memory_order_relaxed);
+    return atomic_load_explicit(&queue->slot[head], memory_order_seq_cst) != TRLI_NONE;
+}
+
 bool trli_wide_visible(const trli_run_state *run)
 {
-    int32_t head = atomic_load_explicit(&run->wide.head, memory_order_relaxed);
-    return atomic_load_explicit(&run->wide.slot[head], memory_order_seq_cst) != TRLI_NONE;
+    return is_visible(&run->wide.queue[TRLI_WIDE_FIRST]) || is_visible(&run->wide.queue[TRLI_WIDE_OTHER]);
 }
 
 /* Release the writes of these chunks; the last call acquires those of all. */

@@ -8,13 +8,19 @@
 
 struct trli_run_state;
 
-/* The operator pool: wide tasks in the order in which they became ready, each in a slot of its own. */
-typedef struct trli_wide_pool {
+/* Wide tasks in the order in which they became ready, each in a slot of its own. */
+typedef struct trli_wide_queue {
     alignas(TRLI_CACHE_LINE) _Atomic int32_t head; /* next slot to take from */
     alignas(TRLI_CACHE_LINE) _Atomic int32_t tail; /* next slot to fill */
     _Atomic int32_t *slot;                         /* [count + 1] TRLI_NONE: empty, as the last slot always is */
-    int32_t count, shares;                         /* number of wide tasks; shares of each */
-    int32_t *first_share;                          /* [tasks] of wide tasks, in `share` */
+} trli_wide_queue;
+
+/* The operator pool: tasks with a priority before all others, whose chunks they wait for one at a time. */
+enum { TRLI_WIDE_FIRST, TRLI_WIDE_OTHER, TRLI_WIDE_QUEUES };
+typedef struct trli_wide_pool {
+    trli_wide_queue queue[TRLI_WIDE_QUEUES];
+    int32_t count, shares; /* number of wide tasks; shares of each */
+    int32_t *first_share;  /* [tasks] of wide tasks, in `share` */
     trli_share *share;
     uint32_t generation; /* generation of the shares: a run */
 } trli_wide_pool;
