@@ -3,6 +3,7 @@
 #include <arithmetic_impl.h>
 
 #include "builder_impl.h"
+#include "context_impl.h"
 #include "cost_impl.h"
 #include "graph_impl.h"
 #include "halos_impl.h"
@@ -314,9 +315,18 @@ trl_err trli_builder_late(trli_task_builder *b, trl_task task, int share)
 trl_err trli_builder_halo(trli_task_builder *b, const trli_exchanged *exchanged, trl_task_fn gpu, trli_step_task *data,
                           int chunks, double seconds, trl_task *task)
 {
-    const unsigned flags = TRL_TASK_URGENT | TRL_TASK_WHOLE;
+    /* Kernels whose patch waits for messages compute rims, too, if all that these wait for is there. */
+    const bool first = b->model->ctx->ranks > 1 && b->model->run->lanes == b->model->run->nworkers;
+    const trl_task_desc desc = {
+        .name = "halo",
+        .variant = {[TRL_KIND_CPU] = {trli_task_halo}, [TRL_KIND_MOCK] = {trli_task_halo}, [TRL_KIND_GPU] = {gpu}},
+        .data = data,
+        .chunks = chunks,
+        .flags = TRL_TASK_URGENT | TRL_TASK_WHOLE,
+        .cost = seconds,
+        .priority = first};
     trl_err err = TRL_OK;
-    TRL_TRY(trli_builder_add_anywhere(b, "halo", trli_task_halo, gpu, data, chunks, flags, seconds, task));
+    TRL_TRY(trl_graph_add_task(b->graph, &desc, task));
     for (int i = 0; i < data->npieces; ++i) {
         const trli_exchange_piece *piece = &data->piece[i];
         const int field = exchanged->field[piece->field];

@@ -10,6 +10,7 @@
 #include "compute_impl.h"
 #include "model_run_impl.h"
 #include "pipeline_impl.h"
+#include "rims_impl.h"
 #include "tasks_impl.h"
 
 static const trl_patch *patch_of(const trli_step_task *t)
@@ -155,25 +156,29 @@ static const edge *take_edges(scratch *s, const trl_task_args *args, const trli_
     return first;
 }
 
-trl_err trli_task_kernel(void *data, const trl_task_args *args, bool *done)
+static void compute(const trli_step_task *t, const trl_task_args *args, const trl_box *box)
 {
-    const trli_step_task *t = data;
     const trli_frame *frame = args->frame;
     scratch sc = {frame->scratch[args->worker]};
     void *registers;
-    (void)done;
     trli_bound_kernel kernel = bind(&sc, args, t, NULL);
     const edge *edges = take_edges(&sc, args, t, &registers);
-    const trl_box box = share_of(t, &t->box, args);
-    if (t->fused && trli_fused_sums_compute(t, args, &box, registers)) return TRL_OK;
-    kernel.tuning = t->rim ? NULL : t->run->tuning; /* rims say nothing about the way through large boxes */
-    if (!kernel.native) set_edges_of_rows(edges, box.lo[1], box.hi[1], box.lo[2], box.hi[2]);
+    if (t->fused && trli_fused_sums_compute(t, args, box, registers)) return;
+    kernel.tuning = t->inner ? NULL : t->run->tuning; /* rims say nothing about the way through large boxes */
+    if (!kernel.native) set_edges_of_rows(edges, box->lo[1], box->hi[1], box->lo[2], box->hi[2]);
     if (kernel.native && edges) { /* the first part sets the edges for all parts */
         kernel.part[0].call.set_edges = set_edges;
         kernel.part[0].call.edges = edges;
     }
-    trli_kernel_compute(&kernel, frame, args->worker, registers, &box);
-    if (t->fused) trli_fused_sums_add(t, args, &box);
+    trli_kernel_compute(&kernel, frame, args->worker, registers, box);
+    if (t->fused) trli_fused_sums_add(t, args, box);
+}
+
+trl_err trli_task_kernel(void *data, const trl_task_args *args, bool *done)
+{
+    trl_box box;
+    (void)done;
+    for (int next = 0; trli_rims_next(data, args, &next, &box);) compute(data, args, &box);
     return TRL_OK;
 }
 

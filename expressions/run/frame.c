@@ -193,9 +193,10 @@ trl_err trli_frame_create(trli_model *model, trli_frame **result)
     frame->model = model;
     frame->scratch = trli_new(model->ctx, (size_t)run->lanes, sizeof *frame->scratch);
     frame->exchange = trli_new(model->ctx, (size_t)run->nexchanges, sizeof *frame->exchange);
+    frame->part = trli_new(model->ctx, (size_t)run->nparts, sizeof *frame->part);
     frame->reduction = trli_new(model->ctx, (size_t)run->nreductions, sizeof *frame->reduction);
     frame->batch = trli_new(model->ctx, (size_t)run->nbatches, sizeof *frame->batch);
-    if (!frame->scratch || !frame->exchange || !frame->reduction || !frame->batch)
+    if (!frame->scratch || !frame->exchange || !frame->part || !frame->reduction || !frame->batch)
         TRL_TRY(trli_no_memory(model->ctx, NULL, "for a frame"));
     TRL_TRY(own_records(frame));
     TRL_TRY(trli_slots_allocate(frame));
@@ -234,6 +235,7 @@ void trli_frame_destroy(trli_frame **result)
     trl_field_manager_destroy(&frame->memory);
     trli_open_memory_destroy(&frame->open);
     trli_free(frame->exchange);
+    trli_free(frame->part);
     trli_free(frame->reduction);
     trli_free(frame->batch);
     trli_free(frame->scratch);

@@ -58,6 +58,12 @@ typedef struct trli_gathered {
     int n;
 } trli_gathered;
 
+/* A part of a kernel that has rims (trli_step_task.nrims), which is computed by one worker at a time. */
+typedef struct trli_frame_part {
+    bool whole, all;     /* in this run it left nothing to the rims; and the other parts left nothing to do */
+    int64_t ahead, left; /* calls in which it computed what it has of them, and in which it did not */
+} trli_frame_part;
+
 typedef struct trli_frame {
     trli_model *model;
     double *scalar; /* [model->nscalars] */
@@ -85,6 +91,7 @@ typedef struct trli_frame {
         int step;                     /* the place of what the host is told */
     } late;
     trli_exchange_run *exchange;   /* [model->run->nexchanges] */
+    trli_frame_part *part;         /* [model->run->nparts] */
     struct trli_rooms *rooms;      /* of their messages on the GPU; NULL: there are none */
     trli_reduction_run *reduction; /* [model->run->nreductions] */
     trli_batch_run *batch;         /* [model->run->nbatches] */

@@ -33,7 +33,8 @@ struct trli_model_run {
     unsigned points;                        /* which there are of trli_points, a bit each */
     trli_part_size *part;                   /* [field][kind of patch][TRLI_POINTS] */
     size_t scratch_bytes;                   /* of a worker */
-    int nexchanges, nreductions, nbatches;  /* of all programs */
+    int nexchanges, nreductions, nbatches;  /* of all programs, */
+    int nparts;                             /* and parts of kernels that may compute rims, too */
     struct trli_gpu_kernels *gpu_kernels;   /* NULL: there are no GPUs */
     struct trli_gpu_kernel *gpu_copy;       /* those which compute images, */
     struct trli_gpu_kernel *gpu_clear;      /* empty shares, */

@@ -2,10 +2,17 @@
  * Part of Trellis, an expression-graph PDE solver framework. */
 #include "rims_impl.h"
 
+#include <stdlib.h>
+#include <string.h>
+
+#include <chunks_impl.h>
+
+#include "ahead_impl.h"
 #include "compute_impl.h"
 #include "model_run_impl.h"
 #include "pipeline_impl.h"
 #include "slot_plan_impl.h"
+#include "task_parts_impl.h"
 
 enum {
 #ifdef TRL_SMALL_SIZES /* builds for testing: small patches are cut too */
@@ -129,4 +136,135 @@ trl_err trli_rims_access(trli_task_builder *b, trl_task task, const trli_program
             TRL_TRY(trli_builder_field(b, task, step->field[o], patch, TRLI_OWNED_AND_GHOSTS, TRL_WRITE_PART));
 done:
     return err;
+}
+
+/* ---- inner points and rims in one ---- */
+
+/* Parts that begin at once, before anything came, gain nothing. TRELLIS_RIMS says otherwise, for tests and
+ * measurements: "apart", or "ahead". Devices have tasks of their own for rims. */
+static bool parts_take_rims(const trli_model *model, int n)
+{
+#ifdef TRL_SMALL_SIZES
+    const bool always = true;
+#else
+    const bool always = false;
+#endif
+    const char *text = getenv("TRELLIS_RIMS");
+    if (model->run->lanes > model->run->nworkers || (text && strcmp(text, "apart") == 0)) return false;
+    return always || n > model->run->nworkers || (text && strcmp(text, "ahead") == 0);
+}
+
+int trli_rims_parts(const trli_model *model, trli_step_task *t, double seconds)
+{
+    const bool whole_rows = t->plan->nslabs > 0;
+    int axis, n = trli_task_parts(model, &t->around, seconds, whole_rows, t->parts);
+    t->lead = trli_task_lead(model, &t->around, seconds, &axis);
+    if (t->lead > 0) n = t->parts[axis] = 2;
+    if (parts_take_rims(model, n)) {
+        t->first_part = model->run->nparts;
+        model->run->nparts += n;
+        return n;
+    }
+    t->nrims = 0;
+    t->lead = 0;
+    for (int a = 0; a < 3; ++a) t->parts[a] = 1;
+    return trli_task_parts(model, &t->box, seconds, whole_rows, t->parts);
+}
+
+static trl_box common(const trl_box *a, const trl_box *b)
+{
+    trl_box box;
+    for (int i = 0; i < 3; ++i) {
+        box.lo[i] = a->lo[i] > b->lo[i] ? a->lo[i] : b->lo[i];
+        box.hi[i] = a->hi[i] < b->hi[i] ? a->hi[i] : b->hi[i];
+    }
+    return box;
+}
+
+static int count_parts(const trli_step_task *t)
+{
+    return t->parts[0] * t->parts[1] * t->parts[2];
+}
+
+static trl_box part_box(const trli_step_task *t, int p)
+{
+    const int axis = t->parts[2] > 1 ? 2 : 1;
+    trl_box box = t->around;
+    if (t->lead == 0) return trli_box_part(&t->around, t->parts, p);
+    (p == 0 ? box.hi : box.lo)[axis] = t->around.lo[axis] + t->lead;
+    return box;
+}
+
+static bool rims_may_be_done(const trli_step_task *t, const trl_task_args *args)
+{
+    trl_task rim[TRLI_RIMS_MOST];
+    for (int i = 0; i < t->nrims; ++i) rim[i] = t[1 + i].task;
+    return trli_run_may_do(args->run, t->nrims, rim);
+}
+
+/* A call for one part, or for all. A worker that need not look any more goes through all of the box at once: planes
+ * beside its parts are read once then. False: that is done. */
+static bool choose_box(const trli_step_task *t, const trl_task_args *args, trl_box *box)
+{
+    const trli_frame *frame = args->frame;
+    trli_frame_part *first = frame->part + t->first_part, *part = first + args->chunk;
+    if (t->lead > 0 && part > first && first->all) return false;
+    part->all = args->chunks == 1;
+    *box = part->all ? t->around : part_box(t, args->chunk);
+    const trl_box inner = common(box, &t->box);
+    const bool beside = trl_box_points(&inner) < trl_box_points(box), whole = !beside || rims_may_be_done(t, args);
+    part->ahead += beside && whole;
+    part->left += !whole;
+    if (!whole) *box = inner;
+    if (t->lead > 0 && beside && whole && part == first) {
+        part->all = true;
+        *box = t->around;
+    }
+    for (int p = 0; p < (part->all ? count_parts(t) : 1); ++p) part[p].whole = whole;
+    return trl_box_points(box) > 0;
+}
+
+static trl_box share_of(const trli_step_task *t, const trl_task_args *args)
+{
+    return args->chunks == 1 ? t->box : trli_box_part(&t->box, t->parts, args->chunk);
+}
+
+/* The next part of the inner points, from *next on, which has done a share of a rim, or has not; what they have in
+ * common. False: there is none. */
+static bool next_part(const trli_step_task *inner, const trli_frame *frame, bool whole, const trl_box *share, int *next,
+                      trl_box *box)
+{
+    const trli_frame_part *part = frame->part + inner->first_part;
+    for (; *next < count_parts(inner); ++*next) {
+        if (part[*next].whole != whole) continue;
+        const trl_box around = part_box(inner, *next);
+        *box = common(share, &around);
+        if (trl_box_points(box) > 0) return true;
+    }
+    return false;
+}
+
+/* What parts of the inner points have left of a rim, at once if that is all of it. */
+static bool next_left(const trli_step_task *t, const trl_task_args *args, int *next, trl_box *box)
+{
+    const trl_box share = share_of(t, args);
+    int done = *next;
+    if (*next == 0 && !next_part(t->inner, args->frame, true, &share, &done, box)) {
+        *next = count_parts(t->inner);
+        *box = share;
+        return true;
+    }
+    if (!next_part(t->inner, args->frame, false, &share, next, box)) return false;
+    ++*next;
+    return true;
+}
+
+bool trli_rims_next(const trli_step_task *t, const trl_task_args *args, int *next, trl_box *box)
+{
+    if (t->inner && t->inner->nrims > 0) return next_left(t, args, next, box);
+    if (*next > 0) return false;
+    ++*next;
+    if (t->nrims > 0) return choose_box(t, args, box);
+    *box = share_of(t, args);
+    return true;
 }

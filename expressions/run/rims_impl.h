@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* A kernel whose patch waits for messages of other ranks is cut: inner points need no ghosts that come from other
- * patches, and what is left lies along the sides, a box each. Rows stay whole. */
+ * patches, and what is left lies along the sides, a box each. Rows stay whole. What waits for messages no more when a
+ * part of the inner points begins is computed with that part. */
 #ifndef TRLI_RIMS_IMPL_H
 #define TRLI_RIMS_IMPL_H
 
-#include "builder_impl.h"
+#include "tasks_impl.h"
 
 enum { TRLI_RIMS_MOST = 5 };
 
@@ -14,5 +15,12 @@ int trli_rims_cut(const trli_program *program, const trli_step *step, int patch,
 /* Add what a task touches that computes one of the boxes; inner: the first. They may run at once. */
 TRL_NODISCARD trl_err trli_rims_access(trli_task_builder *builder, trl_task task, const trli_program *program,
                                        const trli_step *step, int patch, const trl_box *box, bool inner);
+
+/* Cut the box of a kernel's task that has rims, around them, which takes so long; returns the number of parts. Where
+ * too few would begin once messages may have come, the rims have all of theirs (nrims 0). */
+int trli_rims_parts(const trli_model *model, trli_step_task *task, double seconds);
+/* What a call of a kernel's task has to compute, box by box: of its own points and, where ghosts have come, of the rims
+ * beside them; of a rim what was left to it. *next: 0 before the first box. False: there is none left. */
+bool trli_rims_next(const trli_step_task *task, const trl_task_args *args, int *next, trl_box *box);
 
 #endif

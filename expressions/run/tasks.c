@@ -19,6 +19,7 @@
 #include "pipeline_impl.h"
 #include "rims_impl.h"
 #include "slot_plan_impl.h"
+#include "task_parts_impl.h"
 #include "tasks_impl.h"
 #include "told_sums_impl.h"
 #include "vector_impl.h"
@@ -31,13 +32,6 @@ enum {
     SLAB_POINTS = 8192
 #endif
 };
-
-/* How long a worker computes, about, before it looks after messages. */
-#ifdef TRL_SMALL_SIZES
-static const double look_seconds = 1e-7;
-#else
-static const double look_seconds = 1e-4;
-#endif
 
 typedef struct builder {
     trli_program *program;
@@ -112,37 +106,6 @@ done:
 static double seconds_of(const builder *b, const trli_work *work, int64_t points)
 {
     return trli_task_seconds(b->model, work, points, b->model->run->nworkers);
-}
-
-/* Cut a box that one worker goes through into planes, or rows of one plane, between which it looks after messages: MPI
- * brings them on in calls only. */
-static int cut_for_messages(const trl_box *box, double seconds, int parts[3])
-{
-    enum { MOST = 8 };
-    const int axis = box->hi[2] - box->lo[2] > 1 ? 2 : 1;
-    const int extent = (int)(box->hi[axis] - box->lo[axis]), most = extent < MOST ? extent : MOST;
-    parts[axis] = seconds < MOST * look_seconds ? (int)(seconds / look_seconds) : MOST;
-    if (parts[axis] > most) parts[axis] = most;
-    if (parts[axis] < 1) parts[axis] = 1;
-    return parts[axis];
-}
-
-/* Whether there are messages of MPI: those through the memory of a node are there when they are sent. */
-static bool awaits_mpi(const trli_model *model)
-{
-    const trl_context *ctx = model->ctx;
-    return ctx->ranks > 1 &&
-           (ctx->topology.node_ranks < ctx->ranks || model->settings.disabled_passes & TRL_PASS_SHARED);
-}
-
-/* Cut a box, which takes so long, for the workers, or only its planes and their rows; returns the number of parts. */
-static int choose_parts(const builder *b, const trl_box *box, double seconds, bool whole_rows, int parts[3])
-{
-    const int workers = b->model->run->nworkers;
-    trl_box cut = *box;
-    if (workers == 1 && awaits_mpi(b->model)) return cut_for_messages(box, seconds, parts);
-    if (whole_rows) cut.hi[0] = cut.lo[0] + 1;
-    return trli_box_cut(&cut, trli_chunks_wanted(trl_box_points(box), workers), parts);
 }
 
 /* Seconds of a task that computes the points of a step in a box. */
@@ -236,7 +199,8 @@ static trl_err add_box(builder *b, const trli_step *s, trli_step_task *t, const 
     for (int o = 1; o < s->nout; ++o)
         one_location &= b->model->field[s->field[o]].location == b->model->field[s->field[0]].location;
     if (!plugin || (plugin->flags & TRL_EXPR_TILED && one_location))
-        chunks = choose_parts(b, &t->box, estimate(b, s, &t->box), p->nslabs > 0, t->parts);
+        chunks = t->nrims > 0 ? trli_rims_parts(b->model, t, estimate(b, s, &t->around))
+                              : trli_task_parts(b->model, &t->box, estimate(b, s, &t->box), p->nslabs > 0, t->parts);
     const int inputs = t->fused ? t->fused->reads.nfields : p->ninputs;
     b->program->run->bytes_moved += trl_box_points(&t->box) * (s->nout + inputs) * (int64_t)sizeof(double);
     TRL_TRY(plugin ? trli_builder_add_for_gpus(&b->tasks, s->label, trli_task_plugin,
@@ -244,7 +208,7 @@ static trl_err add_box(builder *b, const trli_step *s, trli_step_task *t, const 
                                                TRL_TASK_WHOLE, estimate(b, s, &t->box), task)
                    : trli_builder_add_anywhere(&b->tasks, s->label, trli_task_kernel,
                                                trli_gpu_does_kernel(t) ? trli_task_kernel_gpu : NULL, t, chunks,
-                                               t->rim ? TRL_TASK_WHOLE | TRL_TASK_URGENT : TRL_TASK_WHOLE,
+                                               t->inner ? TRL_TASK_WHOLE | TRL_TASK_URGENT : TRL_TASK_WHOLE,
                                                estimate(b, s, &t->box), task));
     TRL_TRY(set_work(b, *task, &b->program->work[s - b->program->step], trl_box_points(&t->box)));
     t->task = *task;
@@ -256,16 +220,21 @@ done:
 static trl_err add_compute(builder *b, const trli_step *s, int patch)
 {
     trl_box box[TRLI_RIMS_MOST];
+    trli_step_task *first;
     trl_err err = TRL_OK;
     box[0] = trli_step_box(b->program, s, 0, patch);
+    const trl_box around = box[0];
     const int n = b->awaits[patch] ? trli_rims_cut(b->program, s, patch, box) : 1;
+    TRL_TRY(next_tasks(b, s, patch, n, &first));
+    first->around = around;
+    first->nrims = n - 1;
     for (int i = 0; i < n; ++i) {
-        trli_step_task *t;
+        trli_step_task *t = &first[i];
         trl_task task;
-        TRL_TRY(next_task(b, s, patch, &t));
-        t->rim = i > 0;
+        t->inner = i > 0 ? first : NULL;
         t->fused = trli_fused_sums_of(b->program, s);
         TRL_TRY(add_box(b, s, t, &box[i], &task));
+        if (i > 0 && first->nrims > 0) TRL_TRY(trl_graph_add_dependency(b->tasks.graph, first->task, task));
         if (t->fused) TRL_TRY(access_sums(b, task, t, t->fused));
         TRL_TRY(n == 1 ? access_whole(b, s, t, task)
                        : trli_rims_access(&b->tasks, task, b->program, s, patch, &box[i], i == 0));
@@ -310,7 +279,7 @@ static trl_err add_slab_task(builder *b, const trli_step *s, trli_step_task *t, 
     trl_err err = TRL_OK;
     /* A ghost layer reads no point of its own field; the values of a plane on the side may. */
     if (alone && alone->kind != TRLI_SLAB_MODIFIER && alone->layer > 0)
-        chunks = choose_parts(b, &t->box, cost.seconds, false, t->parts);
+        chunks = trli_task_parts(b->model, &t->box, cost.seconds, false, t->parts);
     bool plugins = false;
     for (int k = t->slab; k < t->slab + t->nslabs; ++k) plugins |= t->plan->slab[k].kind == TRLI_SLAB_MODIFIER;
     const trl_task_fn gpu = trli_gpu_does_slabs(t) ? trli_task_slabs_gpu : NULL;
@@ -457,7 +426,7 @@ static trl_err add_group(builder *b, const trli_reduction_group *group, int patc
     t->group = group;
     const trli_work work = group_work(b, group);
     const double seconds = plugin ? estimate(b, s, &box) : seconds_of(b, &work, trl_box_points(&box));
-    const int chunks = plugin ? 1 : choose_parts(b, &t->box, seconds, false, t->parts);
+    const int chunks = plugin ? 1 : trli_task_parts(b->model, &t->box, seconds, false, t->parts);
     const int inputs = plugin ? plan->ninputs : group->reads.nfields;
     b->program->run->bytes_moved += trl_box_points(&box) * inputs * (int64_t)sizeof(double);
     const bool by_form = plugin && trli_gpu_does_stable_dt(t);

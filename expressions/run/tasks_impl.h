@@ -20,13 +20,20 @@ struct trli_step_task {
     int patch;     /* local patch, or -1 */
     bool computes; /* KERNEL, PLUGIN: `task` is of the graph */
     trl_task task;
-    trl_box box;                             /* what it computes */
-    int parts[3];                            /* chunks along each axis */
-    int slab, nslabs;                        /* FILL, PLANES: those of the step that it computes */
-    const trli_reduction_group *group;       /* that it computes */
-    const trli_reduction_batch *batch;       /* that it brings together */
-    trli_fused_sums *fused;                  /* KERNEL: sums that it makes; NULL: none */
-    bool rim;                                /* KERNEL: what another task leaves at the sides of the patch */
+    trl_box box;                       /* what it computes */
+    int parts[3];                      /* chunks along each axis */
+    int slab, nslabs;                  /* FILL, PLANES: those of the step that it computes */
+    const trli_reduction_group *group; /* that it computes */
+    const trli_reduction_batch *batch; /* that it brings together */
+    trli_fused_sums *fused;            /* KERNEL: sums that it makes; NULL: none */
+    /* KERNEL: what another task, of the inner points, leaves at the sides of the patch; else NULL. */
+    const trli_step_task *inner;
+    /* KERNEL: the next tasks, so many, are its rims, which its parts compute, too, where these wait for it alone. Its
+     * parts are then those of `around`, box and rims together, and `first_part` is theirs in the frame. 0: it has none,
+     * or they compute all of theirs. */
+    int nrims, first_part;
+    trl_lidx lead; /* planes of the first of two parts; 0: all are alike */
+    trl_box around;
     const trli_exchanged *exchanged;         /* of an exchange, */
     int exchange;                            /* what runs it, of the frame, */
     int message;                             /* and which of its messages; */

@@ -15,6 +15,7 @@
 
 #include <clock_impl.h>
 #include <late_impl.h>
+#include <model_run_impl.h>
 #include <trace_impl.h>
 
 #include "message_count.h"
@@ -117,7 +118,8 @@ enum {
     PASSES = 7,
     LENT_PASSES = 4,
     REUSES = 2,
-    WAYS = PLAIN + LONG_STEPS + PASSES + REUSES
+    LARGE = 2,
+    WAYS = PLAIN + LONG_STEPS + PASSES + REUSES + LARGE
 };
 
 /* Make the problem of the deck, with so many workers on each rank. */
@@ -236,6 +238,30 @@ static void open_reuse(int way)
     test_types = NULL;
 }
 
+/* Patches so large that workers begin with some parts of a kernel when messages have come. */
+static void open_large(int way)
+{
+    new_deck();
+    say("grid: {cells: [%d, %d], periodic: [true, %s], patches: [1, 4]}\n", way ? 256 : 64, way ? 4096 : 5120,
+        way ? "true" : "false");
+    say("equations:\n  T: {initial: \"sin(2*pi*(x + y))\", ddt: \"0.00001*laplacian(T) - U\"%s}\n",
+        way ? "" : ", boundary: {y-: {dirichlet: 0}, y+: {neumann: 0.1}}");
+    say("  U: {initial: \"0\", ddt: \"T\"}\n");
+    say("time: {method: ssprk2, dt: 0.0001, steps: 3}\nrun: {compile: never}\n");
+    open_with(2 - way);
+}
+
+/* How often parts of kernels computed what is beside messages, and how often they left it to others. */
+static int64_t ahead, left;
+
+static void count_parts(void)
+{
+    for (int i = 0; i < sim->model->run->nparts; ++i) {
+        ahead += sim->frame->part[i].ahead;
+        left += sim->frame->part[i].left;
+    }
+}
+
 /* The ranks agree on the other steps beside the next ones. */
 static bool looks_at_times(void *data, trl_gidx step, double time, double dt)
 {
@@ -252,8 +278,10 @@ static uint64_t run_way(int way, uint64_t delays)
         open_long_steps(way - PLAIN);
     else if (way < PLAIN + LONG_STEPS + PASSES)
         open_passes(way - PLAIN - LONG_STEPS);
-    else
+    else if (way < WAYS - LARGE)
         open_reuse(way - PLAIN - LONG_STEPS - PASSES);
+    else
+        open_large(way - WAYS + LARGE);
     atomic_store(&calls, 0);
     atomic_store(&seed, delays ? delays * 64 + (uint64_t)trl_context_rank(test_ctx) + 1 : 0);
     while (err == TRL_OK && !trl_simulation_done(sim)) err = trl_simulation_advance(sim, looks_at_times, NULL);
@@ -261,8 +289,19 @@ static uint64_t run_way(int way, uint64_t delays)
     atomic_store(&seed, 0);
     ck_ok(err);
     const uint64_t hash = hash_of("T") ^ hash_of("U") * 3;
+    count_parts();
     close_problem();
     return hash;
+}
+
+/* Once each on some rank. */
+static void expect_both_ways(const char *of)
+{
+    int64_t parts[2] = {ahead, left};
+    MPI_Allreduce(MPI_IN_PLACE, parts, 2, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD);
+    ck_assert_msg(parts[0] > 0 && parts[1] > 0, "%s: %lld parts were computed whole, %lld were not", of,
+                  (long long)parts[0], (long long)parts[1]);
+    ahead = left = 0;
 }
 
 START_TEST(delays_change_no_bit)
@@ -270,9 +309,18 @@ START_TEST(delays_change_no_bit)
     uint64_t whole[WAYS];
     const int seeds = test_long() ? 1000 : WAYS;
     int64_t all[2];
+    ck_assert_int_eq(setenv("TRELLIS_RIMS", "ahead", 1), 0);
     for (int way = 0; way < WAYS; ++way) whole[way] = run_way(way, 0);
     for (int s = 1; s <= seeds; ++s)
         ck_assert_msg(run_way(s % WAYS, (uint64_t)s) == whole[s % WAYS], "seed %d: other bits", s);
+    expect_both_ways("small patches");
+    ck_assert_int_eq(unsetenv("TRELLIS_RIMS"), 0);
+    for (int way = WAYS - LARGE; way < WAYS; ++way) {
+        const uint64_t same = run_way(way, 0);
+        ahead = left = 0;
+        for (int s = 1; s <= 4; ++s) ck_assert_msg(run_way(way, (uint64_t)s) == same, "seed %d: other bits", s);
+        expect_both_ways(way == WAYS - 1 ? "one worker" : "two workers");
+    }
     all[0] = atomic_load(&delayed);
     all[1] = atomic_load(&denied);
     MPI_Allreduce(MPI_IN_PLACE, all, 2, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD);
@@ -289,7 +337,7 @@ START_TEST(nothing_is_written_while_another_rank_reads_it)
 {
     const int seeds = test_long() ? 200 : 10;
     longest_ns = 1000000;
-    for (int way = WAYS - REUSES - LENT_PASSES; way < WAYS; ++way) {
+    for (int way = WAYS - LARGE - REUSES - LENT_PASSES; way < WAYS - LARGE; ++way) {
         const uint64_t whole = run_way(way, 0);
         for (int s = 1; s <= seeds; ++s)
             ck_assert_msg(run_way(way, (uint64_t)s) == whole, "way %d, seed %d: other bits", way, s);

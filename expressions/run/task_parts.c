@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+#include "task_parts_impl.h"
+
+#include <chunks_impl.h>
+
+#include "context_impl.h"
+#include "model_run_impl.h"
+
+/* How long a worker computes, about, before it looks after messages. */
+#ifdef TRL_SMALL_SIZES
+static const double look_seconds = 1e-7;
+#else
+static const double look_seconds = 1e-4;
+#endif
+
+/* Cut a box that one worker goes through into planes, or rows of one plane, between which it looks after messages: MPI
+ * brings them on in calls only. */
+static int cut_for_messages(const trl_box *box, double seconds, int parts[3])
+{
+    enum { MOST = 8 };
+    const int axis = box->hi[2] - box->lo[2] > 1 ? 2 : 1;
+    const int extent = (int)(box->hi[axis] - box->lo[axis]), most = extent < MOST ? extent : MOST;
+    parts[axis] = seconds < MOST * look_seconds ? (int)(seconds / look_seconds) : MOST;
+    if (parts[axis] > most) parts[axis] = most;
+    if (parts[axis] < 1) parts[axis] = 1;
+    return parts[axis];
+}
+
+/* Whether there are messages of MPI: those through the memory of a node are there when they are sent. */
+static bool awaits_mpi(const trli_model *model)
+{
+    const trl_context *ctx = model->ctx;
+    return ctx->ranks > 1 &&
+           (ctx->topology.node_ranks < ctx->ranks || model->settings.disabled_passes & TRL_PASS_SHARED);
+}
+
+int trli_task_parts(const trli_model *model, const trl_box *box, double seconds, bool whole_rows, int parts[3])
+{
+    const int workers = model->run->nworkers;
+    trl_box cut = *box;
+    if (workers == 1 && awaits_mpi(model)) return cut_for_messages(box, seconds, parts);
+    if (whole_rows) cut.hi[0] = cut.lo[0] + 1;
+    return trli_box_cut(&cut, trli_chunks_wanted(trl_box_points(box), workers), parts);
+}
+
+trl_lidx trli_task_lead(const trli_model *model, const trl_box *box, double seconds, int *axis)
+{
+    enum { PART = 4 };
+    *axis = box->hi[2] - box->lo[2] > 1 ? 2 : 1;
+    const trl_lidx extent = box->hi[*axis] - box->lo[*axis], lead = extent < PART ? 1 : extent / PART;
+    return model->run->nworkers > 1 || awaits_mpi(model) || extent < 2 || seconds < PART * look_seconds ? 0 : lead;
+}
