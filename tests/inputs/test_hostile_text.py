@@ -117,7 +117,7 @@ def check_free_text(expected):
 # of C.
 WORDS = re.compile(
     r"(?:v|p|q|a|b|c|g|k|n|s|r|t|y|z|at|lo|hi|in|out|inside|kept|shared|group|number)\d+(?:_(?:[yz]|row))?|"
-    r"(?:here|below|above)\d+|"
+    r"(?:here|below|above|n[xyz])\d+|"
     r"trl_(?:kernel|fn|limiter|lanes)_?\w*|"
     r"TRL_KERNEL_\w+|TRL_BODY|TRL_OWN|__builtin_fabs|x|y|z|n|i|j|k|begin|end|part|lanes|last|first|"
     r"rest|stop|interleave|excess|sums|call|inside|FEW|MANY|grid|arrays?|rows?|value|number|found|"
