@@ -153,6 +153,23 @@ static bool is_late(const trl_simulation *sim)
     return sim->model->late != NULL;
 }
 
+bool trli_chained_steps_settled(const trli_chained_steps *c)
+{
+    return c->made >= SETTLING;
+}
+
+bool trli_chained_steps_ready(const trl_simulation *sim, const trli_chained_steps *c)
+{
+    if (is_late(sim) && !trli_dt_is_on_devices(sim)) return false;
+    if (!trli_device_usable(c->device) || !trli_graph_left_to_devices(sim->step->run->graph)) return false;
+    for (int v = 0; v < sim->nequations; ++v)
+        for (int p = 0; p < sim->model->layout->nlocal; ++p)
+            if (!(trli_frame_spaces(sim->frame, sim->equation[v].state, p) >> c->device->space & 1)) return false;
+    return true;
+}
+
+/* ---- states ---- */
+
 /* Copy the state to where it is kept, or back, behind what the GPU was given. */
 static trl_err copy_state(const trl_simulation *sim, const trli_chained_steps *c, const beginning *begun, bool back)
 {
@@ -174,23 +191,6 @@ done:
     return err;
 }
 
-bool trli_chained_steps_settled(const trli_chained_steps *c)
-{
-    return c->made >= SETTLING;
-}
-
-bool trli_chained_steps_ready(const trl_simulation *sim, const trli_chained_steps *c)
-{
-    if (is_late(sim) && !trli_dt_is_on_devices(sim)) return false;
-    if (!trli_device_usable(c->device) || !trli_graph_left_to_devices(sim->step->run->graph)) return false;
-    for (int v = 0; v < sim->nequations; ++v)
-        for (int p = 0; p < sim->model->layout->nlocal; ++p)
-            if (!(trli_frame_spaces(sim->frame, sim->equation[v].state, p) >> c->device->space & 1)) return false;
-    return true;
-}
-
-/* ---- states ---- */
-
 static trli_reached reached_by(const trl_simulation *sim)
 {
     return (trli_reached){sim->step_number, sim->steps_run, sim->time, sim->dt, sim->from, sim->control};
@@ -209,6 +209,7 @@ done:
     return err;
 }
 
+/* Of steps that were confirmed an odd number may be left. */
 static trl_err return_to(trl_simulation *sim, trli_chained_steps *c, const beginning *begun)
 {
     trl_err err = TRL_OK;
@@ -227,7 +228,8 @@ static trl_err return_to(trl_simulation *sim, trli_chained_steps *c, const begin
 
 /* ---- steps ---- */
 
-/* Make a step of a chain, behind `i` others. late: the host is told of it in a place of its own. */
+/* Make a step of a chain, behind `i` others. late: the host is told of it in a place of its own. Fails without a
+ * message where the GPU cannot find dt: a step by itself says what there is to say. */
 static trl_err make_step(trl_simulation *sim, const trli_next_step *next, bool late, int i, int place)
 {
     trli_frame *frame = sim->frame;
@@ -267,15 +269,20 @@ done:
     return err;
 }
 
+/* Whether nothing follows a step before somebody has looked at it. */
+static bool is_event(const trl_simulation *sim, trl_gidx number, double time, double dt, trl_stop stop, void *data)
+{
+    return trli_done_at(sim, number, time) || (stop && stop(data, number, time, dt));
+}
+
 /* The steps up to an event, if the next ones are as long as the last; ahead: behind so many others. */
 static int predict(const trl_simulation *sim, int most, int ahead, trl_stop stop, void *data)
 {
     int n = 0;
-    for (bool event = false; n < most && !event; ++n) {
-        const trl_gidx number = sim->step_number + ahead + n;
-        const double time = sim->time + (ahead + n) * sim->dt;
-        if (ahead + n > 0 && trli_done_at(sim, number, time)) break;
-        event = stop && stop(data, number + 1, time + sim->dt, sim->dt);
+    while (n < most) {
+        const int i = ahead + n;
+        if (i > 0 && is_event(sim, sim->step_number + i, sim->time + i * sim->dt, sim->dt, stop, data)) break;
+        ++n;
     }
     return n;
 }
@@ -310,8 +317,7 @@ static bool confirm(trl_simulation *sim, trli_chained_steps *c, int turn, trl_st
         sim->frame->late.step = turn * TRLI_STEPS_MOST + i;
         on = trli_device_dt_confirm(sim, &next) == TRL_OK;
         if (on) trli_accept_steps(sim, &next, 1);
-        if (on && i + 1 < count)
-            on = !trli_done_at(sim, next.number, next.time) && !(stop && stop(data, next.number, next.time, next.dt));
+        if (on && i + 1 < count) on = !is_event(sim, next.number, next.time, next.dt, stop, data);
         if (!on) c->apart = i + 1;
     }
     trli_diagnostics_drop(sim->ctx, said); /* a step by itself says it again */
@@ -328,6 +334,10 @@ static void look_at(trl_simulation *sim, trli_chained_steps *c, int turn, bool b
     c->refused = sim->problem->nan_check && trli_frame_alarmed(sim->frame, before);
     if (!c->refused && is_late(sim)) whole = confirm(sim, c, turn, stop, data);
     if (c->refused || !whole) *bad = turn;
+    if (*bad < 0 && before && is_late(sim) && is_event(sim, sim->step_number, sim->time, sim->dt, stop, data)) {
+        c->begun[!turn].reached = reached_by(sim);
+        *bad = !turn; /* it was not foreseen that an event is between them */
+    }
     begun->pending = false;
 }
 
@@ -339,6 +349,7 @@ static trl_err run_chains(trl_simulation *sim, trli_chained_steps *c, trl_stop s
     *bad = -1;
     for (*chains = 0; *chains < TOGETHER && *bad < 0; ++*chains) {
         const int turn = *chains % 2, ahead = *chains > 0 && is_late(sim) ? c->begun[!turn].count : 0;
+        if (*chains > 0 && !is_late(sim) && is_event(sim, sim->step_number, sim->time, sim->dt, stop, data)) break;
         if (*chains > 0) TRL_TRY(next_chain(sim, c, ahead, stop, data, next, &count));
         if (count == 0) break;
         c->begun[turn].count = count;

@@ -101,6 +101,42 @@ def check_corners():
                      f"{report['fields']}, not {wanted}")
 
 
+def check_together(deck, *chains):
+    """Steps that are given to a GPU together are those of the CPU, with the same series."""
+    wanted = run(deck, "run.devices=cpu")
+    for chain in chains:
+        os.environ["TRELLIS_GPU_CHAIN"] = chain
+        found = run(deck, "run.devices=[0]", "run.placement=devices")
+        del os.environ["TRELLIS_GPU_CHAIN"]
+        same = all(wanted[1][key] == found[1][key] for key in ("fields", "steps", "time", "dt"))
+        if wanted[0] != 0 or found[0] != 0 or not same or wanted[3] != found[3]:
+            sys.exit(f"{chain} steps together of {deck.read_text(encoding='utf-8')}: {found}, not {wanted}")
+        if chain in ("2", "4") and found[1]["steps_in_chains"] < found[1]["steps"] // 3:
+            sys.exit(f"{found[1]['steps_in_chains']} of {found[1]['steps']} steps were given together by {chain}")
+
+
+def check_events():
+    """Of a fixed dt and under cfl, where the GPU finds dt itself, values by steps fall between chains, values by time
+    and the end into them; and where dt grows at once, between two of which the second is under way."""
+    deck = pathlib.Path("events.yaml")
+    start = "trellis: 1\ngrid: {cells: [32, 24], periodic: true}\nequations:\n"
+    end = "output: {fields: [], series: {every: {EVERY}, values: {most: \"domain_max(T)\"}}}\n"
+    for method, dt, every in (("euler", "{cfl: 0.4}", "time: 5e-4"), ("ssprk3", "{cfl: 0.4}", "time: 2e-4"),
+                              ("rk4", "{cfl: 0.4}", "steps: 6"), ("euler", "1e-5", "steps: 4"),
+                              ("ssprk2", "1e-5", "steps: 12"), ("rk4", "1e-5", "time: 1.1e-4")):
+        deck.write_text(start +
+                        "  T: {initial: \"2 + sin(2*pi*x)*cos(2*pi*y)\", ddt: \"div((1 + T^2)*grad(T)) - S\"}\n"
+                        "  S: {initial: x, ddt: \"0.1*T - S*T\"}\n"
+                        f"time: {{method: {method}, dt: {dt}, end: 0.002}}\n" + end.replace("EVERY", every),
+                        encoding="utf-8")
+        check_together(deck, "2", "4", "10")
+    for initial in ("2", "2.02", "2.04"):
+        deck.write_text(start + f"  T: {{initial: {initial}, ddt: \"-100*T\"}}\ntime: {{method: euler, end: 0.02, "
+                        "dt: {cfl: 0.5, speed: \"if(T > 1.5, 100, 1)\", max: 2e-3}}\n" +
+                        end.replace("EVERY", "time: 4.5e-3"), encoding="utf-8")
+        check_together(deck, "2", "6")
+
+
 def check_refused():
     """The plan says how many steps, or why it is one; the kernel is among those of GPUs."""
     deck = pathlib.Path("plan.yaml")
@@ -160,6 +196,7 @@ def main():
         compare(number, gpus)
     check_nonfinite()
     check_corners()
+    check_events()
     check_refused()
     check_trace()
 
