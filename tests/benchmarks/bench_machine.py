@@ -175,21 +175,28 @@ def on_gpus(counts, options, results):
 
 
 def placements(options):
-    """A table of grids from small to large: steps on the cores, on a GPU, and where the command places them."""
-    table("One process", ["problem", "cells", "cores, ms", "GPU, ms", "as placed, ms", "tasks of cores and GPU",
-                          "cores / GPU", "as placed / best"])
-    for name, text, equations in (("heat", HEAT, 1), ("transport of 16", TRANSPORT, 16)):
-        for cells in (32, 64, 128, 256):
+    """A table of grids from small to large: steps on the cores, on a GPU, and where the command places them. A grid in
+    many patches may be shared out: both together could at most add up what each makes."""
+    table("One process", ["problem", "cells", "patches", "cores, ms", "GPU, ms", "as placed, ms",
+                          "tasks of cores and GPU", "cores / GPU", "as placed / best", "of the sum of both"])
+    sizes = ((32, 1), (64, 1), (128, 1), (256, 1), (256, 32), (512, 1), (512, 32))
+    for name, text, equations, largest in (("heat", HEAT, 1, 512), ("transport of 16", TRANSPORT, 16, 256)):
+        for cells, patches in sizes:
+            if cells > largest:
+                continue
             problem = Problem(name, text, cells, False, 20e9, equations, 1.0)
+            size = max(8, int(cells * options.scale))
+            cut = [f"grid.patches=[1,1,{patches}]"] if patches > 1 else []
             found = {}
             for way, settings, environment in (("cores", ["run.devices=cpu"], {}),
                                                ("gpu", ["run.devices=[0]"], {"TRL_PLACEMENT": "devices"}),
                                                ("auto", ["run.devices=[0]"], {})):
-                found[way] = measure(problem, [cells] * 3, min(2000, choose_steps(problem, 1, options)), 1,
-                                     options.cores, settings, environment, options)
+                found[way] = measure(problem, [size] * 3, min(2000, choose_steps(problem, 1, options)), 1,
+                                     options.cores, settings + cut, environment, options)
             cores, gpu, auto = (found[way][0] for way in ("cores", "gpu", "auto"))
-            print(f"| {name} | {cells}^3 | {1e3 * cores:.3f} | {1e3 * gpu:.3f} | {1e3 * auto:.3f} | {found['auto'][4]} "
-                  f"| {cores / gpu:.1f} | {auto / min(cores, gpu):.2f} |", flush=True)
+            print(f"| {name} | {cells}^3 | {patches} | {1e3 * cores:.3f} | {1e3 * gpu:.3f} | {1e3 * auto:.3f} "
+                  f"| {found['auto'][4]} | {cores / gpu:.1f} | {auto / min(cores, gpu):.2f} "
+                  f"| {1 / auto / (1 / cores + 1 / gpu):.2f} |", flush=True)
 
 
 def host(options):
