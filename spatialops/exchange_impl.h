@@ -27,6 +27,13 @@ typedef struct trli_exchange_piece {
     size_t value_bytes, offset; /* bytes of one value; bytes from the start of the buffer */
 } trli_exchange_piece;
 
+/* Along an axis: -1 below the target, 1 above, 0 neither. */
+static inline int trli_exchange_step(int direction, int axis)
+{
+    static const int place[3] = {1, 3, 9};
+    return direction / place[axis] % 3 - 1;
+}
+
 /* Where a transfer lies in memory that ranks of a node share. */
 typedef struct trli_node_piece {
     bool lent;           /* in a field of the sender; else packed in the message's room */

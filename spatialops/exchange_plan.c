@@ -24,12 +24,6 @@ typedef struct planner {
     bool wanted[DIRECTIONS]; /* by some field */
 } planner;
 
-static int step_of(int direction, int axis)
-{
-    static const int place[3] = {1, 3, 9};
-    return direction / place[axis] % 3 - 1;
-}
-
 static int opposite(int direction)
 {
     return DIRECTIONS - 1 - direction;
@@ -44,7 +38,7 @@ static void find_widths(const trl_footprint *footprint, field_widths *widths)
             trl_lidx reach[3];
             bool touches = d != CENTRE;
             for (int a = 0; a < 3; ++a) {
-                int step = step_of(d, a);
+                int step = trli_exchange_step(d, a);
                 reach[a] = step < 0 ? -part->lo[a] : step > 0 ? part->hi[a] : 0;
                 touches = touches && (step == 0 || reach[a] > 0);
             }
@@ -82,7 +76,7 @@ static int find_neighbour(const trl_layout *layout, const trl_patch *patch, int 
 {
     int index[3];
     for (int a = 0; a < 3; ++a) {
-        int step = step_of(direction, a), count = layout->counts[a];
+        int step = trli_exchange_step(direction, a), count = layout->counts[a];
         if (step != 0 && a >= layout->grid.dim) return -1;
         index[a] = patch->index[a] + step;
         if (index[a] < 0 || index[a] >= count) {
@@ -138,7 +132,7 @@ static trli_exchange_piece make_transfer(const planner *plan, const trl_patch *s
     trl_box have = trl_patch_owned(plan->layout, source, wanted->location);
     trl_box hold = trl_patch_owned(plan->layout, target, wanted->location);
     for (int a = 0; a < 3; ++a) {
-        int step = step_of(direction, a);
+        int step = trli_exchange_step(direction, a);
         trl_lidx width = plan->widths[field].width[direction][a];
         transfer.extent[a] = step == 0 ? hold.hi[a] : width;
         transfer.from[a] = step < 0 ? have.hi[a] - width : 0;

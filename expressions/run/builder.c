@@ -317,6 +317,7 @@ trl_err trli_builder_halo(trli_task_builder *b, const trli_exchanged *exchanged,
 {
     /* Kernels whose patch waits for messages compute rims, too, if all that these wait for is there. */
     const bool first = b->model->ctx->ranks > 1 && b->model->run->lanes == b->model->run->nworkers;
+    const unsigned copied = b->model->run->points & TRLI_SET_COPIED ? TRLI_SET_COPIED : TRLI_SET_HALO;
     const trl_task_desc desc = {
         .name = "halo",
         .variant = {[TRL_KIND_CPU] = {trli_task_halo}, [TRL_KIND_MOCK] = {trli_task_halo}, [TRL_KIND_GPU] = {gpu}},
@@ -333,7 +334,7 @@ trl_err trli_builder_halo(trli_task_builder *b, const trli_exchanged *exchanged,
         const bool again = i > 0 && piece->field == piece[-1].field; /* all are for one patch */
         TRL_TRY(trli_builder_field(b, *task, field, piece->source_local, trli_points_sent(b->model, field, piece),
                                    TRL_READ));
-        if (!again) TRL_TRY(trli_builder_field(b, *task, field, piece->target_local, TRLI_SET_HALO, TRL_READ_WRITE));
+        if (!again) TRL_TRY(trli_builder_field(b, *task, field, piece->target_local, copied, TRL_READ_WRITE));
     }
 done:
     return err;

@@ -14,16 +14,26 @@
 #include "time_plan_impl.h"
 
 /* What lies in a slot on a patch, as tasks touch it: owned points that no other patch reads; ghosts beyond sides of the
- * domain, and those that come from others; owned points that may be sent to others, the rim. With devices and several
- * patches the rim is in parts, from TRLI_RIM on: below and above along the last axis, then of what is left along the
- * axis before, so that a device gets the part that it reads. Else the rim is TRLI_RIM. Tenants of a slot may have
- * points in different places, so who computes a field touches all. */
-typedef enum trli_points { TRLI_INNER, TRLI_SIDE, TRLI_HALO, TRLI_RIM, TRLI_POINTS = TRLI_RIM + 6 } trli_points;
+ * domain, and those that come from others, of which those are apart, on ranks without devices, that the rank copies
+ * from its own patches; owned points that may be sent to others, the rim. With devices and several patches the rim is
+ * in parts, from TRLI_RIM on: below and above along the last axis, then of what is left along the axis before, so that
+ * a device gets the part that it reads. Else the rim is TRLI_RIM. Tenants of a slot may have points in different
+ * places, so who computes a field touches all. */
+typedef enum trli_points {
+    TRLI_INNER,
+    TRLI_SIDE,
+    TRLI_HALO,
+    TRLI_COPIED,
+    TRLI_RIM,
+    TRLI_POINTS = TRLI_RIM + 6
+} trli_points;
 /* Sets of them, a bit each. A model has some of them only (trli_model_run.points). */
 enum {
     TRLI_SET_RIM = (1 << TRLI_POINTS) - (1 << TRLI_RIM),
     TRLI_SET_SIDE = 1 << TRLI_SIDE,
-    TRLI_SET_HALO = 1 << TRLI_HALO,
+    TRLI_SET_RECEIVED = 1 << TRLI_HALO,
+    TRLI_SET_COPIED = 1 << TRLI_COPIED,
+    TRLI_SET_HALO = TRLI_SET_RECEIVED | TRLI_SET_COPIED,
     TRLI_OWNED = 1 << TRLI_INNER | TRLI_SET_RIM,
     TRLI_GHOSTS = TRLI_SET_SIDE | TRLI_SET_HALO,
     TRLI_OWNED_AND_GHOSTS = TRLI_OWNED | TRLI_GHOSTS

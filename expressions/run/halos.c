@@ -26,9 +26,25 @@ trl_err trli_exchange_plan_of(const trli_model *model, const trli_exchanged *exc
     return err;
 }
 
-void trli_exchange_mark_receivers(const trl_exchange *plan, bool *receives)
+/* The axes along which a piece lies beyond a patch, and the last of them. */
+static unsigned axes_beyond(const trli_exchange_piece *piece, unsigned *last)
 {
-    for (int i = 0; i < plan->receives.ntransfers; ++i) receives[plan->receives.transfer[i].target_local] = true;
+    unsigned axes = 0;
+    for (int a = 0; a < 3; ++a)
+        if (trli_exchange_step(piece->direction, a) != 0) axes |= *last = 1u << a;
+    return axes;
+}
+
+/* Edges and corners lie beyond a side that is marked already, as a rule. */
+void trli_exchange_mark_receivers(const trl_exchange *plan, unsigned char *axes)
+{
+    for (int pass = 0; pass < 2; ++pass)
+        for (int i = 0; i < plan->receives.ntransfers; ++i) {
+            const trli_exchange_piece *piece = &plan->receives.transfer[i];
+            unsigned last, beyond = axes_beyond(piece, &last);
+            if ((pass == 1 || beyond == last) && !(beyond & axes[piece->target_local]))
+                axes[piece->target_local] |= (unsigned char)last;
+        }
 }
 
 trl_err trli_task_halo(void *data, const trl_task_args *args, bool *done)

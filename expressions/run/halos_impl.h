@@ -14,7 +14,8 @@ void trli_exchange_request(const trli_model *model, const trli_exchanged *exchan
 /* What an exchange moves, for building tasks. Fails as trl_exchange_create; destroyed by the caller. */
 TRL_NODISCARD trl_err trli_exchange_plan_of(const trli_model *model, const trli_exchanged *exchanged,
                                             struct trl_exchange **plan);
-/* Mark the local patches for which an exchange receives something of other ranks. */
-void trli_exchange_mark_receivers(const struct trl_exchange *plan, bool *receives);
+/* Mark the axes, a bit each, along which an exchange receives something of other ranks, for [local patches]: it lies
+ * beyond a side along one of them. */
+void trli_exchange_mark_receivers(const struct trl_exchange *plan, unsigned char *axes);
 
 #endif

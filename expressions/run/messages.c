@@ -152,7 +152,7 @@ static trl_err touch(trli_task_builder *b, trl_task task, const trli_exchanged *
     for (int n = m->first; n < m->first + m->n; ++n) {
         const trli_exchange_piece *t = &traffic->transfer[n], *before = n > m->first ? t - 1 : NULL;
         const int patch = receives ? t->target_local : t->source_local, field = exchanged->field[t->field];
-        const unsigned points = receives ? TRLI_SET_HALO : trli_points_sent(b->model, field, t);
+        const unsigned points = receives ? TRLI_SET_RECEIVED : trli_points_sent(b->model, field, t);
         const bool again =
             before && before->field == t->field && patch == (receives ? before->target_local : before->source_local);
         if (again && (receives || points == trli_points_sent(b->model, field, before))) continue;

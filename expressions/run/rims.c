@@ -39,15 +39,25 @@ static bool slabs_allow(const trli_step_plan *p)
     return true;
 }
 
-/* Narrow a box to points whose reads end before the ghosts of exchanged axes; false: it cannot be cut. */
-static bool find_inner(const trli_model *model, const trli_step_plan *p, int patch, trl_box *inner)
+/* Ghosts that a rank copies from its own patches are there when its kernels begin, except where a kernel computes
+ * others beside them: those are not told apart. */
+static unsigned axes_of(const trli_model *model, const trli_step_plan *p, int patch, unsigned awaited)
 {
-    for (int i = 0; i < p->reads.nfields; ++i) {
-        const trl_array *shape = trli_shape_of(model, p->reads.field[i], patch);
-        const trl_offsets hull = trl_footprint_hull(&p->reads.footprint[i]);
-        if (is_exchanged(model, 0) && (hull.lo[0] < 0 || hull.hi[0] > 0)) return false;
+    bool told = model->run->points & TRLI_SET_COPIED;
+    for (int k = 0; k < p->nslabs; ++k)
+        told &= !trli_slab_is_at(model->layout, &model->layout->patch[patch], &p->slab[k]);
+    return told ? awaited : model->run->exchanged_axes;
+}
+
+/* Narrow a box to points whose reads end before the ghosts of some axes; false: it cannot be cut. */
+static bool find_inner(const trli_model *model, const trli_reads *reads, int patch, unsigned axes, trl_box *inner)
+{
+    for (int i = 0; i < reads->nfields; ++i) {
+        const trl_array *shape = trli_shape_of(model, reads->field[i], patch);
+        const trl_offsets hull = trl_footprint_hull(&reads->footprint[i]);
+        if (axes & 1 && (hull.lo[0] < 0 || hull.hi[0] > 0)) return false;
         for (int a = 1; a < 3; ++a) {
-            if (!is_exchanged(model, a)) continue;
+            if (!(axes >> a & 1)) continue;
             if (inner->lo[a] < shape->owned.lo[a] - hull.lo[a]) inner->lo[a] = shape->owned.lo[a] - hull.lo[a];
             if (inner->hi[a] > shape->owned.hi[a] - hull.hi[a]) inner->hi[a] = shape->owned.hi[a] - hull.hi[a];
         }
@@ -57,15 +67,12 @@ static bool find_inner(const trli_model *model, const trli_step_plan *p, int pat
     return true;
 }
 
-int trli_rims_cut(const trli_program *program, const trli_step *step, int patch, trl_box box[TRLI_RIMS_MOST])
+static int cut(const trli_model *model, const trli_reads *reads, int patch, unsigned axes, trl_box box[TRLI_RIMS_MOST])
 {
-    const trli_model *model = program->model;
-    const trli_step_plan *p = trli_plan_of(program, step);
     trl_box rest = box[0], inner = box[0];
     int n = 1;
-    if (step->kind != TRLI_STEP_KERNEL || model->settings.disabled_passes & TRL_PASS_OVERLAP) return 1;
-    if (!slabs_allow(p)) return 1;
-    if (!find_inner(model, p, patch, &inner)) return 1;
+    if (model->settings.disabled_passes & TRL_PASS_OVERLAP) return 1;
+    if (!find_inner(model, reads, patch, axes, &inner)) return 1;
     if ((trl_box_points(&rest) - trl_box_points(&inner)) * RIMS_MOST > trl_box_points(&rest)) return 1;
     for (int a = 2; a > 0; --a) {
         if (rest.lo[a] < inner.lo[a]) {
@@ -80,6 +87,24 @@ int trli_rims_cut(const trli_program *program, const trli_step *step, int patch,
         rest.hi[a] = inner.hi[a];
     }
     box[0] = inner;
+    return n;
+}
+
+int trli_rims_cut(const trli_program *program, const trli_step *step, int patch, unsigned *axes,
+                  trl_box box[TRLI_RIMS_MOST])
+{
+    const trli_step_plan *p = trli_plan_of(program, step);
+    if (step->kind != TRLI_STEP_KERNEL || !slabs_allow(p)) return 1;
+    *axes = axes_of(program->model, p, patch, *axes);
+    return cut(program->model, &p->reads, patch, *axes, box);
+}
+
+int trli_rims_cut_reductions(const trli_model *model, const trli_reduction_group *group, int patch, unsigned *axes,
+                             trl_box box[TRLI_RIMS_MOST])
+{
+    const bool may = *axes != 0 && model->run->points & TRLI_SET_COPIED;
+    const int n = may ? cut(model, &group->reads, patch, *axes, box) : 1;
+    if (n == 1) *axes = 0;
     return n;
 }
 
@@ -105,35 +130,46 @@ done:
     return err;
 }
 
-/* Ghosts that the kernel computes itself are written by each task where it reads them: no other task's are read. */
-static trl_err access_input(trli_task_builder *b, trl_task task, const trli_step_plan *p, int i, int patch,
-                            const trl_box *box)
+/* Ghosts that the kernel of a plan computes itself are written by each task where it reads them: no other task's are
+ * read. */
+static trl_err access_input(trli_task_builder *b, trl_task task, const trli_step_plan *p, const trli_reads *reads,
+                            int i, const trli_step_task *t, unsigned axes)
 {
-    const int field = p->reads.field[i];
+    const int field = reads->field[i], patch = t->patch;
+    const trl_box *box = &t->box;
     const trl_array *shape = trli_shape_of(b->model, field, patch);
-    const trl_offsets hull = trl_footprint_hull(&p->reads.footprint[i]);
+    const trl_offsets hull = trl_footprint_hull(&reads->footprint[i]);
     unsigned points = TRLI_OWNED;
     for (int a = 0; a < 3; ++a) {
         const bool beyond[2] = {box->lo[a] +
                                 hull.lo[a]<shape->owned.lo[a], box->hi[a] + hull.hi[a]> shape->owned.hi[a]};
-        if (is_exchanged(b->model, a) && (beyond[0] || beyond[1])) points |= TRLI_SET_HALO;
+        if (is_exchanged(b->model, a) && (beyond[0] || beyond[1]))
+            points |= axes >> a & 1 ? TRLI_SET_HALO : TRLI_SET_COPIED;
         for (int side = 0; side < 2 && !is_exchanged(b->model, a); ++side)
-            if (beyond[side] && !has_own_ghosts(p, field, a, side)) points |= TRLI_SET_SIDE;
+            if (beyond[side] && !(p && has_own_ghosts(p, field, a, side))) points |= TRLI_SET_SIDE;
     }
     return trli_builder_field(b, task, field, patch, points, TRL_READ);
 }
 
-trl_err trli_rims_access(trli_task_builder *b, trl_task task, const trli_program *program, const trli_step *step,
-                         int patch, const trl_box *box, bool inner)
+trl_err trli_rims_access(trli_task_builder *b, trl_task task, const trli_step_task *t, unsigned axes)
 {
-    const trli_step_plan *p = trli_plan_of(program, step);
+    const trli_step_plan *p = t->plan;
     trl_err err = TRL_OK;
-    for (int k = 0; k < p->nslabs; ++k) TRL_TRY(access_slab(b, task, &p->slab[k], patch, inner));
-    for (int i = 0; i < p->reads.nfields; ++i) TRL_TRY(access_input(b, task, p, i, patch, box));
+    for (int k = 0; k < p->nslabs; ++k) TRL_TRY(access_slab(b, task, &p->slab[k], t->patch, !t->inner));
+    for (int i = 0; i < p->reads.nfields; ++i) TRL_TRY(access_input(b, task, p, &p->reads, i, t, axes));
     TRL_TRY(trli_builder_scalars(b, task, &p->reads));
-    for (int o = 0; o < step->nout; ++o)
-        if (program->plan->demand[step->field[o]].live)
-            TRL_TRY(trli_builder_field(b, task, step->field[o], patch, TRLI_OWNED_AND_GHOSTS, TRL_WRITE_PART));
+    for (int o = 0; o < t->step->nout; ++o)
+        if (t->program->plan->demand[t->step->field[o]].live)
+            TRL_TRY(trli_builder_field(b, task, t->step->field[o], t->patch, TRLI_OWNED_AND_GHOSTS, TRL_WRITE_PART));
+done:
+    return err;
+}
+
+trl_err trli_rims_access_reductions(trli_task_builder *b, trl_task task, const trli_step_task *t, unsigned axes)
+{
+    const trli_reads *reads = &t->group->reads;
+    trl_err err = TRL_OK;
+    for (int i = 0; i < reads->nfields; ++i) TRL_TRY(access_input(b, task, NULL, reads, i, t, axes));
 done:
     return err;
 }

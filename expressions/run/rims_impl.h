@@ -10,11 +10,20 @@
 
 enum { TRLI_RIMS_MOST = 5 };
 
-/* Cut the box of a step on a patch; box[0]: the inner points. Returns how many boxes there are; 1: it is not cut. */
-int trli_rims_cut(const trli_program *program, const trli_step *step, int patch, trl_box box[TRLI_RIMS_MOST]);
-/* Add what a task touches that computes one of the boxes; inner: the first. They may run at once. */
-TRL_NODISCARD trl_err trli_rims_access(trli_task_builder *builder, trl_task task, const trli_program *program,
-                                       const trli_step *step, int patch, const trl_box *box, bool inner);
+/* Cut the box of a step on a patch; box[0]: the inner points. Returns how many boxes there are; 1: it is not cut. axes:
+ * a bit each, beyond whose sides other ranks have points; then those beyond whose sides points are waited for. */
+int trli_rims_cut(const trli_program *program, const trli_step *step, int patch, unsigned *axes,
+                  trl_box box[TRLI_RIMS_MOST]);
+/* Add what a task touches that computes one of the boxes. They may run at once. */
+TRL_NODISCARD trl_err trli_rims_access(trli_task_builder *builder, trl_task task, const trli_step_task *of,
+                                       unsigned axes);
+/* The same of what a group of reductions goes over, on ranks without devices; then no axes if it is not cut. Tasks of
+ * all boxes add to one share. */
+int trli_rims_cut_reductions(const trli_model *model, const trli_reduction_group *group, int patch, unsigned *axes,
+                             trl_box box[TRLI_RIMS_MOST]);
+/* Add the fields that it reads. */
+TRL_NODISCARD trl_err trli_rims_access_reductions(trli_task_builder *builder, trl_task task, const trli_step_task *of,
+                                                  unsigned axes);
 
 /* Cut the box of a kernel's task that has rims, around them, which takes so long; returns the number of parts. Where
  * too few would begin once messages may have come, the rims have all of theirs (nrims 0). */

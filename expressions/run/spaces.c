@@ -226,7 +226,8 @@ unsigned trli_points_of(const trli_model *model)
 {
     unsigned points = 1 << TRLI_INNER | TRLI_SET_SIDE;
     if (model->run->exchanged_axes == 0) return points;
-    points |= TRLI_SET_HALO;
+    points |= TRLI_SET_RECEIVED;
+    if (!trl_workers_devices(model->run->workers) && trl_context_ranks(model->ctx) > 1) points |= TRLI_SET_COPIED;
     if (!has_rim_in_parts(model)) return points | 1 << TRLI_RIM;
     for (int axis = 0; axis < 3; ++axis)
         if (model->run->exchanged_axes >> axis & 1) points |= 3u << (TRLI_RIM + 2 * (2 - axis));
@@ -255,7 +256,7 @@ int trli_points_boxes(const trli_model *model, int field, const trl_array *a, tr
         core.hi[axis] = a->owned.hi[axis];
     }
     if (which >= TRLI_RIM) return rim_boxes(model, a, &inner, which, box);
-    if (which == TRLI_HALO) return difference(&a->held, &core, box);
+    if (which == TRLI_HALO || which == TRLI_COPIED) return difference(&a->held, &core, box);
     if (which == TRLI_SIDE) return difference(&core, &a->owned, box);
     box[0] = inner;
     return trl_box_points(&inner) > 0;

@@ -27,10 +27,11 @@
 /* One task computes slabs of up to this many points together; a larger slab is a task of its own, in chunks. */
 enum {
 #ifdef TRL_SMALL_SIZES
-    SLAB_POINTS = 64
+    SLAB_POINTS = 64,
 #else
-    SLAB_POINTS = 8192
+    SLAB_POINTS = 8192,
 #endif
+    ALL_AXES = 7
 };
 
 typedef struct builder {
@@ -38,9 +39,9 @@ typedef struct builder {
     trli_model *model;
     struct trli_task_data *data;
     trli_task_builder tasks;
-    bool *awaits;   /* [local patches] points of other ranks, or of other devices perhaps, in some exchange so far */
-    bool tells;     /* GPUs may tell the results of reductions (told_sums_impl.h) */
-    int late_share; /* in whose place there are late scalars, or what is told */
+    unsigned char *awaits; /* [local patches] axes beyond whose sides others have points in some exchange so far */
+    bool tells;            /* GPUs may tell the results of reductions (told_sums_impl.h) */
+    int late_share;        /* in whose place there are late scalars, or what is told */
 } builder;
 
 /* n tasks of a step, in a row. */
@@ -224,7 +225,8 @@ static trl_err add_compute(builder *b, const trli_step *s, int patch)
     trl_err err = TRL_OK;
     box[0] = trli_step_box(b->program, s, 0, patch);
     const trl_box around = box[0];
-    const int n = b->awaits[patch] ? trli_rims_cut(b->program, s, patch, box) : 1;
+    unsigned axes = b->awaits[patch];
+    const int n = axes ? trli_rims_cut(b->program, s, patch, &axes, box) : 1;
     TRL_TRY(next_tasks(b, s, patch, n, &first));
     first->around = around;
     first->nrims = n - 1;
@@ -236,8 +238,7 @@ static trl_err add_compute(builder *b, const trli_step *s, int patch)
         TRL_TRY(add_box(b, s, t, &box[i], &task));
         if (i > 0 && first->nrims > 0) TRL_TRY(trl_graph_add_dependency(b->tasks.graph, first->task, task));
         if (t->fused) TRL_TRY(access_sums(b, task, t, t->fused));
-        TRL_TRY(n == 1 ? access_whole(b, s, t, task)
-                       : trli_rims_access(&b->tasks, task, b->program, s, patch, &box[i], i == 0));
+        TRL_TRY(n == 1 ? access_whole(b, s, t, task) : trli_rims_access(&b->tasks, task, t, axes));
     }
 done:
     return err;
@@ -347,7 +348,7 @@ static trl_err add_halo(builder *b, const trli_step *s, const trli_exchanged *ex
     }
     *next = end;
     if (first == end) return TRL_OK;
-    b->awaits[patch] |= b->model->run->lanes > b->model->run->nworkers + 1;
+    if (b->model->run->lanes > b->model->run->nworkers + 1) b->awaits[patch] |= ALL_AXES;
     TRL_TRY(next_task(b, s, patch, &t));
     t->exchanged = exchanged;
     t->piece = copies->transfer + first;
@@ -409,43 +410,73 @@ done:
     return err;
 }
 
-/* A patch's share of a group, which each worker adds up separately. */
+/* Add the task of a group of reductions of formulas that goes over a box of a patch, cut for axes, or all of it. */
+static trl_err add_values(builder *b, const trli_reduction_group *group, trli_step_task *t, unsigned axes,
+                          trl_task *task)
+{
+    const trli_work work = group_work(b, group);
+    const int64_t points = trl_box_points(&t->box);
+    const double seconds = seconds_of(b, &work, points);
+    trl_err err = TRL_OK;
+    t->group = group;
+    const int chunks = trli_task_parts(b->model, &t->box, seconds, false, t->parts);
+    b->program->run->bytes_moved += points * group->reads.nfields * (int64_t)sizeof(double);
+    TRL_TRY(trli_builder_add_anywhere(&b->tasks, t->step->label, trli_task_reduce,
+                                      trli_gpu_does_reduction(t) ? trli_task_reduce_gpu : NULL, t, chunks,
+                                      TRL_TASK_WHOLE, seconds, task));
+    TRL_TRY(set_work(b, *task, &work, points));
+    TRL_TRY(axes == 0 ? trli_builder_reads(&b->tasks, *task, &group->reads, &t->box, t->patch)
+                      : trli_rims_access_reductions(&b->tasks, *task, t, axes));
+    err = trli_builder_scalars(&b->tasks, *task, &group->reads);
+done:
+    return err;
+}
+
+/* The same of a plugin's stable_dt, which is called once. */
+static trl_err add_stable_dt(builder *b, const trli_reduction_group *group, trli_step_task *t, trl_task *task)
+{
+    const trli_step *s = t->step;
+    const trli_work work = group_work(b, group);
+    const int64_t points = trl_box_points(&t->box);
+    trl_err err = TRL_OK;
+    t->group = group;
+    b->program->run->bytes_moved += points * t->plan->ninputs * (int64_t)sizeof(double);
+    TRL_TRY(trli_builder_add_for_gpus(&b->tasks, s->label, trli_task_stable_dt,
+                                      trli_gpu_does_stable_dt(t) ? trli_task_stable_dt_gpu : NULL, t, 1, TRL_TASK_WHOLE,
+                                      estimate(b, s, &t->box), task));
+    TRL_TRY(set_work(b, *task, &work, points));
+    TRL_TRY(trli_builder_reads(&b->tasks, *task, &group->reads, &t->box, t->patch));
+    for (int i = 0; i < t->plan->ninputs; ++i)
+        TRL_TRY(trli_builder_field(&b->tasks, *task, t->plan->input[i], t->patch, TRLI_OWNED_AND_GHOSTS, TRL_READ));
+    TRL_TRY(trli_builder_scalars(&b->tasks, *task, &t->plan->reads));
+    err = access_plugin(b, *task, s->plugin.called);
+done:
+    return err;
+}
+
+/* A patch's share of a group, which each worker adds up separately: inner points while ghosts are on their way. */
 static trl_err add_group(builder *b, const trli_reduction_group *group, int patch, trl_handle *share)
 {
     const trli_reductions *all = &b->program->run->reductions;
     const trli_step *s = all->reduction[group->first].step;
-    const trli_step_plan *plan = trli_plan_of(b->program, s);
-    const trli_opaque *plugin = s->kind == TRLI_STEP_STABLE_DT ? s->plugin.called : NULL;
-    trli_step_task *t;
-    trl_box box;
-    trl_task task;
+    const bool plugin = s->kind == TRLI_STEP_STABLE_DT;
+    trl_box box[TRLI_RIMS_MOST];
+    trli_step_task *first;
     trl_err err = TRL_OK;
-    if (group->fused >= 0 || !trli_reduction_box(b->program, s, patch, &box)) return TRL_OK;
-    TRL_TRY(next_task(b, s, patch, &t));
-    t->box = box;
-    t->group = group;
-    const trli_work work = group_work(b, group);
-    const double seconds = plugin ? estimate(b, s, &box) : seconds_of(b, &work, trl_box_points(&box));
-    const int chunks = plugin ? 1 : trli_task_parts(b->model, &t->box, seconds, false, t->parts);
-    const int inputs = plugin ? plan->ninputs : group->reads.nfields;
-    b->program->run->bytes_moved += trl_box_points(&box) * inputs * (int64_t)sizeof(double);
-    const bool by_form = plugin && trli_gpu_does_stable_dt(t);
-    TRL_TRY(plugin ? trli_builder_add_for_gpus(&b->tasks, s->label, trli_task_stable_dt,
-                                               by_form ? trli_task_stable_dt_gpu : NULL, t, chunks, TRL_TASK_WHOLE,
-                                               seconds, &task)
-                   : trli_builder_add_anywhere(&b->tasks, s->label, trli_task_reduce,
-                                               trli_gpu_does_reduction(t) ? trli_task_reduce_gpu : NULL, t, chunks,
-                                               TRL_TASK_WHOLE, seconds, &task));
-    TRL_TRY(set_work(b, task, &work, trl_box_points(&box)));
-    TRL_TRY(trli_builder_reads(&b->tasks, task, &group->reads, &t->box, patch));
-    for (int i = 0; plugin && i < plan->ninputs; ++i)
-        TRL_TRY(trli_builder_field(&b->tasks, task, plan->input[i], patch, TRLI_OWNED_AND_GHOSTS, TRL_READ));
-    TRL_TRY(trli_builder_scalars(&b->tasks, task, plugin ? &plan->reads : &group->reads));
-    if (plugin) TRL_TRY(access_plugin(b, task, plugin));
-    TRL_TRY(trli_builder_share(&b->tasks, task, all->first + group->first, group->n, patch, share, TRL_WRITE));
-    if (patch == 0 && (b->tells || trli_late_scalars_found_by(b->program)))
-        TRL_TRY(trli_builder_late(&b->tasks, task, b->late_share));
-    if (by_form) err = add_look(b, group, patch, share);
+    if (group->fused >= 0 || !trli_reduction_box(b->program, s, patch, box)) return TRL_OK;
+    unsigned axes = plugin ? 0 : b->awaits[patch];
+    const int n = trli_rims_cut_reductions(b->model, group, patch, &axes, box);
+    TRL_TRY(next_tasks(b, s, patch, n, &first));
+    for (int i = 0; i < n; ++i) {
+        trl_task task;
+        first[i].box = box[i];
+        TRL_TRY(plugin ? add_stable_dt(b, group, &first[i], &task) : add_values(b, group, &first[i], axes, &task));
+        TRL_TRY(trli_builder_share(&b->tasks, task, all->first + group->first, group->n, patch, share,
+                                   n == 1 ? TRL_WRITE : TRL_ADD));
+        if (patch == 0 && (b->tells || trli_late_scalars_found_by(b->program)))
+            TRL_TRY(trli_builder_late(&b->tasks, task, b->late_share));
+    }
+    if (plugin && trli_gpu_does_stable_dt(first)) err = add_look(b, group, patch, share);
 done:
     return err;
 }
