@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Part of Trellis, an expression-graph PDE solver framework.
 # ctest: timeout=300
-"""Random decks on 1 to 8 ranks, in 1 to 64 patches, with and without overlap, shared memory, time blocks and threads:
-every field has the same hash. Ranks outnumber the cores, so that messages come late and in any order."""
+"""Random decks on 1 to 8 ranks, in 1 to 64 patches, with and without overlap, shared memory, time blocks and threads,
+by two schedulers: every field has the same hash. Ranks outnumber the cores, so that messages come late and in any
+order."""
 import argparse
 import json
 import os
@@ -15,6 +16,7 @@ import tempfile
 
 TERMS = [
     "laplacian({f})", "div((1 + 0.1*{f})*grad({f}))", "0.1*laplacian({f})*{g}", "-div(advective_flux({f}, velocity))",
+    "0.02*laplacian({f}) + 0.01*cddx(cddy({f}))*{g}",
     "div(0.5*grad({f})) + 0.1*{g}*(1 - {g})", "0.02*laplacian({f}) + sin({g})"
 ]
 CONDITIONS = ["{dirichlet: 0.3}", "{neumann: 0.1}", "{dirichlet: 'x + t'}"]
@@ -65,6 +67,8 @@ def way(rng, dim):
     ]
     if rng.random() < 0.5:
         settings.append(f"grid.patches={cut(rng, dim, ranks)}")
+    if rng.random() < 0.4:  # what was ready last comes first: copies of ghosts late, for instance
+        settings.append(f"run.scheduler={os.environ['TRELLIS_BUILD']}/test_plugins/policy_lifo.so")
     return ranks, settings
 
 
