@@ -25,7 +25,7 @@ static trl_err make(trl_simulation *fine, trli_level *level)
     sim->workers = fine->workers;
     sim->devices = fine->devices;
     TRL_TRY(trli_simulation_parse(sim));
-    TRL_TRY(trli_simulation_make_model(sim));
+    TRL_TRY(trli_simulation_make_model(sim, fine->model));
     for (int v = 0; v < sim->nequations; ++v) {
         trli_equation *eq = &sim->equation[v];
         eq->state = eq->next = trli_model_add_field(sim->model, eq->deck->name, sim->model->variable[v].location);

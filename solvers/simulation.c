@@ -84,7 +84,7 @@ trl_err trli_simulation_parse(trl_simulation *sim)
     return first != TRL_OK ? first : err;
 }
 
-trl_err trli_simulation_make_model(trl_simulation *sim)
+trl_err trli_simulation_make_model(trl_simulation *sim, const trli_model *finer)
 {
     const trl_problem *p = sim->problem;
     trl_err err = TRL_OK;
@@ -115,7 +115,8 @@ trl_err trli_simulation_make_model(trl_simulation *sim)
                                         .variables = variables,
                                         .nstencils = p->nstencils,
                                         .stencils = p->stencil,
-                                        .workers = sim->workers};
+                                        .workers = sim->workers,
+                                        .finer = finer};
     err = trli_model_create(sim->ctx, &request, &sim->model);
     for (int v = 0; v < p->nequations && err == TRL_OK; ++v)
         trli_model_note_location(sim->model, p->equation[v].location);
@@ -254,7 +255,7 @@ static trl_err create(trl_simulation *sim)
     TRL_TRY(trli_simulation_parse(sim));
     trli_note_rates(sim);
     TRL_TRY(trli_split_terms(sim));
-    TRL_TRY(trli_simulation_make_model(sim));
+    TRL_TRY(trli_simulation_make_model(sim, NULL));
     TRL_TRY(trli_add_sensitivities(sim));
     TRL_TRY(trli_declare_rates(sim));
     TRL_TRY(mark_used(sim));

@@ -165,9 +165,9 @@ TRL_NODISCARD trl_err trli_run_step(trl_simulation *sim, const trli_next_step *n
 bool trli_done_at(const trl_simulation *sim, trl_gidx number, double time);
 /* stats.c: the order of points. */
 bool trli_point_before(const trl_gidx a[3], const trl_gidx b[3]);
-/* simulation.c: parse the formulas of the problem; make a model of it. */
+/* simulation.c: parse the formulas of the problem; make its model. finer: NULL, or a finer grid's, which lives on. */
 TRL_NODISCARD trl_err trli_simulation_parse(trl_simulation *sim);
-TRL_NODISCARD trl_err trli_simulation_make_model(trl_simulation *sim);
+TRL_NODISCARD trl_err trli_simulation_make_model(trl_simulation *sim, const trli_model *finer);
 /* simulation.c: the scalars of the frame for a step. */
 void trli_set_times(trl_simulation *sim, const trli_next_step *next);
 /* Those of them that follow from its dt. */

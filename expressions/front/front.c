@@ -33,7 +33,10 @@ trl_err trli_front_create(trli_model *model, const trli_model_request *request)
         return trli_no_memory(model->ctx, NULL, "for a model of %d expressions", request->nentries);
     front->parameters = request->parameters;
     front->nentries = request->nentries;
-    for (int e = 0; e < request->nentries; ++e) front->entry[e].deck = &request->entries[e];
+    for (int e = 0; e < request->nentries; ++e) {
+        front->entry[e].deck = &request->entries[e];
+        front->entry[e].finer = request->finer ? &request->finer->front->entry[e] : NULL;
+    }
     TRL_TRY(make_stencils(model, request));
     TRL_TRY(trli_symbols_build(model));
     TRL_TRY(trli_tree_order(model));

@@ -36,8 +36,9 @@ typedef struct trli_entry {
     const trl_expression_entry *deck;
     int nformulas; /* components; 0: operand */
     trl_formula **formula;
+    const struct trli_entry *finer; /* of the model on a finer grid, or NULL */
     void *state;
-    bool state_ready;
+    bool state_ready; /* it is this entry's own, or else that of the finer one */
     int ncomputed, nrequired, computed_capacity, required_capacity;
     trli_advertised *computed, *required;
     int nops, ops_capacity;

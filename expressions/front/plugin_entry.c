@@ -176,28 +176,42 @@ static trl_err make_opaque(trli_model *model, trli_entry *entry)
     return TRL_OK;
 }
 
-trl_err trli_entry_setup(trli_model *model, trli_entry *entry)
+static trl_err make_state(trli_model *model, trli_entry *entry)
 {
     const trl_expression_entry *deck = entry->deck;
     const trl_expr_type *type = deck->type;
     const trl_setup_args args = {model->ctx, &model->layout->grid, model->layout, deck->params, deck->place};
+    const int said = trli_plugin_messages(model);
+    entry->state = trli_new(model->ctx, 1, type->state_size ? type->state_size : 1);
+    if (!entry->state) return trli_no_memory(model->ctx, &deck->place, "for the state of type '%s'", type->name);
+    entry->state_ready = true; /* teardown follows setup, whatever setup returns */
+    const trl_err err = type->setup ? type->setup(entry->state, &args) : TRL_OK;
+    return err == TRL_OK ? TRL_OK : trli_plugin_failed(model, entry, "setup", err, said);
+}
+
+/* A coarser grid evaluates only what formulas and device-neutral types give: others may not fit it, as a file's field
+ * does not. */
+trl_err trli_entry_setup(trli_model *model, trli_entry *entry)
+{
+    const trl_expression_entry *deck = entry->deck;
+    const trl_expr_type *type = deck->type;
+    const bool shared = entry->finer && !(type->flags & TRL_EXPR_NEUTRAL);
     trl_deps deps = {model, entry};
     const trl_binding binding = {model, entry};
     trl_err err = TRL_OK;
     int said = trli_plugin_messages(model);
-    entry->state = trli_new(model->ctx, 1, type->state_size ? type->state_size : 1);
-    if (!entry->state) return trli_no_memory(model->ctx, &deck->place, "for the state of type '%s'", type->name);
-    entry->state_ready = true; /* teardown follows setup, whatever setup returns */
-    if (type->setup && (err = type->setup(entry->state, &args)) != TRL_OK)
-        return trli_plugin_failed(model, entry, "setup", err, said);
+    if (shared)
+        entry->state = entry->finer->state;
+    else
+        TRL_TRY(make_state(model, entry));
     if ((err = type->advertise_dependents(entry->state, &deps)) != TRL_OK)
         return trli_plugin_failed(model, entry, "advertise_dependents", err, said);
     if (entry->ncomputed == 0)
         return trl_fail(model->ctx, TRL_ERR_PLUGIN, &deck->place, "type '%s' advertises no computed tag", type->name);
     TRL_TRY(rename_tags(model, entry));
-    if (type->bind_fields && (err = type->bind_fields(entry->state, &binding)) != TRL_OK)
+    if (!shared && type->bind_fields && (err = type->bind_fields(entry->state, &binding)) != TRL_OK)
         return trli_plugin_failed(model, entry, "bind_fields", err, said);
-    if (type->bind_operators && (err = type->bind_operators(entry->state, &binding)) != TRL_OK)
+    if (!shared && type->bind_operators && (err = type->bind_operators(entry->state, &binding)) != TRL_OK)
         return trli_plugin_failed(model, entry, "bind_operators", err, said);
     entry->neutral = type->flags & TRL_EXPR_NEUTRAL;
     if (!entry->neutral) err = make_opaque(model, entry);
@@ -208,7 +222,7 @@ done:
 void trli_entry_free(trli_entry *entry)
 {
     if (entry->state_ready && entry->deck->type->teardown) entry->deck->type->teardown(entry->state);
-    trli_free(entry->state);
+    if (entry->state_ready) trli_free(entry->state);
     for (int i = 0; i < entry->nops; ++i) trl_operator_destroy(&entry->op[i]);
     trli_free(entry->op);
     trli_free(entry->computed);

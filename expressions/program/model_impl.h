@@ -79,6 +79,8 @@ typedef struct trli_model_request {
     int nstencils;
     const trl_stencil_entry *stencils;
     trl_workers *workers;
+    const trli_model *finer; /* NULL, or a model of the same entries: types share its states where formulas do not
+                              * contain them, and are not evaluated on this grid */
 } trli_model_request;
 /* The deck has written a location; the first word for what is one place is kept. */
 void trli_model_note_location(trli_model *model, trl_location written);

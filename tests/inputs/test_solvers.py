@@ -203,6 +203,26 @@ equations:
 """
 
 
+# Coarser grids have no use for the file, whose field has the shape of the finest one.
+FILED = """trellis: 1
+grid: {cells: [20, 16], periodic: true}
+expressions: {held: {type: file, computes: [held], parameters: {path: held.nc, dataset: p}}}
+equations: {p: {solve: "laplacian(p) - p = FIELD", solver: s}}
+solvers: {s: {method: cg, preconditioner: multigrid, replicate: 0}}
+"""
+
+
+def field_of_a_file():
+    """Cycles solve the same with a right-hand side of a formula and of a file."""
+    wave = "sin(2*pi*x)*cos(4*pi*y)"
+    run(f"trellis: 1\ngrid: {{cells: [20, 16], periodic: true}}\nequations: {{p: {{solve: \"p = {wave}\"}}}}\n")
+    next(pathlib.Path("out/fields").glob("*.nc")).rename("held.nc")
+    wanted = run(FILED.replace("FIELD", wave))["fields"]["p"]["l2"]
+    for ranks in (1, 2):
+        found = run(FILED.replace("FIELD", "held"), ranks=ranks)["fields"]["p"]["l2"]
+        check("a field of a file beside cycles", abs(found - wanted) < 1e-9*wanted, (found, wanted))
+
+
 def last_of_series(name):
     lines = pathlib.Path("out/series.csv").read_text(encoding="utf-8").split("\n")
     return float(lines[-2].split(",")[lines[0].split(",").index(name)])
@@ -220,6 +240,7 @@ def main():
     pipelined()
     cycles()
     anisotropy()
+    field_of_a_file()
     check("nullspace", run(FREE)["solvers"][0]["method"] == "cg", "method")
     check("the mean of the guess", abs(last_of_series("mean") - 3.5) < 1e-12, last_of_series("mean"))
     methods_of = {s["unknowns"]: s["method"] for s in run(BENT)["solvers"]}
