@@ -27,6 +27,8 @@ trl_err trl_simulation_extremes(trl_simulation *sim, double *extremes)
     if (!sim) return TRL_ERR_USAGE;
     if (!extremes) return trl_fail(sim->ctx, TRL_ERR_USAGE, NULL, "extremes need room for them");
     trl_err err = TRL_OK;
+    /* Ranks that are several have looked at it when they settled. */
+    if (sim->unchecked && trl_context_ranks(sim->ctx) == 1) err = trli_check_last_step(sim, false);
     for (int v = 0; v < sim->nequations && err == TRL_OK; ++v) err = find_local(sim, v, &extremes[2 * v]);
     err = trl_context_agree(sim->ctx, err);
     if (err != TRL_OK) return err;

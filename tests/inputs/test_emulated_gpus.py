@@ -259,6 +259,9 @@ def check_failures():
                              ("0.01*div(T*grad(T)) + log(0.05 - t) - 0.01*T", 1e-9, "is NaN at cell"),
                              ("0.01*div(T*grad(T)) + 20", 1e-3, "fell below min 0.001")):
         check_ends(deck, word, f"equations.T.ddt={ddt}", f"time.dt.min={least}")
+    for dt, method in (("3", "rk4"), ("0.1", "rk4"), ("3", "euler")):  # steps that are looked at, and others
+        check_ends(deck, "is infinite at cell", "equations.T.ddt=10*T^8 + laplacian(T)", f"time.dt={dt}",
+                   f"time.method={method}")
     for u, v, method, dt, word in (
             ("-v*u", "u*v + log(0.08 - t)", "ssprk2", "", "is NaN at cell"),
             ("-v*u", "u*v*sqrt(0.055 - t)", "euler", "max: 0.01", "the stable dt is NaN at step"),
