@@ -297,10 +297,17 @@ static void advise_value(checker *c, const level *at, const char *text, bool ite
         if (!(forms[i] & TRLI_AS_NUMBER && one.fallback && trli_scalar_number(one.fallback, &number)))
             one.fallback = NULL; /* it is of another form, such as a word */
         if (item || each) one.flags &= ~(unsigned)TRLI_ONLY_LIST;
-        if (forms[i] == TRLI_AS_MAPPING)
+        const trli_key *named = forms[i] == TRLI_AS_MAPPING ? trli_schema_child(at->key, text) : NULL;
+        if (named && strcmp(trli_schema_name(named), text) == 0) { /* `neumann` where `{neumann: 0}` is needed */
+            add(&p, "{%s: ", text);
+            add_example(&p, named);
+            add(&p, "}");
+        } else if (forms[i] == TRLI_AS_MAPPING)
             add_mapping_example(&p, at->key); /* whose children are found by where it lies in the table */
         else
             add_example(&p, &one);
+        const char *meant = forms[i] == TRLI_AS_BOOLEAN ? trli_scalar_boolean_advice(text) : "";
+        if (*meant) snprintf(example, sizeof example, "%s", meant + strlen("; write "));
         if (item)
             trl_advise(c->ctx, "write `%s` for it", example);
         else {
@@ -379,8 +386,8 @@ static bool scalar_fits(const trli_key *key, const char *text, bool item)
 
 static trl_err check_value(checker *c, const level *at, const trli_yaml *node);
 
-/* Remedies for an unknown key: those near to it, and where a key of its name belongs. */
-static void advise_key(checker *c, const char *name, const char *const *known, int n)
+/* Remedies for an unknown key: those near to it, where a key of its name belongs, and where any name may stand. */
+static void advise_key(checker *c, const level *at, const char *name, const char *const *known, int n)
 {
     int count;
     const trli_key *key = trli_schema_keys(&count);
@@ -396,6 +403,11 @@ static void advise_key(checker *c, const char *name, const char *const *known, i
     }
     for (int i = 0; i < n; ++i)
         if (strncmp(known[i], name, strlen(name)) == 0) trl_advise(c->ctx, "write `%s`", known[i]);
+    for (const trli_key *k = trli_schema_next(at->key, NULL); k; k = trli_schema_next(at->key, k)) {
+        const trli_key *any = trli_schema_child(k, name);
+        if (any && strcmp(trli_schema_name(any), "*") == 0 && any->forms == TRLI_AS_FORMULA)
+            trl_advise(c->ctx, "put it into `%s`", trli_schema_name(k));
+    }
 }
 
 static trl_err fail_unknown(checker *c, const level *at, const trli_yaml *key)
@@ -416,7 +428,7 @@ static trl_err fail_unknown(checker *c, const level *at, const trli_yaml *key)
         for (int i = 0; i < n; ++i) add(&p, "%s%s", i == 0 ? "" : i == n - 1 ? " and " : ", ", known[i]);
     }
     trl_err err = fail(c, trli_yaml_place(key), message);
-    advise_key(c, key->text.chars, known, n);
+    advise_key(c, at, key->text.chars, known, n);
     return err;
 }
 

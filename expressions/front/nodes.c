@@ -332,7 +332,7 @@ static trl_err unknown_call(trli_lowering *lw, const trl_ast *node, const trl_sc
                       : trli_lower_fail(lw, node, "'%s' is no function or operator; `trellis types` lists them", name);
     if (synonym) trl_advise(lw->model->ctx, "write `%s`", synonym);
     if (is_value(lw, name, scope)) trl_advise(lw->model->ctx, "write `%s*(...)`, if it is a product", name);
-    trli_advise_names(lw->model->ctx, name, known, n);
+    if (!synonym) trli_advise_names(lw->model->ctx, name, known, n);
     if (!synonym) trl_advise(lw->model->ctx, "look among what `trellis types` lists");
     return err;
 }

@@ -95,6 +95,9 @@ TRL_NODISCARD trl_err trli_ast_visit_names(trl_context *ctx, const trl_text *tex
 trl_err trli_text_fail(trl_context *ctx, const trl_text *text, int begin, int end, const char *format, ...)
     TRL_PRINTF(5, 6);
 
+/* The one of n names that a word of other programs, or of other case, stands for; or NULL. */
+const char *trli_name_meant(const char *name, const char *const *names, int n);
+
 /* Remedies for the last message: the names nearest to one that is not known. */
 void trli_advise_names(trl_context *ctx, const char *name, const char *const *names, int n);
 

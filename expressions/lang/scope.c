@@ -98,13 +98,20 @@ static int edit_distance(const char *a, int na, const char *b, int nb)
     return row[nb];
 }
 
-/* The nearest of names, at most `most` of them, the nearest first, and of equally near ones the first; how many. */
+/* The name that is meant, if one is, and the nearest of names, at most `most` of them, the nearest first, and of
+ * equally near ones the first; how many. */
 static int nearest_names(const char *name, const char *const *names, int n, int most, const char **nearest)
 {
     const int length = (int)strnlen(name, LONGEST_COMPARED + 1), reach = length < 3 ? 1 : length < 6 ? 2 : 3;
     int distances[TRL_REMEDIES_MOST], found = 0;
     if (length > LONGEST_COMPARED) return 0;
+    const char *meant = trli_name_meant(name, names, n);
+    if (meant) {
+        nearest[found] = meant;
+        distances[found++] = 0;
+    }
     for (int i = 0; i < n; ++i) {
+        if (names[i] == meant) continue;
         int other = (int)strnlen(names[i], LONGEST_COMPARED + 1), at = found;
         if (other > LONGEST_COMPARED || other - length > reach || length - other > reach) continue;
         int distance = edit_distance(name, length, names[i], other);

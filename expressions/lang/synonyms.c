@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 #include <string.h>
+#include <strings.h>
 
-#include <trl_formula.h>
+#include "formula_impl.h"
 
 /* What other programs and languages call it, and what to write here. */
 static const char *const synonym[][2] = {
@@ -12,6 +13,10 @@ static const char *const synonym[][2] = {
     {"divergence", "div(v)"},
     {"gradient_squared", "dot(at(grad(s), cell), at(grad(s), cell))"},
     {"rot", "curl(v)"},
+    {"diff", "ddx(s), or d2dx(s) for a second derivative"},
+    {"dxx", "d2dx(s)"},
+    {"dyy", "d2dy(s)"},
+    {"dzz", "d2dz(s)"},
     {"d_dx", "cddx(s), or ddx(s) between the points"},
     {"d_dy", "cddy(s), or ddy(s) between the points"},
     {"d_dz", "cddz(s), or ddz(s) between the points"},
@@ -57,5 +62,87 @@ const char *trl_name_synonym(const char *name)
 {
     for (size_t i = 0; i < sizeof synonym / sizeof *synonym; ++i)
         if (strcmp(synonym[i][0], name) == 0) return synonym[i][1];
+    return NULL;
+}
+
+/* Keys and words of decks by what they are called elsewhere. */
+static const char *const meaning[][2] = {
+    {"value", "dirichlet"},
+    {"fixed", "dirichlet"},
+    {"fixedValue", "dirichlet"},
+    {"flux", "neumann"},
+    {"gradient", "neumann"},
+    {"derivative", "neumann"},
+    {"fixedGradient", "neumann"},
+    {"noflux", "neumann"},
+    {"no_flux", "neumann"},
+    {"mixed", "robin"},
+    {"open", "outflow"},
+    {"outlet", "outflow"},
+    {"zeroGradient", "outflow"},
+    {"left", "x-"},
+    {"xmin", "x-"},
+    {"x_min", "x-"},
+    {"right", "x+"},
+    {"xmax", "x+"},
+    {"x_max", "x+"},
+    {"bottom", "y-"},
+    {"ymin", "y-"},
+    {"y_min", "y-"},
+    {"top", "y+"},
+    {"ymax", "y+"},
+    {"y_max", "y+"},
+    {"zmin", "z-"},
+    {"z_min", "z-"},
+    {"zmax", "z+"},
+    {"z_max", "z+"},
+    {"bc", "boundary"},
+    {"bcs", "boundary"},
+    {"boundaries", "boundary"},
+    {"boundary_conditions", "boundary"},
+    {"ic", "initial"},
+    {"initial_condition", "initial"},
+    {"initial_value", "initial"},
+    {"rhs", "ddt"},
+    {"center", "cell"},
+    {"centre", "cell"},
+    {"vertex", "node"},
+    {"corner", "node"},
+    {"resolution", "cells"},
+    {"shape", "cells"},
+    {"size", "length"},
+    {"domain", "grid"},
+    {"mesh", "grid"},
+    {"constants", "parameters"},
+    {"variables", "equations"},
+    {"unknowns", "equations"},
+    {"timestep", "dt"},
+    {"time_step", "dt"},
+    {"t_end", "end"},
+    {"tend", "end"},
+    {"t_final", "end"},
+    {"duration", "end"},
+    {"integrator", "method"},
+    {"scheme", "method"},
+    {"interval", "every"},
+    {"forward_euler", "euler"},
+    {"explicit_euler", "euler"},
+    {"backward_euler", "beuler"},
+    {"implicit_euler", "beuler"},
+    {"crank_nicolson", "cn"},
+    {"crank-nicolson", "cn"},
+    {"rk23", "bs3"},
+    {"rk45", "dp5"},
+    {"dopri5", "dp5"},
+    {"verlet", "leapfrog"},
+};
+
+const char *trli_name_meant(const char *name, const char *const *names, int n)
+{
+    for (int i = 0; i < n; ++i)
+        if (strcasecmp(names[i], name) == 0) return names[i];
+    for (size_t m = 0; m < sizeof meaning / sizeof *meaning; ++m)
+        for (int i = 0; strcasecmp(meaning[m][0], name) == 0 && i < n; ++i)
+            if (strcmp(meaning[m][1], names[i]) == 0) return names[i];
     return NULL;
 }

@@ -154,7 +154,8 @@ TRL_API bool trl_name_reserved(const char *name);
 TRL_API bool trl_name_valid(const char *name);
 /* What to write for a function or operator that other programs have under this name, or NULL. */
 TRL_API const char *trl_name_synonym(const char *name);
-/* The nearest of n names by edit distance, or NULL when none is near: for "did you mean". */
+/* The one of n names that other programs have another word for, or else the nearest by edit distance, or NULL when none
+ * is near: for "did you mean". */
 TRL_API const char *trl_name_nearest(const char *name, const char *const *names, int n);
 
 #ifdef __cplusplus
