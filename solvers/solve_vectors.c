@@ -215,15 +215,31 @@ static void clear_array(const trl_array *a)
                    (size_t)(h->hi[0] - h->lo[0]) * sizeof(double));
 }
 
+/* What a step reads, and what the conditions do that it fills ghosts or sides by: part 0, 1, ..., nslabs. */
+static trli_reads reads_of(const trli_step_plan *plan, int part)
+{
+    if (!plan->live) return (trli_reads){0};
+    if (part == 0) return plan->reads;
+    const trli_slab *slab = &plan->slab[part - 1];
+    return slab->kind == TRLI_SLAB_KERNEL ? slab->reads : (trli_reads){0};
+}
+
+static bool reads_steps(const trli_step_plan *plan)
+{
+    for (int part = 0; part <= plan->nslabs; ++part) {
+        const trli_reads reads = reads_of(plan, part);
+        for (int r = 0; r < reads.nscalars; ++r)
+            if (reads.scalar[r] == TRLI_SCALAR_DT || reads.scalar[r] == TRLI_SCALAR_STEP) return true;
+    }
+    return false;
+}
+
 bool trli_solver_reads_steps(const trli_solver *solver)
 {
     const trli_program *const programs[] = {solver->residual.program, solver->apply};
     for (size_t i = 0; i < sizeof programs / sizeof *programs; ++i)
-        for (int k = 0; k < programs[i]->nsteps; ++k) {
-            const trli_reads *reads = &programs[i]->plan->step[k].reads;
-            for (int r = 0; programs[i]->plan->step[k].live && r < reads->nscalars; ++r)
-                if (reads->scalar[r] == TRLI_SCALAR_DT || reads->scalar[r] == TRLI_SCALAR_STEP) return true;
-        }
+        for (int k = 0; k < programs[i]->nsteps; ++k)
+            if (reads_steps(&programs[i]->plan->step[k])) return true;
     return false;
 }
 
@@ -234,19 +250,28 @@ bool trli_solver_reads_fields(const trli_solver *s)
     return s->opaque;
 }
 
+static bool scalars_change(const trli_frame *frame, const trli_step_plan *plan, double *known)
+{
+    bool any = false;
+    for (int part = 0; part <= plan->nslabs; ++part) {
+        const trli_reads reads = reads_of(plan, part);
+        for (int r = 0; r < reads.nscalars; ++r) {
+            const double now = frame->scalar[reads.scalar[r]];
+            any |= known[reads.scalar[r]] != now;
+            known[reads.scalar[r]] = now;
+        }
+    }
+    return any;
+}
+
 bool trli_solver_scalars_change(const trli_solver *s, double *known)
 {
     const trli_program *apply = s->apply;
     bool any = false;
     for (int k = 0; k < apply->nsteps; ++k) {
-        const trli_reads *reads = &apply->plan->step[k].reads;
         const trli_step_kind kind = apply->step[k].kind;
-        const bool counts = kind == TRLI_STEP_KERNEL || kind == TRLI_STEP_FILL || kind == TRLI_STEP_PLANES;
-        for (int r = 0; apply->plan->step[k].live && counts && r < reads->nscalars; ++r) {
-            const double now = s->sim->frame->scalar[reads->scalar[r]];
-            any |= known[reads->scalar[r]] != now;
-            known[reads->scalar[r]] = now;
-        }
+        if (kind == TRLI_STEP_KERNEL || kind == TRLI_STEP_FILL || kind == TRLI_STEP_PLANES)
+            any |= scalars_change(s->sim->frame, &apply->plan->step[k], known);
     }
     return any;
 }
