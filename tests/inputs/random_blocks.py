@@ -41,7 +41,7 @@ def write(rng):
     for name in w.equations:
         text += random_decks.equation(w, name, w.fields[name])
     names = ", ".join(w.equations + w.rates)
-    return "\n".join(["trellis: 1", line, "parameters: {p: 0.75, q: 3}"] + text + [
+    return "\n".join(["trellis: 1", line, "parameters: {p: 0.75, q: 3, m: 0.4}"] + text + [
         f"time: {{method: {method}, dt: 1e-3, steps: {rng.choice([7, 12])}}}",
         f"output: {{every: {{steps: {rng.choice([5, 12])}}}, fields: [{names}]}}", ""
     ]), dim, w.written

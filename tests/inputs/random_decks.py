@@ -4,6 +4,8 @@
 import json
 import re
 
+import random_beside
+
 LIMITERS = ["", ", upwind", ", minmod", ", vanleer", ", superbee", ", mc", ", koren", ", charm", ", ospre", ", smart"]
 DIVIDED = ("beuler", "ark3", "ark4")  # methods that take a rate which is divided
 WHOLE = ("cn", "esdirk2", "esdirk3", "esdirk4")  # and those that take one which is implicit as a whole
@@ -68,7 +70,7 @@ class Writer:
         return NAMES[self.dim][where]
 
     def number(self):
-        return self.rng.choice(["0.5", "2", "-1.25", "0.1", "3", "1e-3", "7.0e2", "p", "q/3"])
+        return self.rng.choice(["0.5", "2", "-1.25", "0.1", "3", "1e-3", "7.0e2", "p", "q/3", "m"])
 
     def value(self):
         """Something without a location."""
@@ -350,6 +352,8 @@ def equation(w, name, where, extra=""):
     lines.append(f"    boundary: {w.sides(name, where)}")
     if w.rng.random() < 0.25:
         lines.append(f"    mask: \"(x - 0.3)^2 > {w.rng.choice(['0.02', '0.001'])}\"")
+    if w.rng.random() < 0.2:
+        lines.append(f"    exact: \"{w.rng.choice(['0.5 + 0.4*sin(3*x - t)', w.flat(1, 0.5)])}\"")
     return lines
 
 
@@ -453,33 +457,8 @@ def grid(rng, thin):
     cells = [1 if rng.random() < thin else rng.choice(sizes + [91] * (a > 0)) for a in range(dim)]
     periodic = [rng.random() < 0.5 for _ in range(dim)]
     lengths = [rng.choice([1, 0.7, 3]) for _ in cells]
-    return f"grid: {{cells: {cells}, periodic: {json.dumps(periodic)}, length: {lengths}}}", dim, periodic
-
-
-def applied(w):
-    """A flux that a device-neutral type of a plugin applies operators for, and its divergence, in half of the decks. It
-    draws no random numbers."""
-    if w.written % 2 or w.multistep:
-        return [], None
-    tags = ", ".join(f"u.{axis}" for axis in w.axes)
-    parameters = "parameters: {lambda: p/64}"
-    return [
-        f"  warm: \"at({w.equations[0]}, cell)\"",
-        f"  flux: {{type: fourier_flux, inputs: {{T: warm}}, computes: [{tags}], {parameters}}}"
-    ], "div(u)"
-
-
-def lasting(w):
-    """Values that no step changes, of a file, which whoever runs the deck writes, and of a formula with conditions of
-    its own, and a term that reads both beside a point, in a third of the decks. It draws no random numbers."""
-    if w.written % 3:
-        return [], None
-    sides = "{" + ", ".join(f"{w.axes[a]}-: {{neumann: 0.3}}, {w.axes[a]}+: {{dirichlet: \"1 + 0.1*{w.axes[a - 1]}\"}}"
-                            for a in range(w.dim) if not w.periodic[a]) + "}"
-    return [
-        f"  held: {{type: file, computes: [held], parameters: {{path: held.nc, dataset: held}}, boundary: {sides}}}",
-        f"  kept: {{formula: \"2 + sin(3*x)\", location: cell, boundary: {sides}}}"
-    ], f"1e-4*div(held*grad(kept*at({w.equations[0]}, cell)))"
+    origin = rng.choice(["", "", f"origin: {[rng.choice([0, -0.03, -0.05]) for _ in cells]}, "])  # 0.65 is inside
+    return f"grid: {{cells: {cells}, periodic: {json.dumps(periodic)}, {origin}length: {lengths}}}", dim, periodic
 
 
 def partial_equations(w, places):
@@ -502,8 +481,8 @@ def partial_equations(w, places):
             w.written += 1
         w.solvers["s"] = rng.choice(SOLVERS)
     text += expressions(w, places)
-    types, term = applied(w)
-    held, more = lasting(w)
+    types, term = random_beside.applied(w)
+    held, more = random_beside.lasting(w)
     terms = [f" - at({one}, HERE)" for one in (term, more) if one]
     for name in w.equations:
         if name[0] == "e":
@@ -569,9 +548,10 @@ def write(rng, method, partial=True, flat=False):
     series += f", sum: \"integral({e})\", squares: \"integral({e}*{e})\""
     series += f", least: \"domain_min({e})\", most: \"domain_max({e})\""
     stop = rng.choice(["", ", stop: {when: \"rate < 0.5*rate + 1e-2 or step == " + rng.choice(["2", "25"]) + "\"}"])
-    if not partial and not w.rates and not w.implicit and not w.multistep and rng.random() < 0.25:
-        equations += [f"sensitivity: {{{odes[0]}: [p]}}"]
-        names.append(f"{odes[0]}_p")
+    if not (w.rates or w.solved or w.implicit or w.multistep) and rng.random() < 0.25:
+        e, by = rng.choice(w.equations), "m" if partial else "p"  # p shapes types and stencils
+        equations += [f"sensitivity: {{{e}: [{by}]}}"]
+        names.append(f"{e}_{by}")
     keep = f"keep: [{', '.join(rng.sample(names, min(len(names), 3)))}], " if rng.random() < 0.3 else ""
     if rng.random() < 0.4:  # points that whoever runs the deck makes
         told = [name for name in names[:6] if name not in w.rates]
@@ -592,8 +572,11 @@ def write(rng, method, partial=True, flat=False):
         text = ["solvers: {" + ", ".join(f"{name}: {how}" for name, how in w.solvers.items()) + "}"] + text
     profiles = f", profiles: {{P: {{of: {e}*{e} + p, along: {rng.choice('xyz'[:dim])}}}}}" if rng.random() < 0.4 else ""
     means = ", means: {from: 0}" if profiles else ""
-    return "\n".join(["trellis: 1", line, "parameters: {p: 0.75, q: 3}"] + text + equations + [
-        f"time: {{method: {method}, steps: {rng.choice([1, 2, 3, 1, 2, 3, 1, 2, 3, 30])}{stop}}}",
+    if rng.random() < 0.4:
+        profiles += random_beside.spectra(w)
+    start = rng.choice(["", "", "start: 0.3, "])
+    return "\n".join(["trellis: 1", line, "parameters: {p: 0.75, q: 3, m: 0.4}"] + text + equations + [
+        f"time: {{method: {method}, {start}steps: {rng.choice([1, 2, 3, 1, 2, 3, 1, 2, 3, 30])}{stop}}}",
         f"output: {{every: {every(rng)}, fields: [{', '.join(names)}], {keep}"
         f"series: {{every: {every(rng)}, values: {{{series}}}{profiles}{means}}}}}", ""
     ]), dim, w.written

@@ -85,10 +85,12 @@ def write(rng):
     time = f"method: {method}, dt: {step}"
     if method in ("bs3", "dp5") or method == "ark3" and rng.random() < 0.5:
         time = f"method: {{name: {method}, tolerance: {{relative: 1e-3, absolute: 1e-3}}}}, end: 0.02"
+    grid = rng.choice(["", "", f", length: {[rng.choice([1, 0.8, 2]) for _ in names]}, origin: {[-0.05] * dim}"])
+    pressure = rng.choice(["", "", ", initial: \"0.3 + x\"", f", exact: \"cos({AXES[dim - 1]} - t)\""])
     values = f"leak: \"norm(div({velocity}))\", top: \"domain_max(p)\""
     return "\n".join([
-        "trellis: 1", f"grid: {{cells: {cells}, periodic: {json.dumps(periodic)}}}",
-        f"incompressible: {{velocity: {velocity}, pressure: p, density: \"{density}\", solver: s}}",
+        "trellis: 1", f"grid: {{cells: {cells}, periodic: {json.dumps(periodic)}{grid}}}",
+        f"incompressible: {{velocity: {velocity}, pressure: p, density: \"{density}\", solver: s{pressure}}}",
         f"solvers: {{s: {rng.choice(SOLVERS)}}}",
         *([f"expressions: {{mu: \"{thinning.format(velocity)}\"}}"] if thinning else []), "equations:", *lines,
         f"time: {{{time}, steps: 3}}",

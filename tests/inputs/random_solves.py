@@ -85,9 +85,10 @@ def write(rng):
                              "{method: pipelined_cg, preconditioner: multigrid, iterations: 400}"])
     if "multigrid" in solver:  # coarser grids that every rank has, and cut ones
         solver = solver[:-1] + rng.choice(["", ", replicate: 0", ", replicate: 20"]) + "}"
+    more = rng.choice(["", "", f", length: {[rng.choice([1, 0.8, 2]) for _ in cells]}, origin: {[-0.1] * dim}"])
     closed = ", ".join(f"{AXES[a]}{s}: {{neumann: 0}}" for a, wraps in enumerate(periodic) if not wraps for s in "-+")
     left = ["expressions:", *rest] if rest else []
-    return "\n".join(["trellis: 1", f"grid: {{cells: {cells}, periodic: {json.dumps(periodic)}}}",
+    return "\n".join(["trellis: 1", f"grid: {{cells: {cells}, periodic: {json.dumps(periodic)}{more}}}",
                       f"solvers: {{r: {solver}}}", *left, "equations:",
                       "  k: {initial: 1, solve: \"k = 1 + cos(3*x)^2\", boundary: {" + closed + "}}", *lines,
                       f"output: {{fields: [{', '.join(names + [line.split(':')[0].strip() for line in rest])}]}}", ""])

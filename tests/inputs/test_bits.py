@@ -65,7 +65,10 @@ def write_points(rng, text, dim, folder):
     if not shutil.which("ncgen"):
         return re.sub(r"receivers: {.*?}, ", "", text)
     lengths = json.loads(re.search(r"length: (\[.*?\])", text).group(1))
-    places = [rng.choice([0, 1, 0.5, rng.random(), rng.random()]) * length for _ in range(9) for length in lengths]
+    first = re.search(r"origin: (\[.*?\])", text)
+    origin = json.loads(first.group(1)) if first else [0] * dim
+    places = [start + rng.choice([0, 1, 0.5, rng.random(), rng.random()]) * length
+              for _ in range(9) for start, length in zip(origin, lengths)]
     points = (f"netcdf p {{ dimensions: n = 9; axis = {dim}; variables: double points(n, axis); "
               f"data: points = {', '.join(map(repr, places))}; }}")
     subprocess.run(["ncgen", "-k", "nc4", "-o", str(folder / "points.nc")], input=points, text=True, check=True)
@@ -83,13 +86,20 @@ def run(options, deck, folder, settings, out):
         str(deck), "--quiet", "--report",
         str(report), "--set", f"output.directory={folder / out}", "--set", "run.threads=2"
     ]  # settings after it win; on many cores, all of them for each of many jobs are too many
-    for setting in [s for s in settings if not s.startswith(("ranks=", "TRL_"))]:
+    for setting in [s for s in settings if not s.startswith(("ranks=", "TRL_", "middle="))]:
         command += ["--set", setting]
     environment = {"OMPI_MCA_ess_singleton_isolated": "1", **os.environ, **placements.environment(settings)}
     if not ranks:  # no daemon; Open MPI names its folder as that of other such runs
         environment["OMPI_MCA_orte_tmpdir_base"] = str(folder)
-    done = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                          check=False, timeout=600)
+
+    def end(*more):
+        return subprocess.run([*command, *more], env=environment, stdin=subprocess.DEVNULL, capture_output=True,
+                              text=True, check=False, timeout=600)
+
+    middle = [s.removeprefix("middle=") for s in settings if s.startswith("middle=")]
+    done = end(*(("--steps", middle[0], "--set", "output.checkpoint.keep=1") if middle else ()))
+    if middle and done.returncode == 0:
+        done = end("--restart", "latest")
     if done.returncode == 0:
         told = json.loads(report.read_text(encoding="utf-8"))
         received = folder / out / "receivers.nc"
@@ -137,6 +147,17 @@ def on_ranks(rng):
     ]
 
 
+def from_the_middle(rng, text, patches):
+    """A run that ends in the middle, and another one that goes on, where there is a middle; methods of several steps
+    begin anew at a checkpoint."""
+    steps = re.search(r"^time: .*steps: (\d+)", text, re.MULTILINE)
+    if not steps or int(steps[1]) < 2 or any(f"name: {name}," in text for name in random_decks.MULTISTEP):
+        return []
+    how = ["run.scheduler=serial", "run.scheduler=priority", "run.threads={tasks: 1, operators: 1}",
+           "run.threads={tasks: 0, operators: 2}"]
+    return [[f"middle={rng.randrange(1, int(steps[1]))}", "run.compile=never", rng.choice(how), patches]]
+
+
 def behind_one_another(rng, dim):
     """Ranks along the last axis, and beside one another, too, which take several steps in a pass."""
     beside, ranks = rng.choice([1, 1, 2]), rng.choice([2, 2, 3])
@@ -168,6 +189,7 @@ def ways_of(rng, number, dim, text, options):
         ways.append(on_ranks(rng) + [f"run.compile={'never' if options.quick else rng.choice(['never', 'always'])}"])
     if options.quick and (number + number // 4) % 2:
         del ways[3]
+    ways += from_the_middle(rng, text, patches)
     if rng.random() < 0.1 and not options.quick:  # costly: each formula is a kernel
         ways.append([f"run.fusion={rng.choice(['node', 'none'])}", "run.compile=always"])
     more = [[], [patches], ["run.fusion=node"], ["ranks=2"], ["ranks=2", patches]]
