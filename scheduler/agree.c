@@ -337,6 +337,14 @@ trl_err trli_alltoallv_further(trl_context *ctx, const void *sent, const int *ns
         "MPI_Alltoallv");
 }
 
+trl_err trli_allgatherv_further(trl_context *ctx, void *values, const int *count, const int *begin, MPI_Datatype type)
+{
+    if (ctx->ranks == 1) return TRL_OK;
+    return trli_mpi_check(ctx,
+                          MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, values, count, begin, type, ctx->comm),
+                          "MPI_Allgatherv");
+}
+
 trl_err trli_max_further(trl_context *ctx, int64_t *values, int n)
 {
     return trli_mpi_check(ctx, MPI_Allreduce(MPI_IN_PLACE, values, n, MPI_INT64_T, MPI_MAX, ctx->comm),

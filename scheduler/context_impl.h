@@ -214,7 +214,10 @@ TRL_NODISCARD trl_err trli_alltoallv(trl_context *ctx, const void *sent, const i
 TRL_NODISCARD trl_err trli_alltoallv_further(trl_context *ctx, const void *sent, const int *nsent,
                                              const int *sent_begin, void *received, const int *nreceived,
                                              const int *received_begin, MPI_Datatype type);
-/* Likewise: the largest values of all ranks; and until all ranks have come. */
+/* Likewise: all get the elements of each rank, where it has put them: so many from there on. */
+TRL_NODISCARD trl_err trli_allgatherv_further(trl_context *ctx, void *values, const int *count, const int *begin,
+                                              MPI_Datatype type);
+/* The largest values of all ranks; and until all ranks have come. */
 TRL_NODISCARD trl_err trli_max_further(trl_context *ctx, int64_t *values, int n);
 TRL_NODISCARD trl_err trli_barrier_further(trl_context *ctx);
 /* A duplicate of the context's communicator that returns errors. */

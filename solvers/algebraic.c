@@ -16,6 +16,8 @@ typedef struct level {
     double *z, *r, *d, *next_d; /* solution, residual, direction */
     double old, new;            /* factors of the last direction and of the residual in the next */
     double largest;             /* eigenvalue of the inverse times the matrix: not more than this */
+    trli_row_owners owners;     /* if ranks share the rows of the next finer matrix, or there is none */
+    bool shared;                /* each rank computes its own rows; else all of them */
 } level;
 
 struct trli_algebraic {
@@ -45,6 +47,7 @@ void trli_algebraic_destroy(trli_algebraic **algebraic)
         trli_sparse *all[] = {&st->level[k].a, &st->level[k].p, &st->level[k].back};
         for (int i = 0; i < 3; ++i) trli_sparse_free(all[i]);
         trli_free(st->level[k].memory);
+        trli_row_owners_free(&st->level[k].owners);
     }
     trli_free(st->dense);
     trli_splitting_destroy(&st->splitting);
@@ -103,6 +106,61 @@ done:
     return err;
 }
 
+/* ---- who computes which rows ---- */
+
+/* A rank has the coarse points that are among its own: these are interpolated from themselves alone. */
+static trl_err inherit(trli_algebraic *st, level *l)
+{
+    trli_row_owners *owners = &l[1].owners;
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_row_owners_begin(st->ctx, l[1].a.rows, owners));
+    for (int i = 0; i < l->p.rows; ++i) {
+        const int e = l->p.begin[i];
+        if (l->p.begin[i + 1] == e + 1 && l->p.value[e] == 1) owners->owner[l->p.column[e]] = l->owners.owner[i];
+    }
+    trli_row_owners_order(owners);
+done:
+    return err;
+}
+
+static void read_rows(trli_row_owners *read, const trli_sparse *a, const trli_row_owners *by)
+{
+    const int *row, n = trli_row_owners_own(by, &row);
+    for (int i = 0; i < n; ++i) trli_row_owners_read(read, a, row[i]);
+}
+
+/* In a cycle: directions by rows of the matrix, residuals by those of the next coarser one, and solutions by those of
+ * the next finer one. */
+static trl_err share_level(trli_algebraic *st, int k)
+{
+    level *l = &st->level[k];
+    const bool coarsest = k + 1 == st->n;
+    trl_err err = TRL_OK;
+    l->shared = trli_sparse_crew_shares(st->crew, l->a.rows) && !(coarsest && st->is_dense);
+    if (!l->shared) return trli_row_owners_reserve(&l->owners);
+    read_rows(&l->owners, &l->a, &l->owners);
+    if (!coarsest) {
+        TRL_TRY(inherit(st, l));
+        read_rows(&l->owners, &l->back, &l[1].owners);
+        read_rows(&l[1].owners, &l->p, &l->owners);
+    }
+    err = trli_row_owners_connect(&l->owners);
+done:
+    return err;
+}
+
+static trl_err share(trli_algebraic *st)
+{
+    trl_err err = TRL_OK;
+    for (int k = 0; k < st->n; ++k) st->level[k].shared = false;
+    for (int k = 0; k < st->n && trli_algebraic_owners(st); ++k) {
+        TRL_TRY(share_level(st, k));
+        if (!st->level[k].shared) break;
+    }
+done:
+    return err;
+}
+
 trl_err trli_algebraic_create(trl_context *ctx, trli_sparse_crew *crew, int axes, trli_algebraic **algebraic)
 {
     trli_algebraic *st = *algebraic = trli_new(ctx, 1, sizeof *st);
@@ -119,6 +177,11 @@ trli_sparse *trli_algebraic_finest(trli_algebraic *st)
     return &st->level[0].a;
 }
 
+trli_row_owners *trli_algebraic_owners(trli_algebraic *st)
+{
+    return trl_context_ranks(st->ctx) > 1 ? &st->level[0].owners : NULL;
+}
+
 trl_err trli_algebraic_make(trli_algebraic *st)
 {
     bool more = true;
@@ -126,7 +189,8 @@ trl_err trli_algebraic_make(trli_algebraic *st)
     st->n = 1;
     TRL_TRY(make_values(st, st->level));
     while (more) TRL_TRY(add_level(st, &more));
-    err = make_dense(st, &st->level[st->n - 1].a);
+    TRL_TRY(make_dense(st, &st->level[st->n - 1].a));
+    err = share(st);
 done:
     return err;
 }
@@ -148,6 +212,7 @@ double *trli_algebraic_solution(const trli_algebraic *st)
 
 /* ---- a cycle ---- */
 
+/* After an error a rank goes on, as the others do: they wait for its messages. */
 typedef struct chain {
     trli_algebraic *st;
     trl_err err;
@@ -158,12 +223,26 @@ static void note(chain *c, trl_err err)
     if (c->err == TRL_OK) c->err = err;
 }
 
+/* The rows that this rank computes; *row NULL: all. */
+static int rows_of(const level *l, const int **row)
+{
+    *row = NULL;
+    return l->shared ? trli_row_owners_own(&l->owners, row) : l->a.rows;
+}
+
+/* Get what this rank reads of a vector. */
+static void exchange(chain *c, level *l, double *values)
+{
+    if (l->shared) note(c, trli_row_owners_exchange(&l->owners, values));
+}
+
 static trl_err smooth_chunk(void *data, int chunk, int chunks, int worker)
 {
     const level *l = data;
-    const int end = (int)((int64_t)l->a.rows * (chunk + 1) / chunks);
+    const int *row, n = rows_of(l, &row), end = (int)((int64_t)n * (chunk + 1) / chunks);
     (void)worker;
-    for (int i = (int)((int64_t)l->a.rows * chunk / chunks); i < end; ++i) {
+    for (int k = (int)((int64_t)n * chunk / chunks); k < end; ++k) {
+        const int i = row ? row[k] : k;
         double sum = 0;
         for (int e = l->a.begin[i]; e < l->a.begin[i + 1]; ++e) sum += l->a.value[e] * l->d[l->a.column[e]];
         l->r[i] -= sum;
@@ -176,9 +255,10 @@ static trl_err smooth_chunk(void *data, int chunk, int chunks, int worker)
 /* r' = r - A d, z' = z + d, d' = old * d + new * inverse * r' */
 static void step_along(chain *c, level *l, double old, double new)
 {
-    const int most = 4 * trl_loop_workers(c->st->loop), chunks = 1 + l->a.rows / CHUNK;
+    const int *row, most = 4 * trl_loop_workers(c->st->loop), chunks = 1 + rows_of(l, &row) / CHUNK;
     l->old = old;
     l->new = new;
+    exchange(c, l, l->d);
     note(c, trl_loop_run(c->st->loop, chunks < most ? chunks : most, smooth_chunk, l));
     double *d = l->d;
     l->d = l->next_d;
@@ -200,7 +280,9 @@ static void smooth(chain *c, level *l, int steps, double least)
 /* z = 0, and the first direction */
 static void begin(level *l, double least)
 {
-    for (int i = 0; i < l->a.rows; ++i) {
+    const int *row, n = rows_of(l, &row);
+    for (int k = 0; k < n; ++k) {
+        const int i = row ? row[k] : k;
         l->z[i] = 0;
         l->d[i] = 2 / (l->largest + least) * l->inverse[i] * l->r[i];
     }
@@ -235,6 +317,23 @@ static void solve(chain *c, int k, trl_solve_cycle kind)
     if (k + 1 < st->n && kind != TRL_CYCLE_V) cycle(c, k, kind == TRL_CYCLE_F ? TRL_CYCLE_V : kind);
 }
 
+/* Ranks that share the fine rows have the residuals of coarse ones of their own, which all need where all compute. */
+static void restrict_residual(chain *c, level *l)
+{
+    level *coarse = l + 1;
+    const int *row = NULL, n = l->shared ? trli_row_owners_own(&coarse->owners, &row) : coarse->a.rows;
+    exchange(c, l, l->r);
+    note(c, trli_sparse_multiply(&l->back, row, n, l->r, coarse->r, c->st->loop));
+    if (l->shared && !coarse->shared) note(c, trli_row_owners_gather(&coarse->owners, coarse->r));
+}
+
+static void correct(chain *c, level *l)
+{
+    const int *row, n = rows_of(l, &row);
+    exchange(c, l + 1, l[1].z);
+    note(c, trli_sparse_multiply(&l->p, row, n, l[1].z, l->d, c->st->loop));
+}
+
 static void cycle(chain *c, int k, trl_solve_cycle kind)
 {
     trli_algebraic *st = c->st;
@@ -243,9 +342,9 @@ static void cycle(chain *c, int k, trl_solve_cycle kind)
     const double least = least_of(st, k);
     smooth(c, l, coarsest ? COARSEST_STEPS : SMOOTHING, least);
     if (coarsest) return;
-    note(c, trli_sparse_multiply(&l->back, l->r, l[1].r, st->loop));
+    restrict_residual(c, l);
     solve(c, k + 1, kind);
-    note(c, trli_sparse_multiply(&l->p, l[1].z, l->d, st->loop));
+    correct(c, l);
     step_along(c, l, 0, 2 / (l->largest + least));
     smooth(c, l, SMOOTHING, least);
 }
@@ -253,6 +352,9 @@ static void cycle(chain *c, int k, trl_solve_cycle kind)
 trl_err trli_algebraic_cycle(trli_algebraic *st, trl_solve_cycle kind)
 {
     chain c = {st, TRL_OK};
+    level *l = st->level;
+    if (trli_algebraic_owners(st) && !l->shared) note(&c, trli_row_owners_gather(&l->owners, l->r));
     solve(&c, 0, kind);
+    exchange(&c, l, l->z);
     return c.err;
 }

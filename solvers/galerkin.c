@@ -5,8 +5,9 @@
 #include "galerkin_impl.h"
 #include "memory_impl.h"
 
-/* Each rank has all coarser grids: some 50 bytes for each point of the first in 2-D, 90 in 3-D. */
-enum { POINTS_MOST = 1 << 23 };
+/* Each rank has all coarser grids: some 50 bytes for each point of the first in 2-D, 90 in 3-D. A row of their entries
+ * takes about so many times as long as a point of a grid that has an equation. */
+enum { POINTS_MOST = 1 << 23, ROW_COSTS = 10 };
 
 struct trli_galerkin {
     trli_solver *s;
@@ -65,7 +66,7 @@ static trl_err make_first(trli_galerkin *st)
     const trli_model *model = st->s->sim->model;
     int axes = 0;
     trl_err err = TRL_OK;
-    TRL_TRY(trli_sparse_crew_create(model->ctx, st->loop, &st->crew));
+    TRL_TRY(trli_sparse_crew_create(model->ctx, st->loop, st->s->settings.replicate / ROW_COSTS, &st->crew));
     TRL_TRY(trli_entries_create(st->s, st->level, st->crew, &st->a));
     for (int axis = 0; axis < 3; ++axis) axes += st->a.n[axis] > 1;
     TRL_TRY(trli_algebraic_create(model->ctx, st->crew, axes, &st->rest));
@@ -110,7 +111,7 @@ trl_err trli_galerkin_prepare(trli_galerkin *st)
     if (st->s->krylov == TRL_SOLVE_BICGSTAB) TRL_TRY(trli_entries_mixed(&st->a, &st->mixed));
     if (trli_galerkin_is_mixed(st)) return TRL_OK;
     TRL_TRY(trli_entries_split(&st->a));
-    TRL_TRY(trli_entries_product(&st->a, trli_algebraic_finest(st->rest)));
+    TRL_TRY(trli_entries_product(&st->a, trli_algebraic_finest(st->rest), trli_algebraic_owners(st->rest)));
     TRL_TRY(trli_algebraic_make(st->rest));
     if (st->s->stats.coarse == TRL_COARSE_ENTRIES) st->s->stats.levels = 1 + trli_algebraic_levels(st->rest);
 done:
@@ -121,8 +122,11 @@ done:
 
 trl_err trli_galerkin_cycle(trli_galerkin *st, trl_solve_cycle kind, int residual, int solution)
 {
-    const trl_err before = trli_sparse_restrict(&st->a, residual, trli_algebraic_residual(st->rest), st->loop);
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_sparse_restrict(&st->a, residual, trli_algebraic_residual(st->rest), st->loop));
     const trl_err coarse = trli_algebraic_cycle(st->rest, kind);
-    const trl_err after = trli_sparse_prolong(&st->a, trli_algebraic_solution(st->rest), solution, st->loop);
-    return before != TRL_OK ? before : coarse != TRL_OK ? coarse : after;
+    err = trli_sparse_prolong(&st->a, trli_algebraic_solution(st->rest), solution, st->loop);
+    if (coarse != TRL_OK) err = coarse;
+done:
+    return err;
 }

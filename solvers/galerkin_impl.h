@@ -10,6 +10,7 @@
 
 #include "grid_level_impl.h"
 #include "multigrid_impl.h"
+#include "row_owners_impl.h"
 #include "sparse_impl.h"
 
 enum { TRLI_ENTRIES_MOST = 7, TRLI_AROUND = 27 };
@@ -93,14 +94,16 @@ TRL_NODISCARD trl_err trli_entries_split(trli_entries *a);
 
 /* ---- entries_product.c ---- */
 
-/* P^T A P, the same on all ranks. Collective: yes. */
-TRL_NODISCARD trl_err trli_entries_product(trli_entries *a, trli_sparse *product);
+/* P^T A P, the same on all ranks. owners: get the ranks whose patches have coarse points, and which of these points
+ * this rank's are interpolated from; NULL on one rank. Collective: yes. */
+TRL_NODISCARD trl_err trli_entries_product(trli_entries *a, trli_sparse *product, trli_row_owners *owners);
 
 /* ---- sparse_transfer.c: between the first grid and coarse points ---- */
 
-/* [coarse points] from a field with ghosts where its layout is cut. Collective: yes. */
+/* [coarse points] those in this rank's patches, from a field with ghosts where its layout is cut; after an error of any
+ * rank none does. Collective: yes. */
 TRL_NODISCARD trl_err trli_sparse_restrict(const trli_entries *a, int field, double *to, trl_loop *loop);
-/* Add to it what is interpolated. Collective: no. */
+/* Add to it what is interpolated, of coarse points that this rank's are interpolated from. Collective: no. */
 TRL_NODISCARD trl_err trli_sparse_prolong(const trli_entries *a, const double *from, int field, trl_loop *loop);
 
 /* ---- galerkin.c ---- */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Sparse matrices by rows, which each rank has as a whole. */
+/* Sparse matrices by rows. */
 #ifndef TRLI_SPARSE_IMPL_H
 #define TRLI_SPARSE_IMPL_H
 
@@ -75,7 +75,9 @@ TRL_NODISCARD trl_err trli_sparse_reserve(trl_context *ctx, trli_sparse *a, int 
 
 /* Workers, and what making a matrix keeps from one to the next. */
 typedef struct trli_sparse_crew trli_sparse_crew;
-TRL_NODISCARD trl_err trli_sparse_crew_create(trl_context *ctx, trl_loop *loop, trli_sparse_crew **crew);
+/* replicate: all ranks make a matrix where each of them would make so many rows of others. */
+TRL_NODISCARD trl_err trli_sparse_crew_create(trl_context *ctx, trl_loop *loop, int64_t replicate,
+                                              trli_sparse_crew **crew);
 void trli_sparse_crew_destroy(trli_sparse_crew **crew);
 trl_loop *trli_sparse_crew_loop(const trli_sparse_crew *crew);
 /* Into how many runs so many rows are cut. */
@@ -86,17 +88,25 @@ typedef trl_err (*trli_sparse_row_fn)(const void *data, trli_sparse_rows *making
 TRL_NODISCARD trl_err trli_sparse_make(trli_sparse_crew *crew, int rows, int columns, trli_sparse_row_fn fn,
                                        const void *data, trli_sparse *a);
 
+/* Whether ranks share so many rows. */
+bool trli_sparse_crew_shares(const trli_sparse_crew *crew, int rows);
+/* The same matrix on all ranks; where they share its rows each makes a run of them. Collective: yes. */
+TRL_NODISCARD trl_err trli_sparse_make_together(trli_sparse_crew *crew, int rows, int columns, trli_sparse_row_fn fn,
+                                                const void *data, trli_sparse *a);
+
 /* ---- sparse.c ---- */
 
 /* Make room for the pattern of a matrix: it has no values. */
 TRL_NODISCARD trl_err trli_sparse_reserve_pattern(trl_context *ctx, trli_sparse *a, int rows, int columns, int entries);
 /* That of a pattern is one. */
 TRL_NODISCARD trl_err trli_sparse_transpose(trl_context *ctx, const trli_sparse *a, trli_sparse *transposed);
-/* P^T A P, whose entries are added up in the order of rows; back: the transpose of P. */
+/* P^T A P of matrices that all ranks have, whose entries are added up in the order of rows; back: the transpose of P.
+ * Collective: yes. */
 TRL_NODISCARD trl_err trli_sparse_product(trli_sparse_crew *crew, const trli_sparse *a, const trli_sparse *p,
                                           const trli_sparse *back, trli_sparse *result);
-/* y = A x */
-TRL_NODISCARD trl_err trli_sparse_multiply(const trli_sparse *a, const double *x, double *y, trl_loop *loop);
+/* y = A x in n rows; row NULL: the first n */
+TRL_NODISCARD trl_err trli_sparse_multiply(const trli_sparse *a, const int *row, int n, const double *x, double *y,
+                                           trl_loop *loop);
 
 /* ---- splitting.c: which points are left out of the next coarser grid, and their interpolation (Ruge & Stüben 1987)
  * ---- */
@@ -105,7 +115,7 @@ TRL_NODISCARD trl_err trli_sparse_multiply(const trli_sparse *a, const double *x
 typedef struct trli_splitting trli_splitting;
 TRL_NODISCARD trl_err trli_splitting_create(trl_context *ctx, trli_sparse_crew *crew, trli_splitting **splitting);
 void trli_splitting_destroy(trli_splitting **splitting);
-/* Interpolation from points of the next grid, which are some of these; columns 0: there is none. */
+/* Interpolation from points of the next grid, which are some of these; columns 0: there is none. Collective: yes. */
 TRL_NODISCARD trl_err trli_split(trli_splitting *s, const trli_sparse *a, trli_sparse *p);
 
 /* ---- elimination.c ---- */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Between the first grid, which the ranks share, and points chosen among its own that every rank has. Each coarse value
- * is computed by the rank that has its point, from fine values in one order. */
+/* Between the first grid, which the ranks share, and points chosen among its own. Each coarse value is computed by the
+ * rank that has its point, from fine values in one order. */
 #include "context_impl.h"
 #include "galerkin_impl.h"
 
@@ -23,7 +23,7 @@ static trl_err restrict_chunk(void *data, int chunk, int chunks, int worker)
     for (int i = (int)((int64_t)back->rows * chunk / chunks); i < end; ++i) {
         double sum = 0;
         for (int e = back->begin[i]; e < back->begin[i + 1]; ++e) sum += back->value[e] * w->from[part->place[e]];
-        w->to[part->coarse[i]] = sum + 0.0; /* no negative zero: sums over ranks have none */
+        w->to[part->coarse[i]] = sum + 0.0; /* no negative zero */
     }
     return TRL_OK;
 }
@@ -61,13 +61,12 @@ trl_err trli_sparse_restrict(const trli_entries *a, int field, double *to, trl_l
     trl_simulation *sim = a->s->sim;
     trl_err err = trli_frame_fetch(sim->frame, field);
     if (a->whole) TRL_TRY(trli_entries_collect(a, err, field, a->whole));
-    for (int i = 0; i < a->coarse; ++i) to[i] = 0;
     for (int p = 0; p < sim->layout->nlocal && err == TRL_OK; ++p) {
         job w = {a, &a->part[p], a->whole, to, trli_frame_array(sim->frame, field, p, 0)};
         if (!a->whole) w.from = w.fine.at;
         err = trl_loop_run(loop, chunks_of(loop, w.part->back.rows), restrict_chunk, &w);
     }
-    err = trli_allreduce_after(sim->ctx, err, to, a->coarse, MPI_DOUBLE, MPI_SUM);
+    err = trl_context_agree(sim->ctx, err);
 done:
     return err;
 }

@@ -189,7 +189,7 @@ static trl_err interpolate_all(splitting *s, trli_sparse *p)
     const int n = s->a->rows;
     int coarse = 0;
     for (int i = 0; i < n; ++i) s->measure[i] = s->state[i] == COARSE ? coarse++ : -1;
-    return trli_sparse_make(s->crew, n, coarse, interpolate, s, p);
+    return trli_sparse_make_together(s->crew, n, coarse, interpolate, s, p);
 }
 
 /* ---- all of it ---- */

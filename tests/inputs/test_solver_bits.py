@@ -150,6 +150,7 @@ def main():
              "pipelined cycles": t.manufactured(("dirichlet", "neumann", "robin"), (13, 11, 8), "cell",
                                                 "{method: pipelined_cg, preconditioner: multigrid}"),
              "gmres": t.manufactured(("dirichlet", "robin"), (11, 9), "yface", "{method: gmres}"),
+             "shared rows": HELPED.replace("[10, 7]", "[70, 58]").replace("multigrid}", "multigrid, replicate: 0}"),
              "directly": test_direct.random_deck(random.Random(0), 5)}
     texts |= multistep()
     texts |= {f"flow {seed}": random_flows.write(random.Random(seed)) for seed in range(FLOWS)}

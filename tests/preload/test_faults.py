@@ -56,6 +56,16 @@ output:
 RECEIVERS
 run: {compile: never, balance: 1}
 """
+# Coarser grids by entries, whose rows the ranks share, and one that both have.
+SOLVE = """trellis: 1
+grid: {cells: [46, 42]}
+expressions: {k: "if(x > y, 100, 1)"}
+equations:
+  p: {initial: 0, solve: "div(harmonic(k, faces)*grad(p)) = 1", solver: s, mask: "(x - 0.5)^2 + (y - 0.4)^2 > 0.01",
+      boundary: {x-: {dirichlet: 0}, x+: {neumann: 0}, y-: {neumann: 0}, y+: {dirichlet: 0}}}
+solvers: {s: {preconditioner: multigrid, replicate: 0, tolerance: 1e-3}}
+run: {compile: never, balance: 1}
+"""
 POINTS = """netcdf points { dimensions: n = 3; axis = 2; variables: double xy(n, axis);
 data: xy = 0.1, 0.2, 0.5, 0.95, 0.77, 0.5; }"""
 # The launcher does not say how ranks end that it is told not to end.
@@ -64,6 +74,7 @@ CASES = {
     "never": ["--quiet"],
     "always": ["--set", "run.compile=always", "--steps", "1", "--quiet"],
     "restart": ["--restart", "latest", "--steps", "4", "--quiet"],
+    "solve": ["--quiet"],
     "trace": ["--trace", "trace.json", "--report", "again.json", "--steps", "1"],
 }
 MODES = {"alloc": ["once", "on"], "mpi": ["once", "after"], "write": ["once", "on"]}
@@ -136,7 +147,8 @@ def prepare(folder, case):
     if shutil.which("ncgen"):  # which writes the points
         subprocess.run(["ncgen", "-k", "nc4", "-o", str(folder / "points.nc")], input=POINTS, text=True, check=True)
         receivers = "  receivers: {path: points.nc, dataset: xy, values: [T, q]}"
-    (folder / "deck.yaml").write_text(DECK.replace("RECEIVERS", receivers))
+    text = SOLVE if case == "solve" else DECK.replace("RECEIVERS", receivers)
+    (folder / "deck.yaml").write_text(text)
     (folder / "rank.sh").write_text(RANK)
     (folder / "cache").mkdir(mode=0o700)
     if case == "restart":
@@ -251,7 +263,7 @@ def main():
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=float("inf"))
     options = parser.parse_args()
-    options.case = options.case or (list(CASES) if options.all else ["never"])
+    options.case = options.case or (list(CASES) if options.all else ["never", "solve"])
     options.sample = 0 if options.all else options.sample
     table = collections.defaultdict(lambda: [0, 0, 0.0])
     work = pathlib.Path(tempfile.mkdtemp(prefix="faults-"))

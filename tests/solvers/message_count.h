@@ -5,5 +5,6 @@
 #define MESSAGE_COUNT_H
 
 extern _Atomic int reductions_begun; /* MPI_Iallreduce, by this process */
+extern _Atomic int values_sent;      /* MPI_Isend of doubles */
 
 #endif

@@ -26,7 +26,7 @@ static _Atomic uint64_t seed; /* 0: no delays */
 static _Atomic uint64_t calls;
 static long longest_ns = 100000;        /* wait */
 static _Atomic int64_t delayed, denied; /* calls, of all seeds */
-_Atomic int reductions_begun;
+_Atomic int reductions_begun, values_sent;
 
 /* A number that depends on the seed, this rank and the calls before. */
 static uint64_t draw(void)
@@ -93,6 +93,7 @@ int MPI_Startall(int n, MPI_Request *request)
 int MPI_Isend(const void *buffer, int n, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request *request)
 {
     wait_sometimes(4);
+    if (type == MPI_DOUBLE) atomic_fetch_add(&values_sent, 1);
     return PMPI_Isend(buffer, n, type, to, tag, comm, request);
 }
 
