@@ -7,6 +7,7 @@
 #include "memory_impl.h"
 
 enum { LEVELS_MOST = 30, SMOOTHING = 2, DENSE_MOST = 400, COARSEST_STEPS = 24, CHUNK = 500 };
+enum { ENTRIES = 5 /* take as long as a point of a grid with an equation */ };
 
 typedef struct level {
     trli_sparse a, p, back; /* p: from the next coarser one; back: its transpose; none on the coarsest */
@@ -136,7 +137,7 @@ static trl_err share_level(trli_algebraic *st, int k)
     level *l = &st->level[k];
     const bool coarsest = k + 1 == st->n;
     trl_err err = TRL_OK;
-    l->shared = trli_sparse_crew_shares(st->crew, l->a.rows) && !(coarsest && st->is_dense);
+    l->shared = trli_sparse_crew_shares(st->crew, l->a.begin[l->a.rows] / ENTRIES) && !(coarsest && st->is_dense);
     if (!l->shared) return trli_row_owners_reserve(&l->owners);
     read_rows(&l->owners, &l->a, &l->owners);
     if (!coarsest) {

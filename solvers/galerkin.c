@@ -5,9 +5,8 @@
 #include "galerkin_impl.h"
 #include "memory_impl.h"
 
-/* Each rank has all coarser grids: some 50 bytes for each point of the first in 2-D, 90 in 3-D. A row of their entries
- * takes about so many times as long as a point of a grid that has an equation. */
-enum { POINTS_MOST = 1 << 23, ROW_COSTS = 10 };
+/* Each rank has all coarser grids: some 50 bytes for each point of the first in 2-D, 90 in 3-D. */
+enum { POINTS_MOST = 1 << 23 };
 
 struct trli_galerkin {
     trli_solver *s;
@@ -66,7 +65,7 @@ static trl_err make_first(trli_galerkin *st)
     const trli_model *model = st->s->sim->model;
     int axes = 0;
     trl_err err = TRL_OK;
-    TRL_TRY(trli_sparse_crew_create(model->ctx, st->loop, st->s->settings.replicate / ROW_COSTS, &st->crew));
+    TRL_TRY(trli_sparse_crew_create(model->ctx, st->loop, st->s->settings.replicate, &st->crew));
     TRL_TRY(trli_entries_create(st->s, st->level, st->crew, &st->a));
     for (int axis = 0; axis < 3; ++axis) axes += st->a.n[axis] > 1;
     TRL_TRY(trli_algebraic_create(model->ctx, st->crew, axes, &st->rest));

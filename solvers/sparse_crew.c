@@ -8,13 +8,13 @@
 #include "memory_impl.h"
 #include "sparse_impl.h"
 
-enum { ROWS_LEAST = 1000, CHUNKS_EACH = 2 };
+enum { ROWS_LEAST = 1000, CHUNKS_EACH = 2, MAKING = 100 /* points of a grid in a step, for as long as a row takes */ };
 
 struct trli_sparse_crew {
     trl_context *ctx;
     trl_loop *loop;
     int workers;
-    int64_t replicate;  /* a matrix is made by all ranks where each would have so many rows of others */
+    int64_t replicate;  /* ranks share work if each would do others' of so many points */
     trli_sparse run;    /* this rank's rows of such a one */
     int *count, *begin; /* [ranks] */
     trli_sparse *part;  /* [CHUNKS_EACH * workers] of the matrix that is made */
@@ -165,10 +165,10 @@ trl_err trli_sparse_make(trli_sparse_crew *crew, int rows, int columns, trli_spa
 
 /* ---- by all ranks ---- */
 
-bool trli_sparse_crew_shares(const trli_sparse_crew *crew, int rows)
+bool trli_sparse_crew_shares(const trli_sparse_crew *crew, int64_t points)
 {
     const int ranks = trl_context_ranks(crew->ctx);
-    return ranks > 1 && rows - rows / ranks >= crew->replicate;
+    return ranks > 1 && points - points / ranks >= crew->replicate;
 }
 
 static int first_of_rank(const trli_sparse *a, const trl_context *ctx, int rank)
@@ -218,7 +218,8 @@ trl_err trli_sparse_make_together(trli_sparse_crew *crew, int rows, int columns,
 {
     trl_context *ctx = crew->ctx;
     making m = {crew, fn, data, 0, &crew->run};
-    if (!trli_sparse_crew_shares(crew, rows)) return trli_sparse_make(crew, rows, columns, fn, data, a);
+    if (!trli_sparse_crew_shares(crew, (int64_t)MAKING * rows))
+        return trli_sparse_make(crew, rows, columns, fn, data, a);
     trl_err err = trli_sparse_reserve_pattern(ctx, a, rows, columns, 0);
     m.first = first_of_rank(a, ctx, trl_context_rank(ctx));
     if (err == TRL_OK) err = make_run(&m, first_of_rank(a, ctx, trl_context_rank(ctx) + 1) - m.first, columns);

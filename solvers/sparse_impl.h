@@ -75,7 +75,7 @@ TRL_NODISCARD trl_err trli_sparse_reserve(trl_context *ctx, trli_sparse *a, int 
 
 /* Workers, and what making a matrix keeps from one to the next. */
 typedef struct trli_sparse_crew trli_sparse_crew;
-/* replicate: all ranks make a matrix where each of them would make so many rows of others. */
+/* replicate: of a solver's settings. */
 TRL_NODISCARD trl_err trli_sparse_crew_create(trl_context *ctx, trl_loop *loop, int64_t replicate,
                                               trli_sparse_crew **crew);
 void trli_sparse_crew_destroy(trli_sparse_crew **crew);
@@ -88,8 +88,8 @@ typedef trl_err (*trli_sparse_row_fn)(const void *data, trli_sparse_rows *making
 TRL_NODISCARD trl_err trli_sparse_make(trli_sparse_crew *crew, int rows, int columns, trli_sparse_row_fn fn,
                                        const void *data, trli_sparse *a);
 
-/* Whether ranks share so many rows. */
-bool trli_sparse_crew_shares(const trli_sparse_crew *crew, int rows);
+/* Whether ranks share work that takes as long as a step of smoothing at so many points of a grid with an equation. */
+bool trli_sparse_crew_shares(const trli_sparse_crew *crew, int64_t points);
 /* The same matrix on all ranks; where they share its rows each makes a run of them. Collective: yes. */
 TRL_NODISCARD trl_err trli_sparse_make_together(trli_sparse_crew *crew, int rows, int columns, trli_sparse_row_fn fn,
                                                 const void *data, trli_sparse *a);
