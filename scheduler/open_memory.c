@@ -110,17 +110,22 @@ size_t trli_open_memory_room(size_t bytes)
 }
 
 /* The place of a block of this size that was given back. */
-static open_block *find_free(trli_open_memory *m, size_t bytes)
+static open_block *find_free(const trli_open_memory *m, size_t bytes)
 {
     for (int i = 0; i < m->nblocks && m->nfree > 0; ++i)
         if (!m->block[i].used && m->block[i].bytes == bytes) return &m->block[i];
     return NULL;
 }
 
+/* Where another block would begin. */
+static size_t next_offset(const trli_open_memory *m, size_t bytes)
+{
+    return bytes < page ? round_up(m->top, line) : round_up(m->top, page) + trli_memory_stagger(bytes, m->nblocks);
+}
+
 static open_block *add_block(trli_open_memory *m, size_t bytes)
 {
-    const size_t offset =
-        bytes < page ? round_up(m->top, line) : round_up(m->top, page) + trli_memory_stagger(bytes, m->nblocks);
+    const size_t offset = next_offset(m, bytes);
     if (offset + bytes > m->bytes || !trli_make_room(m->ctx, &m->block, m->nblocks, 1, &m->capacity, sizeof *m->block))
         return NULL;
     m->top = offset + bytes;
@@ -138,6 +143,11 @@ void *trli_open_memory_take(trli_open_memory *m, size_t bytes)
     --m->nfree;
     IN_BOUNDS(m->at + block->offset, bytes);
     return m->at + block->offset;
+}
+
+bool trli_open_memory_is_full(const trli_open_memory *m, size_t bytes)
+{
+    return !find_free(m, bytes) && next_offset(m, bytes) + bytes > m->bytes;
 }
 
 static int by_offset(const void *left, const void *right)

@@ -24,8 +24,10 @@ trli_open_memory *trli_open_memory_create(trl_context *ctx, size_t bytes);
 void trli_open_memory_destroy(trli_open_memory **memory);
 /* Room for blocks of so many bytes, as trli_open_memory_create counts it. */
 size_t trli_open_memory_room(size_t bytes);
-/* A block, counted as by trli_memory_try; NULL: there is no room, or the limit refuses. */
+/* A block, counted as by trli_memory_try; NULL: there is no room, no memory to note it, or the limit refuses. */
 void *trli_open_memory_take(trli_open_memory *memory, size_t bytes);
+/* Whether there is no room for it. */
+bool trli_open_memory_is_full(const trli_open_memory *memory, size_t bytes);
 /* Give a block back: its pages go to the system, and its place to the next block of this size. */
 void trli_open_memory_give(trli_open_memory *memory, void *block);
 /* Before anything is written to some bytes of a block, when all are taken: give the huge pages that begin there memory,

@@ -27,12 +27,14 @@ static trl_err host_copy(void *data, void *to, const void *from, size_t bytes)
 static const trl_space_ops host_ops = {
     .name = "host", .allocate = host_allocate, .free = host_free, .copy_in = host_copy, .copy_out = host_copy};
 
-/* Memory that other ranks can map, as long as there is room in it. */
+/* Memory that other ranks can map, as long as there is room in it: they expect what there is room for. */
 static trl_err open_allocate(void *data, size_t bytes, void **memory)
 {
     const trl_field_manager *m = data;
     *memory = trli_open_memory_take(m->open, bytes);
-    return *memory ? TRL_OK : host_allocate(m->ctx, bytes, memory);
+    if (*memory) return TRL_OK;
+    if (trli_open_memory_is_full(m->open, bytes)) return host_allocate(m->ctx, bytes, memory);
+    return trli_no_memory(m->ctx, NULL, "for a field");
 }
 
 static void open_free(void *data, void *memory)

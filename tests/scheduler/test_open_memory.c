@@ -71,9 +71,17 @@ START_TEST(there_is_no_more_room_than_was_asked_for)
 {
     trli_open_memory *m = trli_open_memory_create(test_ctx, 4 * trli_open_memory_room(LARGE));
     int n = 0;
-    while (trli_open_memory_take(m, LARGE)) ++n;
+    ck_assert(!trli_open_memory_is_full(m, LARGE));
+    unsigned char *block = NULL, *last = NULL;
+    while ((block = trli_open_memory_take(m, LARGE)) != NULL) {
+        last = block;
+        ++n;
+    }
     ck_assert_int_ge(n, 4);
     ck_assert_int_lt(n, 8);
+    ck_assert(trli_open_memory_is_full(m, LARGE));
+    trli_open_memory_give(m, last);
+    ck_assert(!trli_open_memory_is_full(m, LARGE));
     trli_open_memory_destroy(&m);
 }
 END_TEST
