@@ -39,11 +39,9 @@ static trl_err add_kind(const trli_ir *ir, const trli_reads *reads, const trli_n
     case TRLI_OP_SHIFT:
         for (int a = 0; a < 3; ++a) TRL_TRY(trli_signature_add(ir, s, n->shift[a]));
         break;
-    case TRLI_OP_RANDOM:
+    default: /* of most a number is 0 */
         memcpy(bits, &n->number, sizeof bits);
         for (int i = 0; i < 2; ++i) TRL_TRY(trli_signature_add(ir, s, bits[i]));
-        break;
-    default:
         TRL_TRY(trli_signature_add(ir, s, n->index));
         TRL_TRY(trli_signature_add(ir, s, n->bit));
     }

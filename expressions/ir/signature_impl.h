@@ -17,7 +17,7 @@ typedef struct trli_signature {
 } trli_signature;
 
 /* Add the nodes of roots to an empty signature. Fields are named by their place in `reads`, which has all of them.
- * Scalars and seeds are part of the signature. Fails with MEMORY. */
+ * Scalars, seeds and places of point sources are part of the signature. Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_signature_find(const trli_ir *ir, trli_walk *walk, const trli_reads *reads, int nroots,
                                           const trli_ir_value *roots, trli_signature *signature);
 /* Add what else distinguishes what is made of the values. Fails with MEMORY. */

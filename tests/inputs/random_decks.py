@@ -92,6 +92,11 @@ class Writer:
     def position(self):
         return vector(str(round(self.rng.uniform(0, 0.65), 2)) for _ in self.axes)
 
+    def of_member(self):
+        """A term of a family's rate, of which only a number differs from member to member."""
+        source = f" + point_source(0.01, {vector('0.15*i' for _ in self.axes)})"
+        return self.rng.choice(["", source, " + 0.01*noise(i)"])
+
     def driven(self, where):
         """A term of a rate: noise, also with neighbours, or a point source; or none."""
         rng, seed, c = self.rng, self.rng.randint(1, 3), self.rng.choice(self.axes)
@@ -383,7 +388,7 @@ def flat_equations(w, names):
         where = w.fields[names[0]]
         family = flat_equation(w, '"g{i}"', where)
         rate = next(i for i, line in enumerate(family) if line.startswith("    ddt"))
-        more = f" - 0.1*i*g{{4 - i}} + 0.01*{w.whole_sum('g{i}')}"
+        more = f" - 0.1*i*g{{4 - i}} + 0.01*{w.whole_sum('g{i}')}{w.of_member()}"
         divided = w.implicit and not w.whole
         family[rate] = family[rate].replace('", implicit', more + '", implicit') if divided else (family[rate][:-1] +
                                                                                                   more + '"')
@@ -467,7 +472,8 @@ def partial_equations(w, places):
     family = rng.choice(places) if rng.random() < 0.6 else None
     text = stencils(w)
     if family is not None: # members see each other
-        lines += equation(w, '"phi{i}"', family, " + 0.1*i*prod(k=1..3, phi{k})") + ["    for: {i: 1..3}"]
+        more = " + 0.1*i*prod(k=1..3, phi{k})" + w.of_member()
+        lines += equation(w, '"phi{i}"', family, more) + ["    for: {i: 1..3}"]
         w.written += 2
     w.family = family
     if not w.leapfrog and not w.multistep and rng.random() < 0.3:

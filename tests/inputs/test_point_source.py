@@ -4,6 +4,7 @@
 # ctest: timeout=300
 """point_source(s, p): its integral is s at all locations of all grids, it is what `probe` is the adjoint of, and waves
 between two points are the same in both directions; the same bits in all ways of running it."""
+import itertools
 import math
 import os
 import pathlib
@@ -67,6 +68,22 @@ def check_integrals(rng, dim):
                     f"at {location}: a source weighs f with {row[f'd{i}']!r}, a probe reads {row[f'p{i}']!r}\n{deck}")
 
 
+def check_forms():
+    """Equations of one form share a compiled function: each has its source where it is, in its rate and in a sum."""
+    places = {1: [0.2, 0.3], 2: [0.4, 0.3], 3: [0.6, 0.55]}
+    deck = ("trellis: 1\ngrid: {cells: [16, 12]}\nequations:\n  u{i}:\n    for: {i: 1..3}\n    initial: x\n"
+            "    ddt: \"point_source(2, [0.2*i, if(i > 2, 0.55, 0.3)])\"\n"
+            "time: {method: euler, dt: 0.25, steps: 4}\noutput: {series: {every: {steps: 1}, values: {" +
+            ", ".join(f'a{i}: "integral((u{i} - x)*x)", b{i}: "integral((u{i} - x)*y)", '
+                      f'c{i}: "integral(x*point_source(1, {p}))"' for i, p in places.items()) + "}}}\n")
+    for ways in itertools.product(["compile=never", "compile=always"], ["fusion=full", "fusion=node", "fusion=none"]):
+        row = run(deck, [f"run.{way}" for way in ways])[1][-1]
+        for i, p in places.items():
+            found = [row[f"a{i}"] / 2, row[f"b{i}"] / 2, row[f"c{i}"]]
+            if max(abs(a - b) for a, b in zip(found, [*p, p[0]])) > 1e-13:
+                sys.exit(f"{' '.join(ways)}: source {i} is at {found[:2]} in a rate, at x {found[2]} in a sum, not {p}")
+
+
 WAVE = """trellis: 1
 grid: {{cells: [40, 32], length: [2, 1.6], patches: [2, 2]}}
 parameters: {{w: 9.0}}
@@ -110,6 +127,7 @@ def main():
     rng = random.Random(7)
     for number in range(24):
         check_integrals(rng, 1 + number % 3)
+    check_forms()
     check_waves()
 
 
