@@ -176,7 +176,7 @@ def ways_of(rng, number, dim, text, options):
         ["run.fusion=full", "run.compile=never", "run.threads=2", "run.balance=1e-6"],
         ["run.fusion=node", "run.compile=never", patches],
         [
-            "run.fusion=full", "run.compile=always",
+            rng.choice(["run.fusion=full", "run.fusion=full", "run.fusion=node"]), "run.compile=always",
             rng.choice([patches, "run.threads=2", "run.threads=auto"]),
             rng.choice(["run.balance=1", "run.balance=1e6"]),
             f"run.passes.{rng.choice(['hoisting', 'carrying', 'pairs', 'ghosts', 'sharing', 'groups', 'slots'])}="
@@ -191,7 +191,7 @@ def ways_of(rng, number, dim, text, options):
         del ways[3]
     ways += from_the_middle(rng, text, patches)
     if rng.random() < 0.1 and not options.quick:  # costly: each formula is a kernel
-        ways.append([f"run.fusion={rng.choice(['node', 'none'])}", "run.compile=always"])
+        ways.append(["run.fusion=none", "run.compile=always"])
     more = [[], [patches], ["run.fusion=node"], ["ranks=2"], ["ranks=2", patches]]
     elsewhere = [["run.compile=never", *rng.choice(more)] for _ in range(options.placed)]
     for way in ways[1:] + elsewhere:
