@@ -8,45 +8,16 @@
 #include "placement_assign_impl.h"
 #include "placement_run_impl.h"
 
-enum {
-    PROFILED = 3,  /* runs with each executor, of which the first one is not counted */
-    LAUNCHED = 12, /* such runs of a device whose calls become one launch, which is what a run takes later on: */
-    REPEATED = 2,  /* runs with a random placement */
-    TRIED = 8,     /* runs before a placement is compared with a single executor */
-    CHECKED = 32   /* runs between two checks of the times of a placement */
-};
-
-/* Part of a run's time by which it must grow before tasks are placed again. */
-static const double drift = 0.5;
-/* Part of a single executor's time by which a placement may be slower. */
-static const double loss = 0.02;
-/* Time of a trial's runs behind which launches are not waited for. */
-static const int64_t launches_ns = 5000000;
-
-/* ---- times ---- */
-
-static double *seconds_at(const trli_placement *p, int32_t task, int executor)
+double *trli_placement_seconds_at(const trli_placement *p, int32_t task, int executor)
 {
     return &p->seconds[(size_t)task * (size_t)p->platform.executors + (size_t)executor];
 }
 
 /* A wide task occupies all workers. */
-static double on_workers(const trli_placement *p, int32_t task, double sum)
+double trli_placement_on_workers(const trli_placement *p, int32_t task, double sum)
 {
     const int32_t chunks = trli_graph_records(p->graph)[task].chunks;
     return sum / (chunks < p->workers ? chunks : p->workers);
-}
-
-/* The least of the times: disturbances only make a time longer. */
-static void take_times(trli_placement *p, bool again)
-{
-    for (int32_t t = 0; t < p->graph->task_count; ++t) {
-        const int e = p->executor[t];
-        double *known = seconds_at(p, t, e), now = p->latest[t];
-        if (now <= 0) continue;
-        if (e == 0) now = on_workers(p, t, now);
-        *known = again && *known > 0 && *known < now ? *known : now;
-    }
 }
 
 /* Whether the workers' tasks are mostly wide: then the workers count as one slot, else as many slots as workers. */
@@ -54,7 +25,7 @@ static bool mostly_wide(const trli_placement *p)
 {
     double wide = 0, all = 0;
     for (int32_t t = 0; t < p->graph->task_count; ++t) {
-        const double s = *seconds_at(p, t, 0);
+        const double s = *trli_placement_seconds_at(p, t, 0);
         all += s;
         if (trli_graph_records(p->graph)[t].chunks > 1) wide += s;
     }
@@ -63,7 +34,7 @@ static bool mostly_wide(const trli_placement *p)
 
 /* ---- choosing ---- */
 
-static bool may_run(const trli_placement *p, int32_t task, int executor)
+bool trli_placement_may_run(const trli_placement *p, int32_t task, int executor)
 {
     return p->eligible[task] & 1u << executor;
 }
@@ -100,7 +71,7 @@ static trl_err assign(trli_placement *p, uint8_t *executor)
 
 void trli_placement_put_on(const trli_placement *p, int e, uint8_t *executor)
 {
-    for (int32_t t = 0; t < p->graph->task_count; ++t) executor[t] = (uint8_t)(may_run(p, t, e) ? e : 0);
+    for (int32_t t = 0; t < p->graph->task_count; ++t) executor[t] = (uint8_t)(trli_placement_may_run(p, t, e) ? e : 0);
 }
 
 /* The next number of a sequence (Marsaglia, "Xorshift RNGs", 2003). */
@@ -140,7 +111,7 @@ static trl_err deal(const trli_placement *p, uint8_t *executor)
 }
 
 /* The graph must be placed again. */
-static void drop(trli_placement *p)
+void trli_placement_drop(trli_placement *p)
 {
     for (int i = 0; p->placed && i < TRL_WAYS; ++i) {
         p->copies[i] += p->placed->copies[i];
@@ -152,7 +123,8 @@ static void drop(trli_placement *p)
 
 static void follow_file(const trli_placement *p, uint8_t *executor)
 {
-    for (int32_t t = 0; t < p->graph->task_count; ++t) executor[t] = may_run(p, t, p->fixed[t]) ? p->fixed[t] : 0;
+    for (int32_t t = 0; t < p->graph->task_count; ++t)
+        executor[t] = trli_placement_may_run(p, t, p->fixed[t]) ? p->fixed[t] : 0;
 }
 
 bool trli_placement_follows(const trli_placement *p)
@@ -192,23 +164,13 @@ static trl_err choose_executors(trli_placement *p, uint8_t *executor)
 static trl_err place(trli_placement *p)
 {
     trl_err err;
-    drop(p);
+    trli_placement_drop(p);
     TRL_TRY(choose_executors(p, p->executor));
     TRL_TRY(trli_placed_create(p->graph, p->devices, &p->platform, p->executor, p->late, &p->placed));
     p->runs = p->sum_ns = 0;
     p->least_ns = INT64_MAX;
 done:
     return err;
-}
-
-/* The next executor to be timed, one that may run some task; after the last one all are timed. */
-static void next_stage(trli_placement *p)
-{
-    bool any = false;
-    for (++p->stage; p->stage < p->platform.executors; ++p->stage) {
-        for (int32_t t = 0; t < p->graph->task_count && !any; ++t) any = may_run(p, t, p->stage);
-        if (any) break;
-    }
 }
 
 /* With a single executor there is nothing to time. */
@@ -305,8 +267,8 @@ static void exclude(trli_placement *p, int executor)
 {
     p->excluded[executor] = true;
     find_eligible(p);
-    if (p->stage == executor) next_stage(p);
-    drop(p);
+    if (p->stage == executor) trli_placement_next_stage(p);
+    trli_placement_drop(p);
 }
 
 /* Provide memory in all spaces. A device that lacks memory is left out, unless the user asked for it. */
@@ -334,7 +296,7 @@ static trl_err be_placed(trli_placement *p)
     const int leader = trli_placement_follows(p) ? find_leader(p) : p->single;
     if (p->single != leader && p->runs_now == 0) {
         p->single = leader;
-        drop(p);
+        trli_placement_drop(p);
     }
     return p->placed ? TRL_OK : place(p);
 }
@@ -357,7 +319,7 @@ static trl_err find_placement(trl_graph *graph, const trli_placing *placing)
     return create(graph, placing, &graph->placement);
 }
 
-static bool is_by_times(const trli_placement *p)
+bool trli_placement_is_by_times(const trli_placement *p)
 {
     return p->rule.mode == TRLI_PLACE_BY_TIMES && has_choice(p) && !trli_placement_follows(p);
 }
@@ -376,7 +338,7 @@ trl_err trli_placement_begin(trl_graph *graph, const trli_placing *placing, void
     } while (!p->placed);
     p->used = true;
     *placed = p->placed;
-    *apart = is_by_times(p) && (p->stage < p->platform.executors || p->runs < TRIED);
+    *apart = trli_placement_is_by_times(p) && (p->stage < p->platform.executors || p->runs < TRLI_PLACEMENT_TRIED);
     ++p->runs_now;
 done:
     pthread_mutex_unlock(&graph->placing);
@@ -417,85 +379,6 @@ bool trli_graph_left_to_devices(trl_graph *graph)
     return left;
 }
 
-static void time_again(trli_placement *p)
-{
-    p->stage = p->single = -1;
-    next_stage(p);
-    drop(p);
-}
-
-/* Whether the executor had enough runs. What a launch takes does not matter in long ones. */
-static bool is_profiled(const trli_placement *p)
-{
-    if (p->runs < PROFILED) return false;
-    return !p->placed->relaunch || p->runs >= LAUNCHED || p->sum_ns > launches_ns;
-}
-
-/* A run with the executor that is being timed has ended. */
-static void learn_stage(trli_placement *p, int64_t ns)
-{
-    p->sum_ns += ns;
-    if (p->runs > 1) {
-        take_times(p, p->runs > 2);
-        p->stage_ns[p->stage] = ns < p->least_ns ? ns : p->least_ns;
-        p->least_ns = p->stage_ns[p->stage];
-    }
-    if (!is_profiled(p) || p->runs_now > 0) return;
-    next_stage(p);
-    drop(p);
-}
-
-/* The executor that was the fastest alone. */
-static int fastest(const trli_placement *p)
-{
-    int best = 0;
-    for (int e = 1; e < p->platform.executors; ++e)
-        if (!p->excluded[e] && p->stage_ns[e] > 0 && p->stage_ns[e] < p->stage_ns[best]) best = e;
-    return best;
-}
-
-/* A run with the placement has ended. Compare its time with the prediction: if a single executor was faster, it runs
- * all; if runs have become slower, all executors are timed again. */
-static void learn_placed(trli_placement *p, int64_t ns)
-{
-    p->sum_ns += ns;
-    if (ns < p->least_ns) p->least_ns = ns;
-    if (p->runs_now > 0) return;
-    const int best = fastest(p);
-    if (p->runs == TRIED && p->single < 0 && (double)p->least_ns > (1 + loss) * (double)p->stage_ns[best]) {
-        p->single = best;
-        drop(p);
-        return;
-    }
-    if (p->runs % CHECKED != 0) return;
-    const double mean = (double)p->sum_ns / CHECKED;
-    p->sum_ns = 0;
-    if (p->runs == CHECKED) p->usual_ns = mean;
-    if (mean > (1 + drift) * p->usual_ns) time_again(p);
-}
-
-/* Such a run only gathers what a GPU gets with others. */
-static bool is_chained(const trli_placement *p)
-{
-    return p->devices && p->devices->n == 1 && p->devices->device[0]->chain;
-}
-
-/* Learn from a run of so many ns. The placement changes only while no run is in progress. */
-static void learn(trli_placement *p, int64_t ns, bool timed)
-{
-    if (is_by_times(p) && !timed) return;
-    ++p->runs;
-    if (p->rule.mode == TRLI_PLACE_AT_RANDOM && p->runs >= REPEATED && p->runs_now == 0) drop(p);
-    if (!is_by_times(p)) {
-        if (ns < p->least_ns) p->least_ns = ns;
-        return;
-    }
-    if (p->stage < p->platform.executors)
-        learn_stage(p, ns);
-    else if (!is_chained(p))
-        learn_placed(p, ns);
-}
-
 void trl_graph_follow(trl_graph *graph, trl_graph *leader)
 {
     if (graph->leader == leader) return;
@@ -509,9 +392,9 @@ void trl_graph_forget_times(trl_graph *graph)
 {
     pthread_mutex_lock(&graph->placing);
     trli_placement *p = graph->placement;
-    if (p && p->runs_now == 0 && is_by_times(p)) {
+    if (p && p->runs_now == 0 && trli_placement_is_by_times(p)) {
         memset(p->seconds, 0, (size_t)graph->task_count * (size_t)p->platform.executors * sizeof *p->seconds);
-        time_again(p);
+        trli_placement_time_again(p);
     }
     pthread_mutex_unlock(&graph->placing);
 }
@@ -531,7 +414,7 @@ void trli_placement_end(trl_graph *graph, trl_err err, int64_t ns, bool timed)
     --p->runs_now;
     note_failed(graph, p->placed->graph);
     ++graph->runs;
-    if (err == TRL_OK) learn(p, ns, timed);
+    if (err == TRL_OK) trli_placement_learn(p, ns, timed);
     pthread_mutex_unlock(&graph->placing);
 }
 
@@ -539,7 +422,7 @@ void trli_placement_end(trl_graph *graph, trl_err err, int64_t ns, bool timed)
 
 bool trli_placement_is_timed(const trli_placement *p)
 {
-    return is_by_times(p) && p->stage >= p->platform.executors;
+    return trli_placement_is_by_times(p) && p->stage >= p->platform.executors;
 }
 
 /* Expected seconds of a task on an executor before any task was timed. */
@@ -548,7 +431,7 @@ static double estimate_seconds(const trli_placement *p, int32_t task, int e)
     const double least = 1e-7; /* time to take a task from a queue and call it */
     const trli_task_info *info = &trli_graph_info(p->graph)[task];
     const double alone = info->cost > least ? info->cost : least;
-    if (e == 0) return on_workers(p, task, alone);
+    if (e == 0) return trli_placement_on_workers(p, task, alone);
     return trli_figures_seconds(&trli_device_of(p->devices, e)->figures, alone, info->bytes, info->flops);
 }
 
@@ -560,7 +443,7 @@ trl_err trli_placement_estimate(trl_graph *graph, const trli_placing *placing, t
     TRL_TRY(create(graph, placing, &p));
     for (int32_t t = 0; t < graph->task_count; ++t)
         for (int e = 0; e < p->platform.executors; ++e)
-            if (may_run(p, t, e)) *seconds_at(p, t, e) = estimate_seconds(p, t, e);
+            if (trli_placement_may_run(p, t, e)) *trli_placement_seconds_at(p, t, e) = estimate_seconds(p, t, e);
     p->stage = p->platform.executors;
     TRL_TRY(choose_executors(p, p->executor));
     *result = p;

@@ -28,6 +28,9 @@ TRL_NODISCARD trl_err trli_placement_rule_of(trl_context *ctx, const char *text,
 /* Whether a graph is the one that the rule's file places. */
 bool trli_placement_has_file(const trli_placement_rule *rule, const trl_graph *graph);
 
+/* Whether an executor was tried in the place of the placement, whose mean was above the executor's least time. */
+typedef enum trli_second_look { TRLI_LOOK_BEFORE, TRLI_LOOK_BEGUN, TRLI_LOOK_OVER } trli_second_look;
+
 /* The devices of some workers. */
 typedef struct trli_placing {
     const trl_devices *devices; /* NULL: none */
@@ -57,17 +60,20 @@ typedef struct trli_placement {
     int64_t sum_ns;                   /* runs since the last look at the times */
     int64_t least_ns;                 /* s of one of these runs */
     int64_t stage_ns[TRLI_EXECUTORS]; /* s of a run in which one executor ran every task that it may */
-    int single;          /* the executor that runs every task that it may, because that was faster; -1: as placed */
-    int runs_now;        /* runs in progress */
-    double usual_ns;     /* mean s of its first runs */
-    int32_t *unit;       /* [tasks] the first task of its unit */
-    uint16_t *eligible;  /* [tasks] the same for all of a unit */
-    uint8_t *executor;   /* [tasks] the executor */
-    uint8_t *fixed;      /* [tasks] BY_FILE, else NULL */
-    double *seconds;     /* [tasks][executors]; 0: not timed */
-    double *latest;      /* [tasks] of the last watched run */
-    uint16_t *steady;    /* [handles] assumed spaces with the value when a run begins */
-    trli_placed *placed; /* NULL: not made yet */
+    int single;      /* the executor that runs every task that it may, because that was faster; -1: as placed */
+    int runs_now;    /* runs in progress */
+    double usual_ns; /* mean s of its first runs */
+    trli_second_look second_look;
+    int former;                                /* BEGUN: what `single` was before */
+    double former_ns;                          /* and mean s of the runs */
+    int32_t *unit;                             /* [tasks] the first task of its unit */
+    uint16_t *eligible;                        /* [tasks] the same for all of a unit */
+    uint8_t *executor;                         /* [tasks] the executor */
+    uint8_t *fixed;                            /* [tasks] BY_FILE, else NULL */
+    double *seconds;                           /* [tasks][executors]; 0: not timed */
+    double *latest;                            /* [tasks] of the last watched run */
+    uint16_t *steady;                          /* [handles] assumed spaces with the value when a run begins */
+    trli_placed *placed;                       /* NULL: not made yet */
     int64_t copies[TRL_WAYS], bytes[TRL_WAYS]; /* counts of earlier placed graphs */
     int64_t done[TRLI_EXECUTORS];              /* tasks in all runs */
 } trli_placement;
@@ -97,6 +103,27 @@ bool trli_placement_is_timed(const trli_placement *placement);
 /* The graph as it is placed, with the times known. */
 trli_place_graph trli_placement_view(const trli_placement *placement);
 void trli_placement_destroy(trl_graph *graph);
+
+/* Seconds of a task on an executor; 0: not timed. */
+double *trli_placement_seconds_at(const trli_placement *placement, int32_t task, int executor);
+/* Seconds of a task of which all its calls take so many: a wide task occupies all workers. */
+double trli_placement_on_workers(const trli_placement *placement, int32_t task, double sum);
+bool trli_placement_may_run(const trli_placement *placement, int32_t task, int executor);
+/* Whether it follows from times that runs show. */
+bool trli_placement_is_by_times(const trli_placement *placement);
+/* The graph must be placed again. */
+void trli_placement_drop(trli_placement *placement);
+
+/* ---- placement_learn.c ---- */
+
+enum { TRLI_PLACEMENT_TRIED = 8 }; /* runs before a placement is compared with a single executor */
+
+/* The next executor to be timed, one that may run some task; after the last one all are timed. */
+void trli_placement_next_stage(trli_placement *placement);
+/* Begin to time all executors again. */
+void trli_placement_time_again(trli_placement *placement);
+/* Learn from a run of so many ns; timed: they are its own. The placement changes only while no run is in progress. */
+void trli_placement_learn(trli_placement *placement, int64_t ns, bool timed);
 
 /* ---- placement_policy.c ---- */
 
