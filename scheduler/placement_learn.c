@@ -98,11 +98,12 @@ static void run_on(trli_placement *p, int single)
 }
 
 /* The least time of a trial may be far below what runs take, where workers wait for each other. So an executor whose
- * least time is below the mean of the placement gets as many runs, and the one with the lesser mean stays. */
+ * least time is below the mean of the placement gets as many runs, and the one with the lesser mean stays. Runs that
+ * end with devices at work take what those of other graphs take that are behind: of them nothing is concluded. */
 static bool look_again(trli_placement *p, double mean)
 {
     const trli_second_look look = p->second_look;
-    const int other = look == TRLI_LOOK_BEFORE ? fastest(p, true) : -1;
+    const int other = look == TRLI_LOOK_BEFORE && !p->placed->overlaps ? fastest(p, true) : -1;
     const bool back = look == TRLI_LOOK_BEGUN && mean > p->former_ns;
     p->second_look = is_faster(p, other, mean) ? TRLI_LOOK_BEGUN : TRLI_LOOK_OVER;
     if (p->second_look == TRLI_LOOK_OVER && !back) return false;
