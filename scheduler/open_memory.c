@@ -79,7 +79,7 @@ static bool has_huge_pages(unsigned char *at, size_t bytes)
     return madvise(at, page, MADV_POPULATE_WRITE) == 0 && madvise(at, huge_page, MADV_COLLAPSE) == 0;
 }
 
-trli_open_memory *trli_open_memory_create(trl_context *ctx, size_t bytes)
+trli_open_memory *trli_open_memory_create(trl_context *ctx, size_t bytes, bool fast)
 {
     trli_open_memory *m = trli_new(ctx, 1, sizeof *m);
     if (!m) return NULL;
@@ -87,7 +87,7 @@ trli_open_memory *trli_open_memory_create(trl_context *ctx, size_t bytes)
     m->file = memfd_create("trellis", MFD_CLOEXEC);
     if (m->file >= 0 && ftruncate(m->file, (off_t)m->bytes) == 0)
         m->at = map_aligned(m->file, m->bytes, PROT_READ | PROT_WRITE);
-    if (!m->at || (bytes >= huge_page && !has_huge_pages(m->at, m->bytes))) trli_open_memory_destroy(&m);
+    if (!m->at || (bytes >= huge_page && !has_huge_pages(m->at, m->bytes) && fast)) trli_open_memory_destroy(&m);
     if (m) OUT_OF_BOUNDS(m->at, m->bytes);
     return m;
 }
@@ -100,6 +100,8 @@ void trli_open_memory_destroy(trli_open_memory **memory)
     if (m->at) IN_BOUNDS(m->at, m->bytes);
     if (m->at) (void)munmap(m->at, m->bytes);
     if (m->file >= 0) (void)close(m->file);
+    for (int i = 0; i < m->nblocks; ++i)
+        if (m->block[i].used) trli_memory_discount(m->ctx, m->block[i].bytes);
     trli_free(m->block);
     trli_free(m);
 }
@@ -196,16 +198,16 @@ void trli_open_memory_name(const trli_open_memory *m, trli_open_name *name)
         .process = getpid(), .file = m->file, .device = status.st_dev, .inode = status.st_ino, .bytes = m->bytes};
 }
 
-const void *trli_open_memory_map(const trli_open_name *name)
+void *trli_open_memory_map(const trli_open_name *name, bool writes)
 {
     char path[64];
     struct stat status;
     void *mapped = NULL;
     snprintf(path, sizeof path, "/proc/%" PRId64 "/fd/%" PRId64, name->process, name->file);
-    const int file = open(path, O_RDONLY | O_CLOEXEC);
+    const int file = open(path, (writes ? O_RDWR : O_RDONLY) | O_CLOEXEC);
     if (file < 0) return NULL;
     if (fstat(file, &status) == 0 && status.st_dev == name->device && status.st_ino == name->inode)
-        mapped = map_aligned(file, name->bytes, PROT_READ);
+        mapped = map_aligned(file, name->bytes, writes ? PROT_READ | PROT_WRITE : PROT_READ);
     (void)close(file);
     return mapped;
 }

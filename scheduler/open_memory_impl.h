@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Memory of this rank that other ranks of its node can map and read where it is: a file in memory, without a name in
+/* Memory of this rank that other ranks of its node can map, and use where it is: a file in memory, without a name in
  * any folder, so that nothing is left behind when a rank dies. Blocks are dealt out of it in turn. */
 #ifndef TRL_OPEN_MEMORY_IMPL_H
 #define TRL_OPEN_MEMORY_IMPL_H
@@ -16,11 +16,11 @@ typedef struct trli_open_name {
     uint64_t bytes;
 } trli_open_name;
 
-/* Room for so many bytes of blocks in all; pages are taken when they are touched. NULL: the
- * system has no such memory, or none that would be as fast as other memory, which has huge pages where it is large.
- * Thread of all calls: any, one at a time. */
-trli_open_memory *trli_open_memory_create(trl_context *ctx, size_t bytes);
-/* Other ranks may still read what they have mapped. */
+/* Room for so many bytes of blocks in all; pages are taken when they are touched. NULL: the system has no such memory,
+ * or, with `fast`, none that would be as fast as other memory, which has huge pages where it is large. Thread of all
+ * calls: any, one at a time. */
+trli_open_memory *trli_open_memory_create(trl_context *ctx, size_t bytes, bool fast);
+/* Other ranks may still use what they have mapped. Blocks are given back with it. */
 void trli_open_memory_destroy(trli_open_memory **memory);
 /* Room for blocks of so many bytes, as trli_open_memory_create counts it. */
 size_t trli_open_memory_room(size_t bytes);
@@ -37,8 +37,8 @@ void trli_open_memory_settle(const trli_open_memory *memory, const void *at, siz
 int64_t trli_open_memory_offset(const trli_open_memory *memory, const void *at);
 
 void trli_open_memory_name(const trli_open_memory *memory, trli_open_name *name);
-/* Map another rank's memory to read it, and forget it. NULL: the system refuses. */
-const void *trli_open_memory_map(const trli_open_name *name);
+/* Map another rank's memory to read it, or to write to it as well, and forget it. NULL: the system refuses. */
+void *trli_open_memory_map(const trli_open_name *name, bool writes);
 void trli_open_memory_unmap(const void *mapped, const trli_open_name *name);
 
 #endif

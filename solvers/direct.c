@@ -197,9 +197,11 @@ static trl_err make_part(trli_direct *d, int i)
         TRL_TRY(trli_lines_weigh(s, i, p->line, p->plan.last, weight));
         trli_direct_plan_use_weights(&p->plan);
     }
-    trli_slabs_destroy(&p->slabs);
-    TRL_TRY(trl_context_agree(ctx, trli_slabs_create(s->sim, location, p->line, &p->plan,
-                                                     s->ask.brings ? &s->ask.around : NULL, d->loop, &p->slabs)));
+    const trl_offsets *around = s->ask.brings ? &s->ask.around : NULL;
+    if (!trli_slabs_suit(p->slabs, around)) {
+        trli_slabs_destroy(&p->slabs);
+        TRL_TRY(trli_slabs_create(s->sim, location, p->line, &p->plan, around, d->loop, &p->slabs));
+    }
     err = trli_slabs_add_gpus(p->slabs, location, p->line);
 done:
     return err;

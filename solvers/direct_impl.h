@@ -91,19 +91,23 @@ typedef enum trli_shuffle_way {
 } trli_shuffle_way;
 
 /* beside: boxes that have copies of values, and get them on the way back. device: a GPU where GPUs of this rank move
- * values; NULL: the host does. Fails with MEMORY, DEVICE; INPUT (too many values for messages). */
-TRL_NODISCARD trl_err trli_shuffle_create(trl_context *ctx, trl_device *device, const trli_boxes *from,
-                                          const trli_boxes *beside, const trli_boxes *to, trli_shuffle **shuffle);
+ * values; NULL: the host does. reach: [ranks] in whose arrays this rank reads and writes the boxes `to`, as long as the
+ * shuffle is, with itself, and these reach its own likewise; NULL: its own alone. unit: to a multiple of which rows in
+ * messages are filled up. Fails with MEMORY, DEVICE; INPUT (too many values for messages). */
+TRL_NODISCARD trl_err trli_shuffle_create(trl_context *ctx, trl_device *device, const bool *reach, int unit,
+                                          const trli_boxes *from, const trli_boxes *beside, const trli_boxes *to,
+                                          trli_shuffle **shuffle);
 void trli_shuffle_destroy(trli_shuffle **shuffle);
-/* from, to: by array. add: to what is there. Collective: yes, on several ranks, behind an agreement since which none
- * has failed. */
-TRL_NODISCARD trl_err trli_shuffle_run(trli_shuffle *shuffle, trli_shuffle_way way, bool add, const trli_view *from,
-                                       const trli_view *to, trl_loop *loop);
-/* The same in two parts: what other ranks get is made ready, on this rank alone, then all moves. */
+/* Values move in four parts. from, to: by array; add: to what is there.
+ * What this rank sends is packed; what it reaches it copies; messages are exchanged (trli_shuffle_exchange); and what
+ * came is unpacked. What ranks copy on the way there others have written before, and on the way back others have to be
+ * done with: the caller sees to that. */
 TRL_NODISCARD trl_err trli_shuffle_pack(trli_shuffle *shuffle, trli_shuffle_way way, const trli_view *from,
                                         trl_loop *loop);
-TRL_NODISCARD trl_err trli_shuffle_move(trli_shuffle *shuffle, trli_shuffle_way way, bool add, const trli_view *from,
+TRL_NODISCARD trl_err trli_shuffle_copy(trli_shuffle *shuffle, trli_shuffle_way way, bool add, const trli_view *from,
                                         const trli_view *to, trl_loop *loop);
+TRL_NODISCARD trl_err trli_shuffle_unpack(trli_shuffle *shuffle, trli_shuffle_way way, bool add, const trli_view *to,
+                                          trl_loop *loop);
 
 /* What a box has in common with one of the other set. */
 typedef struct trli_common {
@@ -114,8 +118,9 @@ typedef struct trli_common {
     bool beside;  /* moves on the way back to all boxes alone */
 } trli_common;
 
-/* For who moves values by itself: what stays on this rank, what it sends, and what it receives; where such a part lies
- * in the buffer of messages; and these messages. Collective, as above: the last. */
+/* For who moves values by itself: what this rank copies, what it sends, and what it receives; where such a part lies
+ * in the buffer of messages; and these messages, behind an agreement since which none has failed. Collective: the
+ * last, on several ranks. */
 typedef enum trli_shuffle_kind { TRLI_SHUFFLE_OWN, TRLI_SHUFFLE_SENT, TRLI_SHUFFLE_RECEIVED } trli_shuffle_kind;
 int trli_shuffle_parts(const trli_shuffle *shuffle, trli_shuffle_way way, trli_shuffle_kind kind,
                        const trli_common **part);
@@ -133,8 +138,9 @@ TRL_NODISCARD trl_err trli_shuffle_exchange(trli_shuffle *shuffle, trli_shuffle_
 bool trli_patch_is_unknown(const trl_layout *layout, int patch, trl_location location, const trli_line line[3]);
 /* Where a local patch has a field in a memory space. */
 trli_view trli_patch_view(const trl_simulation *sim, const int first[3], int field, int patch, int space);
-/* Boxes cut along an axis into n parts, as far as there are points; axis < 0: the first has it all. */
-void trli_cut_boxes(const trli_line line[3], int axis, int n, trli_shuffle_part *part);
+/* Boxes cut along an axis into n parts, as far as there are points, at multiples of `unit`; axis < 0: the first has it
+ * all. */
+void trli_cut_boxes(const trli_line line[3], int axis, int unit, int n, trli_shuffle_part *part);
 /* The slowest axis beside the last one; -1: there is none. */
 int trli_other_axis(const trli_line line[3], int last);
 
@@ -155,11 +161,14 @@ void trli_set_ghost_views(const trl_layout *layout, trli_view *view);
 /* The grid in two distributions over the ranks: planes across the last axis, and all of its lines. */
 typedef struct trli_slabs trli_slabs;
 /* plan: of all that they solve or visit, as long as they are. around: what solutions may bring along for each patch;
- * NULL: nothing. */
+ * NULL: nothing. Collective: yes. Fails with MEMORY, MPI, INPUT. */
 TRL_NODISCARD trl_err trli_slabs_create(trl_simulation *sim, trl_location location, const trli_line line[3],
                                         const trli_direct_plan *plan, const trl_offsets *around, trl_loop *loop,
                                         trli_slabs **slabs);
 void trli_slabs_destroy(trli_slabs **slabs);
+/* Whether they do for their plan, which was made anew for the same lines; NULL does not. around: as above, or NULL. The
+ * same on all ranks. */
+bool trli_slabs_suit(const trli_slabs *slabs, const trl_offsets *around);
 /* Let GPUs solve where they have the right-hand side. Arguments are those of trli_slabs_create, in which `around` was
  * NULL if any rank has GPUs. Collective: yes. Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_slabs_add_gpus(trli_slabs *slabs, trl_location location, const trli_line line[3]);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Values move between two sets of boxes that each cover the grid. What two boxes have in common goes from one to the
- * other: by a copy within a rank, else in one message for each pair of ranks. */
+ * other: by a copy, if the rank of the first one reaches the second, else in one message for each pair of ranks. */
 #include <string.h>
 
 #include "context_impl.h"
@@ -19,14 +19,21 @@ static bool find_common(const trli_shuffle_part *a, const trli_shuffle_part *b, 
     return true;
 }
 
-static ptrdiff_t points_in(const trli_common *c)
+/* Where a part of a message lies: without gaps, but for what rows are filled up by. */
+static trli_view packed(const trli_shuffle *s, double *at, const trli_common *c)
 {
-    ptrdiff_t n = 1;
-    for (int k = 0; k < 3; ++k) n *= c->hi[k] - c->lo[k];
-    return n;
+    trli_view v = {.stride = {1, ((ptrdiff_t)c->hi[0] - c->lo[0] + s->unit - 1) / s->unit * s->unit, 0}};
+    v.stride[2] = v.stride[1] * (c->hi[1] - c->lo[1]);
+    v.at = at - c->lo[0] - c->lo[1] * v.stride[1] - c->lo[2] * v.stride[2];
+    return v;
 }
 
-/* Add what boxes on this rank have in common with those on another. Both ranks list it in the same order. */
+static ptrdiff_t values_of(const trli_shuffle *s, const trli_common *c)
+{
+    return packed(s, NULL, c).stride[2] * (c->hi[2] - c->lo[2]);
+}
+
+/* Add what boxes on a rank have in common with those on another, or on itself. Both ranks list it in the same order. */
 static trl_err add_parts(trli_shuffle *s, const trli_boxes *from, const trli_boxes *to, bool beside, int source,
                          int target, trli_common **list, int *n, int *capacity, ptrdiff_t *values)
 {
@@ -39,7 +46,7 @@ static trl_err add_parts(trli_shuffle *s, const trli_boxes *from, const trli_box
             c.at = *values;
             c.other = source == trl_context_rank(s->ctx) ? target : source;
             c.beside = beside;
-            *values += points_in(&c);
+            *values += values_of(s, &c);
             (*list)[(*n)++] = c;
         }
     return TRL_OK;
@@ -60,7 +67,7 @@ static trl_err find_traffic(trli_shuffle *s, const trli_boxes *from, const trli_
     for (int other = 0; other < ranks; ++other) {
         const int source = side ? other : me, target = side ? me : other;
         t->begin[other] = (int)t->values;
-        if (other == me) continue;
+        if (other == me || (s->reach && s->reach[other])) continue;
         TRL_TRY(add_parts(s, from, to, false, source, target, &t->part, &t->n, &capacity, &t->values));
         t->count[other] = (int)t->values - t->begin[other];
         TRL_TRY(add_parts(s, beside, to, true, source, target, &t->part, &t->n, &capacity, &t->values));
@@ -72,34 +79,53 @@ static trl_err find_traffic(trli_shuffle *s, const trli_boxes *from, const trli_
     if (s->device) goto done;
     TRL_TRY(trl_memory_alloc(s->ctx, (size_t)(t->values + 1) * sizeof(double), "messages of a direct solver", &memory));
     t->buffer = memory;
+    memset(memory, 0, (size_t)(t->values + 1) * sizeof(double)); /* what rows are filled up by is computed on */
 done:
     return err;
 }
 
-/* Whether boxes of different ranks have something in common: the same on all ranks. */
-static bool find_messages(const trli_boxes *from, const trli_boxes *to)
+/* Whether boxes of different ranks have something in common, and not all ranks reach one another: the same on all
+ * ranks. */
+static bool find_messages(const trli_shuffle *s, const trli_boxes *from, const trli_boxes *to)
 {
     trli_common c;
+    bool all = s->reach != NULL;
+    for (int r = 0; all && r < trl_context_ranks(s->ctx); ++r) all = s->reach[r];
+    if (all) return false;
     for (int i = 0; i < from->n; ++i)
         for (int j = 0; j < to->n; ++j)
             if (from->part[i].rank != to->part[j].rank && find_common(&from->part[i], &to->part[j], &c)) return true;
     return false;
 }
 
-trl_err trli_shuffle_create(trl_context *ctx, trl_device *device, const trli_boxes *from, const trli_boxes *beside,
-                            const trli_boxes *to, trli_shuffle **shuffle)
+/* What this rank moves by itself: to boxes that it reaches, and back from there. */
+static trl_err find_own(trli_shuffle *s, const trli_boxes *from, const trli_boxes *beside, const trli_boxes *to)
 {
-    const int me = trl_context_rank(ctx);
+    const int me = trl_context_rank(s->ctx), ranks = trl_context_ranks(s->ctx);
     int capacity = 0;
     ptrdiff_t values = 0;
+    trl_err err = TRL_OK;
+    for (int other = 0; other < ranks; ++other) {
+        if (other != me && !(s->reach && s->reach[other])) continue;
+        TRL_TRY(add_parts(s, from, to, false, me, other, &s->own, &s->nown, &capacity, &values));
+        TRL_TRY(add_parts(s, beside, to, true, me, other, &s->own, &s->nown, &capacity, &values));
+    }
+done:
+    return err;
+}
+
+trl_err trli_shuffle_create(trl_context *ctx, trl_device *device, const bool *reach, int unit, const trli_boxes *from,
+                            const trli_boxes *beside, const trli_boxes *to, trli_shuffle **shuffle)
+{
     trl_err err = TRL_OK;
     trli_shuffle *s = *shuffle = trli_new(ctx, 1, sizeof *s);
     if (!s) return trli_no_memory(ctx, NULL, "for a direct solver");
     s->ctx = ctx;
     s->device = device;
-    s->messages = find_messages(from, to) || find_messages(beside, to);
-    TRL_TRY(add_parts(s, from, to, false, me, me, &s->own, &s->nown, &capacity, &values));
-    TRL_TRY(add_parts(s, beside, to, true, me, me, &s->own, &s->nown, &capacity, &values));
+    s->reach = reach;
+    s->unit = unit;
+    s->messages = find_messages(s, from, to) || find_messages(s, beside, to);
+    TRL_TRY(find_own(s, from, beside, to));
     for (int side = 0; side < 2 && trl_context_ranks(ctx) > 1; ++side) TRL_TRY(find_traffic(s, from, beside, to, side));
 done:
     return err;
@@ -159,18 +185,9 @@ static trl_err copy_part(const trli_common *part, const trli_view *from, const t
     return trl_loop_run(loop, rows < most ? (int)rows : most, copy_rows, &c);
 }
 
-/* A part of a message lies there without gaps. */
-static trli_view packed(double *at, const trli_common *c)
+static trli_view in_buffer(const trli_shuffle *s, const trli_shuffle_traffic *t, const trli_common *c)
 {
-    trli_view v = {.stride = {1, c->hi[0] - c->lo[0], 0}};
-    v.stride[2] = v.stride[1] * (c->hi[1] - c->lo[1]);
-    v.at = at - c->lo[0] - c->lo[1] * v.stride[1] - c->lo[2] * v.stride[2];
-    return v;
-}
-
-static trli_view in_buffer(const trli_shuffle_traffic *t, const trli_common *c)
-{
-    return packed(t->buffer + c->at, c);
+    return packed(s, t->buffer + c->at, c);
 }
 
 static bool moves(const trli_common *part, trli_shuffle_way way)
@@ -196,9 +213,9 @@ trli_view trli_shuffle_message(const trli_shuffle *s, trli_shuffle_way way, trli
 {
     const bool back = way != TRLI_SHUFFLE_THERE;
     const trli_shuffle_traffic *t = traffic_of(s, way, kind == TRLI_SHUFFLE_RECEIVED);
-    if (!s->near) return in_buffer(t, part);
-    if (kind == TRLI_SHUFFLE_SENT) return packed(s->near + (back ? s->away[0].values : 0) + part->at, part);
-    return packed(s->far[back][part->other] + part->at - t->begin[part->other], part);
+    if (!s->near) return in_buffer(s, t, part);
+    if (kind == TRLI_SHUFFLE_SENT) return packed(s, s->near + (back ? s->away[0].values : 0) + part->at, part);
+    return packed(s, s->far[back][part->other] + part->at - t->begin[part->other], part);
 }
 
 bool trli_shuffle_has_messages(const trli_shuffle *s)
@@ -223,39 +240,36 @@ trl_err trli_shuffle_pack(trli_shuffle *s, trli_shuffle_way way, const trli_view
     trl_err err = TRL_OK;
     for (int i = 0; i < out->n; ++i) {
         if (!moves(&out->part[i], way)) continue;
-        const trli_view buffer = in_buffer(out, &out->part[i]);
+        const trli_view buffer = in_buffer(s, out, &out->part[i]);
         TRL_TRY(copy_part(&out->part[i], &from[out->part[i].array[back]], &buffer, false, loop));
     }
 done:
     return err;
 }
 
-trl_err trli_shuffle_move(trli_shuffle *s, trli_shuffle_way way, bool add, const trli_view *from, const trli_view *to,
+trl_err trli_shuffle_copy(trli_shuffle *s, trli_shuffle_way way, bool add, const trli_view *from, const trli_view *to,
                           trl_loop *loop)
 {
     const bool back = way != TRLI_SHUFFLE_THERE;
-    const trli_shuffle_traffic *in = traffic_of(s, way, true);
     trl_err err = TRL_OK;
     for (int i = 0; i < s->nown; ++i) {
         if (!moves(&s->own[i], way)) continue;
         TRL_TRY(copy_part(&s->own[i], &from[s->own[i].array[back]], &to[s->own[i].array[!back]], add, loop));
     }
-    TRL_TRY(trli_shuffle_exchange(s, way));
-    for (int i = 0; i < in->n; ++i) {
-        if (!moves(&in->part[i], way)) continue;
-        const trli_view buffer = in_buffer(in, &in->part[i]);
-        TRL_TRY(copy_part(&in->part[i], &buffer, &to[in->part[i].array[!back]], add, loop));
-    }
 done:
     return err;
 }
 
-trl_err trli_shuffle_run(trli_shuffle *s, trli_shuffle_way way, bool add, const trli_view *from, const trli_view *to,
-                         trl_loop *loop)
+trl_err trli_shuffle_unpack(trli_shuffle *s, trli_shuffle_way way, bool add, const trli_view *to, trl_loop *loop)
 {
-    trl_err err;
-    TRL_TRY(trli_shuffle_pack(s, way, from, loop));
-    err = trli_shuffle_move(s, way, add, from, to, loop);
+    const bool back = way != TRLI_SHUFFLE_THERE;
+    const trli_shuffle_traffic *in = traffic_of(s, way, true);
+    trl_err err = TRL_OK;
+    for (int i = 0; i < in->n; ++i) {
+        if (!moves(&in->part[i], way)) continue;
+        const trli_view buffer = in_buffer(s, in, &in->part[i]);
+        TRL_TRY(copy_part(&in->part[i], &buffer, &to[in->part[i].array[!back]], add, loop));
+    }
 done:
     return err;
 }

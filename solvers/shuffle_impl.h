@@ -20,9 +20,11 @@ typedef struct trli_shuffle_traffic {
 struct trli_shuffle {
     trl_context *ctx;
     trl_device *device; /* a GPU, whose like pack and unpack messages; NULL: the host does */
-    trli_common *own;   /* parts that stay on this rank */
+    const bool *reach;  /* [ranks] to whose boxes this rank has no messages; NULL: to its own */
+    int unit;           /* rows in messages are filled up to multiples of it */
+    trli_common *own;   /* parts that this rank moves: to its own boxes, or those that it reaches */
     int nown;
-    bool messages;                /* between any ranks */
+    bool messages;                /* between any ranks, or there might be */
     trli_shuffle_traffic away[2]; /* to others, from others; the other way around on the way back */
     /* Messages in the memory of GPUs: shuffle_gpu.c */
     double *near;    /* in which this rank packs those there, then those back; NULL: they are in buffers */

@@ -64,15 +64,21 @@ trli_view trli_patch_view(const trl_simulation *sim, const int first[3], int fie
 
 /* ---- slabs ---- */
 
-void trli_cut_boxes(const trli_line line[3], int axis, int n, trli_shuffle_part *part)
+static int first_of(int n, int unit, int parts, int i)
+{
+    const int first = unit * (int)trli_cut_first((n + unit - 1) / unit, parts, i);
+    return first < n ? first : n;
+}
+
+void trli_cut_boxes(const trli_line line[3], int axis, int unit, int n, trli_shuffle_part *part)
 {
     for (int i = 0; i < n; ++i) {
         part[i] = (trli_shuffle_part){0};
         for (int a = 0; a < 3; ++a) part[i].hi[a] = axis >= 0 || i == 0 ? line[a].n : 0;
         if (axis < 0) continue;
-        const int parts = line[axis].n < n ? line[axis].n : n;
-        part[i].lo[axis] = i < parts ? (int)trli_cut_first(line[axis].n, parts, i) : 0;
-        part[i].hi[axis] = i < parts ? (int)trli_cut_first(line[axis].n, parts, i + 1) : 0;
+        const int units = (line[axis].n + unit - 1) / unit, parts = units < n ? units : n;
+        part[i].lo[axis] = i < parts ? first_of(line[axis].n, unit, parts, i) : 0;
+        part[i].hi[axis] = i < parts ? first_of(line[axis].n, unit, parts, i + 1) : 0;
     }
 }
 

@@ -1,97 +1,150 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Solving in two distributions: a rank has planes across the last axis, whose lines along the other axes it transforms,
- * and then, after an exchange, whole lines along the last. Each line is worked on as a whole, by one thread. */
+ * and then whole lines along the last. Of these it reads and writes what lies in planes of ranks of its node where it
+ * is, and the rest in messages. Each line is worked on as a whole, by one thread. */
 #include <string.h>
 
 #include "context_impl.h"
 #include "direct_impl.h"
 #include "late_impl.h"
 #include "memory_impl.h"
-#include "slabs_gpu_impl.h"
+#include "model_impl.h"
+#include "slabs_impl.h"
 #include "spatialops_impl.h"
 #include "vector_impl.h"
 
-/* A box of values of this rank; rows begin at cache lines and are filled up to whole ones. */
-typedef struct slab {
-    int lo[3], n[3];
-    void *memory;
-    trli_view view;  /* of the grid's indices */
-    trli_view local; /* of the box's own */
-} slab;
-
-struct trli_slabs {
-    trl_context *ctx;
-    trl_simulation *sim;
-    trl_loop *loop;
-    int last, first[3];
-    bool direct;                    /* the planes are the only patch: residual and solution are moved on the way */
-    slab planes, lines;             /* on one rank lines are in planes, too */
-    trli_slabs_gpu *gpu;            /* NULL: there are none */
-    trli_shuffle *outside, *inside; /* from patches to planes; from planes to lines; NULL: not needed */
-    trli_view *residual, *solution; /* [local patches]; and of ghosts, if solutions may bring these along */
-    bool brings;
-    double **scratch; /* [workers] */
-    void *scratch_memory;
-    const trli_direct_plan *plan;
-    void (*visit)(void *data, int worker, const trli_spectral_lines *lines); /* NULL: a run solves */
-    void *visitor;
-    bool back, add; /* of the present run */
-    double mean;    /* of the solution, if that is free */
-};
-
 /* ---- who has what ---- */
 
-/* Rows of an odd number of cache lines: planes and lines do not fall on the same places of the caches. */
-static trl_err make_slab(trl_context *ctx, const trli_shuffle_part *part, slab *s)
+/* Where planes of a rank are from `at` on. Rows of an odd number of cache lines: planes and lines do not fall on the
+ * same places of the caches. values: how many there are. */
+static trli_view lay_out(const trli_shuffle_part *part, double *at, size_t *values)
 {
+    const int high = part->hi[1] - part->lo[1];
+    const ptrdiff_t row = ((part->hi[0] - part->lo[0] + TRLI_LANES - 1) / TRLI_LANES) | 1;
+    const ptrdiff_t stride[3] = {1, row * TRLI_LANES, row * TRLI_LANES * (high | 1)};
+    trli_view v = {.at = at, .stride = {stride[0], stride[1], stride[2]}};
+    *values = (size_t)(stride[2] * (part->hi[2] - part->lo[2]) + TRLI_LANES);
+    for (int a = 0; a < 3; ++a) v.at -= part->lo[a] * stride[a];
+    return v;
+}
+
+static trl_err make_planes(trli_slabs *w, const trli_boxes *planes)
+{
+    const trl_simulation *sim = w->sim;
+    const int ranks = trl_context_ranks(w->ctx), me = trl_context_rank(w->ctx);
+    const bool shares = ranks > 1 && !(sim->model->settings.disabled_passes & TRL_PASS_SHARED);
     size_t values;
     trl_err err = TRL_OK;
-    for (int a = 0; a < 3; ++a) {
-        s->lo[a] = part->lo[a];
-        s->n[a] = part->hi[a] - part->lo[a];
+    (void)lay_out(&planes->part[me], NULL, &values);
+    TRL_TRY(trli_node_slab_create(w->ctx, shares, values * sizeof(double), &w->memory));
+    for (int r = 0; r < ranks; ++r) {
+        double *at = trli_node_slab_of(w->memory, r);
+        w->reach[r] = at != NULL;
+        if (at) w->planes[r] = lay_out(&planes->part[r], at, &values);
     }
-    const ptrdiff_t row = ((s->n[0] + TRLI_LANES - 1) / TRLI_LANES) | 1;
-    s->local.stride[0] = 1;
-    s->local.stride[1] = row * TRLI_LANES;
-    s->local.stride[2] = s->local.stride[1] * (s->n[1] | 1);
-    values = (size_t)(s->local.stride[2] * s->n[2]);
-    TRL_TRY(trl_memory_alloc(ctx, (values + TRLI_LANES) * sizeof(double), "a direct solver", &s->memory));
-    memset(s->memory, 0, (values + TRLI_LANES) * sizeof(double));
-    s->local.at = s->memory;
-    s->view = s->local;
-    for (int a = 0; a < 3; ++a) s->view.at -= s->lo[a] * s->view.stride[a];
+    w->own = w->planes[me];
+    w->own.at = trli_node_slab_of(w->memory, me);
+    for (int a = 0; a < 3; ++a) w->n[a] = planes->part[me].hi[a] - planes->part[me].lo[a];
 done:
     return err;
 }
 
-static trl_err make_distributions(trli_slabs *w, trl_location location, const trli_line line[3],
-                                  const trl_offsets *around)
+static bool empty(const trli_shuffle_part *box)
+{
+    return box->hi[0] <= box->lo[0] || box->hi[1] <= box->lo[1] || box->hi[2] <= box->lo[2];
+}
+
+/* Lines are in the planes of all ranks that have any, or in messages. */
+static void find_pieces(trli_slabs *w, const trli_boxes *planes)
+{
+    const trli_common *part = NULL;
+    const int n = w->inside ? trli_shuffle_parts(w->inside, TRLI_SHUFFLE_THERE, TRLI_SHUFFLE_RECEIVED, &part) : 0;
+    for (int r = 0; r < planes->n && !empty(&w->lines); ++r) {
+        if (empty(&planes->part[r])) continue;
+        trli_slab_piece p = {
+            .lo = planes->part[r].lo[w->last], .hi = planes->part[r].hi[w->last], .view = w->planes[r]};
+        for (int i = 0; i < n; ++i)
+            if (part[i].other == r)
+                p.view = trli_shuffle_message(w->inside, TRLI_SHUFFLE_THERE, TRLI_SHUFFLE_RECEIVED, &part[i]);
+        w->piece[w->pieces++] = p;
+    }
+}
+
+static trl_err make_shuffles(trli_slabs *w, trl_location location, const trli_line line[3], const trl_offsets *around,
+                             const trli_boxes *planes, const trli_boxes *lines)
 {
     static const trli_boxes none = {0};
     const trl_layout *layout = w->sim->layout;
-    const int ranks = trl_context_ranks(w->ctx), me = trl_context_rank(w->ctx);
     trli_boxes patches = {0}, ghosts = {0};
-    trli_boxes planes = {ranks, trli_new(w->ctx, (size_t)ranks, sizeof *planes.part)};
-    trli_boxes lines = {ranks, trli_new(w->ctx, (size_t)ranks, sizeof *lines.part)};
     trl_err err = TRL_OK;
-    if (!planes.part || !lines.part) TRL_TRY(trli_no_memory(w->ctx, NULL, "for a direct solver"));
     TRL_TRY(trli_patch_boxes(w->ctx, layout, location, line, &patches));
     if (w->brings) TRL_TRY(trli_ghost_boxes(w->ctx, layout, location, line, around, &ghosts));
-    trli_cut_boxes(line, w->last, ranks, planes.part);
-    trli_cut_boxes(line, trli_other_axis(line, w->last), ranks, lines.part);
-    for (int r = 0; r < ranks; ++r) planes.part[r].rank = lines.part[r].rank = r;
-    w->direct = layout->npatches == 1;
-    TRL_TRY(make_slab(w->ctx, &planes.part[me], &w->planes));
-    if (!w->direct) TRL_TRY(trli_shuffle_create(w->ctx, NULL, &patches, &ghosts, &planes, &w->outside));
-    if (ranks == 1) goto done;
-    TRL_TRY(make_slab(w->ctx, &lines.part[me], &w->lines));
-    TRL_TRY(trli_shuffle_create(w->ctx, NULL, &planes, &none, &lines, &w->inside));
+    if (!w->direct) TRL_TRY(trli_shuffle_create(w->ctx, NULL, w->reach, 1, &patches, &ghosts, planes, &w->outside));
+    if (planes->n > 1)
+        TRL_TRY(trli_shuffle_create(w->ctx, NULL, w->reach, TRLI_LANES, planes, &none, lines, &w->inside));
+    find_pieces(w, planes);
 done:
     trli_free(patches.part);
     trli_free(ghosts.part);
+    return err;
+}
+
+/* Lines beside one another along x that share a cache line are worked on by one rank. */
+static trl_err make_distributions(trli_slabs *w, trl_location location, const trli_line line[3],
+                                  const trl_offsets *around)
+{
+    const int ranks = trl_context_ranks(w->ctx), across = trli_other_axis(line, w->last);
+    trli_boxes planes = {ranks, trli_new(w->ctx, (size_t)ranks, sizeof *planes.part)};
+    trli_boxes lines = {ranks, trli_new(w->ctx, (size_t)ranks, sizeof *lines.part)};
+    trl_err err = TRL_OK;
+    if (!planes.part || !lines.part) err = trli_no_memory(w->ctx, NULL, "for a direct solver");
+    TRL_TRY(trl_context_agree(w->ctx, err));
+    trli_cut_boxes(line, w->last, 1, ranks, planes.part);
+    trli_cut_boxes(line, across, across == 0 ? TRLI_LANES : 1, ranks, lines.part);
+    for (int r = 0; r < ranks; ++r) {
+        planes.part[r].rank = lines.part[r].rank = r;
+        planes.part[r].array = r;
+    }
+    w->direct = w->sim->layout->npatches == 1;
+    w->lines = lines.part[trl_context_rank(w->ctx)];
+    TRL_TRY(make_planes(w, &planes));
+    err = make_shuffles(w, location, line, around, &planes, &lines);
+done:
     trli_free(planes.part);
     trli_free(lines.part);
+    return err;
+}
+
+/* What a worker needs: for transforms, and for lines and what elimination keeps of them. */
+static size_t scratch_values(const trli_direct_plan *plan)
+{
+    size_t values = 0;
+    for (int a = 0; a < 3; ++a) {
+        const trli_transform *t = plan->axis[a].transform;
+        if (t && trli_transform_scratch(t) > values) values = trli_transform_scratch(t);
+    }
+    return values + 2 * TRLI_LANES * (size_t)plan->axis[plan->last].n;
+}
+
+static trl_err make_room(trli_slabs *w)
+{
+    const size_t workers = (size_t)trl_loop_workers(w->loop), local = (size_t)w->sim->layout->nlocal;
+    const size_t ranks = (size_t)trl_context_ranks(w->ctx);
+    const size_t ghosts = w->brings ? (size_t)trli_ghost_views(w->sim->layout) : 0;
+    trl_err err = TRL_OK;
+    w->values = scratch_values(w->plan);
+    w->reach = trli_new(w->ctx, ranks, sizeof *w->reach);
+    w->planes = trli_new(w->ctx, ranks, sizeof *w->planes);
+    w->piece = trli_new(w->ctx, ranks, sizeof *w->piece);
+    w->residual = trli_new(w->ctx, local, sizeof *w->residual);
+    w->solution = trli_new(w->ctx, local + ghosts, sizeof *w->solution);
+    w->scratch = trli_new(w->ctx, workers, sizeof *w->scratch);
+    if (!w->reach || !w->planes || !w->piece || !w->residual || !w->solution || !w->scratch)
+        return trli_no_memory(w->ctx, NULL, "for a direct solver");
+    TRL_TRY(trl_memory_alloc(w->ctx, workers * w->values * sizeof(double), "a direct solver", &w->scratch_memory));
+    for (size_t k = 0; k < workers; ++k) w->scratch[k] = (double *)w->scratch_memory + k * w->values;
+done:
     return err;
 }
 
@@ -99,39 +152,33 @@ trl_err trli_slabs_create(trl_simulation *sim, trl_location location, const trli
                           const trli_direct_plan *plan, const trl_offsets *around, trl_loop *loop, trli_slabs **slabs)
 {
     trl_context *ctx = sim->ctx;
-    const size_t workers = (size_t)trl_loop_workers(loop), local = (size_t)sim->layout->nlocal;
-    size_t values = 0;
     trl_err err = TRL_OK;
+    trl_context_begin_phase(ctx);
     trli_slabs *w = *slabs = trli_new(ctx, 1, sizeof *w);
-    if (!w) return trli_no_memory(ctx, NULL, "for a direct solver");
-    w->ctx = ctx;
-    w->sim = sim;
-    w->loop = loop;
-    w->plan = plan;
-    w->last = plan->last;
-    for (int a = 0; a < 3; ++a) {
-        const trli_transform *t = plan->axis[a].transform;
-        w->first[a] = line[a].first;
-        if (t && trli_transform_scratch(t) > values) values = trli_transform_scratch(t);
+    if (!w) {
+        err = trli_no_memory(ctx, NULL, "for a direct solver");
+    } else {
+        *w = (trli_slabs){.ctx = ctx, .sim = sim, .loop = loop, .plan = plan, .last = plan->last};
+        for (int a = 0; a < 3; ++a) w->first[a] = line[a].first;
+        w->brings = around && trl_context_ranks(ctx) > 1;
+        err = make_room(w);
     }
-    values += 2 * TRLI_LANES * (size_t)line[w->last].n; /* lines, and what elimination keeps of them */
-    w->brings = around && trl_context_ranks(ctx) > 1;
-    const size_t ghosts = w->brings ? (size_t)trli_ghost_views(sim->layout) : 0;
-    w->residual = trli_new(ctx, local, sizeof *w->residual);
-    w->solution = trli_new(ctx, local + ghosts, sizeof *w->solution);
-    w->scratch = trli_new(ctx, workers, sizeof *w->scratch);
-    if (!w->residual || !w->solution || !w->scratch) TRL_TRY(trli_no_memory(ctx, NULL, "for a direct solver"));
-    TRL_TRY(trl_memory_alloc(ctx, workers * values * sizeof(double), "a direct solver", &w->scratch_memory));
-    for (size_t k = 0; k < workers; ++k) w->scratch[k] = (double *)w->scratch_memory + k * values;
-    TRL_TRY(make_distributions(w, location, line, around));
-done:
-    return err;
+    err = trl_context_agree(ctx, err);
+    if (err == TRL_OK) err = make_distributions(w, location, line, around);
+    return trl_context_end_phase(ctx, err);
+}
+
+bool trli_slabs_suit(const trli_slabs *w, const trl_offsets *around)
+{
+    return w && w->last == w->plan->last && w->values >= scratch_values(w->plan) &&
+           (w->brings || !around || trl_context_ranks(w->ctx) == 1);
 }
 
 trl_err trli_slabs_add_gpus(trli_slabs *w, trl_location location, const trli_line line[3])
 {
     const trli_slab_grid grid = {
         .sim = w->sim, .plan = w->plan, .location = location, .line = {line[0], line[1], line[2]}};
+    trli_slabs_gpu_destroy(&w->gpu);
     return trli_slabs_gpu_create(&grid, &w->gpu);
 }
 
@@ -148,47 +195,25 @@ void trli_slabs_destroy(trli_slabs **slabs)
     trli_slabs_gpu_destroy(&w->gpu);
     trli_shuffle_destroy(&w->outside);
     trli_shuffle_destroy(&w->inside);
-    trl_memory_free(w->ctx, &w->planes.memory);
-    trl_memory_free(w->ctx, &w->lines.memory);
+    trli_node_slab_destroy(&w->memory);
     trl_memory_free(w->ctx, &w->scratch_memory);
+    trli_free(w->reach);
+    trli_free(w->planes);
+    trli_free(w->piece);
     trli_free(w->residual);
     trli_free(w->solution);
     trli_free(w->scratch);
     trli_free(w);
 }
 
-/* ---- lines beside one another ---- */
-
-/* TRLI_LANES lines along an axis other than x, whose points lie in a cache line each. */
-TRLI_CLONES static void gather(const double *from, ptrdiff_t stride, int n, double *to)
-{
-    for (int i = 0; i < n; ++i) memcpy(to + (ptrdiff_t)i * TRLI_LANES, from + i * stride, TRLI_LANES * sizeof *to);
-}
-
-/* Bring lines to the caches while those beside them are worked on. */
-static void fetch(const double *from, ptrdiff_t stride, int n)
-{
-    for (int i = 0; i < n; ++i) __builtin_prefetch(from + i * stride, 1);
-}
-
-TRLI_CLONES static void scatter(const double *from, ptrdiff_t stride, int n, double *to)
-{
-    for (int i = 0; i < n; ++i) memcpy(to + i * stride, from + (ptrdiff_t)i * TRLI_LANES, TRLI_LANES * sizeof *to);
-}
-
 /* ---- planes ---- */
-
-static int groups_of(int n)
-{
-    return (n + TRLI_LANES - 1) / TRLI_LANES;
-}
 
 /* Rows along x of a box, TRLI_LANES at a time; outside: from the residual to the planes, or back to the solution. */
 static void transform_rows(const trli_slabs *w, const int lo[3], const int hi[3], bool outside, double *scratch)
 {
     const trli_transform *t = w->plan->axis[0].transform;
-    const trli_view *in = outside && !w->back ? w->residual : &w->planes.local;
-    const trli_view *out = outside && w->back ? w->solution : &w->planes.local;
+    const trli_view *in = outside && !w->back ? w->residual : &w->own;
+    const trli_view *out = outside && w->back ? w->solution : &w->own;
     const int high = hi[1] - lo[1], rows = high * (hi[2] - lo[2]);
     for (int begin = 0; begin < rows; begin += TRLI_LANES) {
         const int count = rows - begin < TRLI_LANES ? rows - begin : TRLI_LANES;
@@ -207,7 +232,7 @@ static void transform_rows(const trli_slabs *w, const int lo[3], const int hi[3]
 static void transform_lines(const trli_slabs *w, const int lo[3], const int hi[3], int axis, double *scratch)
 {
     const trli_transform *t = w->plan->axis[axis].transform;
-    const trli_view *v = &w->planes.local;
+    const trli_view *v = &w->own;
     const int other = axis == 1 ? 2 : 1;
     for (int o = lo[other]; o < hi[other]; ++o)
         for (int i = lo[0]; i < hi[0]; i += TRLI_LANES) {
@@ -223,7 +248,7 @@ TRLI_CLONES static void take_row(double *restrict to, const double *restrict fro
 
 static void move_rows(const trli_slabs *w, const int lo[3], const int hi[3], bool back)
 {
-    const trli_view *v = &w->planes.local, *r = w->residual, *c = w->solution;
+    const trli_view *v = &w->own, *r = w->residual, *c = w->solution;
     const int n = hi[0] - lo[0];
     for (int k = lo[2]; k < hi[2]; ++k)
         for (int j = lo[1]; j < hi[1]; ++j) {
@@ -243,14 +268,14 @@ static void move_rows(const trli_slabs *w, const int lo[3], const int hi[3], boo
 static trl_err transform_planes(void *data, int chunk, int chunks, int worker)
 {
     const trli_slabs *w = data;
-    const int beside = w->last == 0 ? 1 : w->planes.n[3 - w->last], n = w->planes.n[w->last];
+    const int beside = w->last == 0 ? 1 : w->n[3 - w->last], n = w->n[w->last];
     const int step = beside < TRLI_LANES ? TRLI_LANES / beside : 1, count = (n + step - 1) / step;
     const int begin = (int)((int64_t)count * chunk / chunks) * step;
     const int end = (int)((int64_t)count * (chunk + 1) / chunks) * step;
     const bool rows = w->last != 0 && w->plan->axis[0].transform;
     double *scratch = w->scratch[worker];
     for (int k = begin; k < end && k < n; k += step) {
-        int lo[3] = {0}, hi[3] = {w->planes.n[0], w->planes.n[1], w->planes.n[2]};
+        int lo[3] = {0}, hi[3] = {w->n[0], w->n[1], w->n[2]};
         lo[w->last] = k;
         hi[w->last] = k + step < n ? k + step : n;
         if (!w->back && rows) transform_rows(w, lo, hi, w->direct, scratch);
@@ -265,213 +290,80 @@ static trl_err transform_planes(void *data, int chunk, int chunks, int worker)
     return TRL_OK;
 }
 
-/* ---- lines along the last axis ---- */
-
-/* What stands on the diagonals of a group of lines beside the rows' own. */
-typedef struct shift {
-    double lambda[TRLI_LANES]; /* the eigenvalues of the other axes, or of the first of them where they have weights */
-    double rest;               /* those of the second, where they have */
-    const double *weight, *rest_weight; /* [n], or NULL: 1 */
-    bool weighted;
-} shift;
-
-static void shift_row(const shift *s, int i, double *at)
-{
-    const double weight = s->weight ? s->weight[i] : 1, rest = (s->rest_weight ? s->rest_weight[i] : 1) * s->rest;
-    for (int l = 0; l < TRLI_LANES; ++l) at[l] = weight * s->lambda[l] + rest;
-}
-
-/* Gaussian elimination (Thomas 1949). null: the shift of the first line makes the rows dependent. */
-TRLI_CLONES static void eliminate(const trli_direct_plan *p, const shift *s, bool null, double *restrict f,
-                                  double *restrict above)
-{
-    const int n = p->axis[p->last].n;
-    double weighted[TRLI_LANES];
-    const double *lambda = s->weighted ? weighted : s->lambda;
-    double before[TRLI_LANES] = {0}, f_before[TRLI_LANES] = {0};
-    for (int i = 0; i < n; ++i) {
-        const double lower = p->lower[i], middle = p->middle[i], upper = p->upper[i];
-        double *restrict fi = f + (ptrdiff_t)i * TRLI_LANES, *restrict ai = above + (ptrdiff_t)i * TRLI_LANES;
-        if (s->weighted) shift_row(s, i, weighted);
-        for (int l = 0; l < TRLI_LANES; ++l) {
-            double inverse = 1 / (middle + lambda[l] - lower * before[l]);
-            if (null && i == n - 1 && s->lambda[l] == s->lambda[0]) inverse = 0; /* this row follows from the others */
-            before[l] = ai[l] = upper * inverse;
-            f_before[l] = fi[l] = (fi[l] * p->scale - lower * f_before[l]) * inverse;
-        }
-    }
-    for (int i = n - 2; i >= 0; --i) {
-        double *restrict fi = f + (ptrdiff_t)i * TRLI_LANES;
-        for (int l = 0; l < TRLI_LANES; ++l) fi[l] -= above[(ptrdiff_t)i * TRLI_LANES + l] * fi[l + TRLI_LANES];
-    }
-}
-
-/* Give the first of a group's lines another mean. */
-static void set_mean(double *f, int n, double mean)
-{
-    double sum = 0;
-    for (int i = 0; i < n; ++i) sum += f[(ptrdiff_t)i * TRLI_LANES];
-    const double more = mean - sum / n;
-    for (int i = 0; i < n; ++i) f[(ptrdiff_t)i * TRLI_LANES] += more;
-}
-
-/* Divide by eigenvalues, from row `begin` on. */
-TRLI_CLONES static void divide_rows(const trli_direct_plan *p, const double *restrict lambda, int begin,
-                                    double *restrict f)
-{
-    const double *restrict value = p->axis[p->last].value;
-    const double scale = p->scale, centre = p->centre;
-    for (int i = begin; i < p->axis[p->last].n; ++i) {
-        const double of_row = centre + (value ? value[i] : 0);
-        double *restrict at = f + (ptrdiff_t)i * TRLI_LANES;
-        for (int l = 0; l < TRLI_LANES; ++l) at[l] = at[l] * scale / (of_row + lambda[l]);
-    }
-}
-
-/* Divide by eigenvalues. null: the first of the first line is zero; what it belongs to gets the mean. */
-static void divide(const trli_direct_plan *p, const double *lambda, bool null, double mean, double *f)
-{
-    const double *value = p->axis[p->last].value;
-    for (int l = 0; l < TRLI_LANES && null; ++l)
-        f[l] = lambda[l] == lambda[0] ? mean : f[l] * p->scale / (p->centre + (value ? value[0] : 0) + lambda[l]);
-    divide_rows(p, lambda, null, f);
-}
-
-static double eigenvalue_of(const trli_direct_plan *p, int axis, int i)
-{
-    return p->axis[axis].value ? p->axis[axis].value[i] : 0;
-}
-
-/* Of the line at `at` and those beside it along `across`. */
-static shift shift_of(const trli_direct_plan *p, const int at[3], int across, int lanes)
-{
-    const int rest = 3 - p->last - across;
-    const double second = eigenvalue_of(p, rest, at[rest]);
-    shift s = {.weight = p->axis[across].weight, .rest_weight = p->axis[rest].weight};
-    s.weighted = s.weight || s.rest_weight;
-    if (s.weighted) s.rest = second;
-    for (int l = 0; l < TRLI_LANES; ++l) {
-        const double first = eigenvalue_of(p, across, at[across] + (l < lanes ? l : 0));
-        s.lambda[l] = s.weighted ? first : first + second;
-    }
-    return s;
-}
-
-/* Lines beside one another: `lanes` of them, the first of which begins at `at`, the next one further along `across`. */
-typedef struct group {
-    int at[3]; /* indices of the slab */
-    int across, lanes;
-    double *row[TRLI_LANES];
-    double *value, *behind; /* [points][TRLI_LANES] the lines; as much again, or a transform's scratch */
-} group;
-
-/* Bring lines, transformed if they are to be. */
-static void take_group(const trli_slabs *w, const slab *s, group *g, double *scratch)
-{
-    const trli_transform *t = w->plan->axis[w->last].transform;
-    const trli_view *v = &s->local;
-    const ptrdiff_t step = v->stride[w->last];
-    const int n = w->plan->axis[w->last].n;
-    double *first = v->at + g->at[0] * v->stride[0] + g->at[1] * v->stride[1] + g->at[2] * v->stride[2];
-    for (int l = 0; l < g->lanes; ++l) g->row[l] = first + l * v->stride[g->across];
-    g->value = scratch;
-    g->behind = scratch + (ptrdiff_t)n * TRLI_LANES;
-    if (w->last == 0) trli_rows_take(g->lanes, (const double *const *)g->row, n, scratch);
-    if (w->last == 0 && t)
-        trli_transform_lines(t, false, scratch, TRLI_LANES, scratch, TRLI_LANES, g->behind);
-    else if (t)
-        trli_transform_lines(t, false, first, step, scratch, TRLI_LANES, g->behind);
-    else if (w->last != 0)
-        gather(first, step, n, scratch);
-    if (g->across == 0 && g->at[0] + TRLI_LANES < s->n[0]) fetch(first + TRLI_LANES, step, n);
-}
-
-/* And back. */
-static void give_group(const trli_slabs *w, const slab *s, const group *g)
-{
-    const trli_transform *t = w->plan->axis[w->last].transform;
-    const ptrdiff_t step = s->local.stride[w->last];
-    const int n = w->plan->axis[w->last].n;
-    if (w->last == 0 && t)
-        trli_transform_lines(t, true, g->value, TRLI_LANES, g->value, TRLI_LANES, g->behind);
-    else if (t)
-        trli_transform_lines(t, true, g->value, TRLI_LANES, g->row[0], step, g->behind);
-    else if (w->last != 0)
-        scatter(g->value, step, n, g->row[0]);
-    if (w->last == 0) trli_rows_give(g->lanes, g->row, n, g->value);
-}
-
-static void visit_group(const trli_slabs *w, const slab *s, const group *g, int worker)
-{
-    trli_spectral_lines lines = {
-        .last = w->last, .across = g->across, .n = g->lanes, .points = w->plan->axis[w->last].n, .value = g->value};
-    for (int a = 0; a < 3; ++a) lines.at[a] = g->at[a] + s->lo[a];
-    w->visit(w->visitor, worker, &lines);
-}
-
-static void solve_group(const trli_slabs *w, const slab *s, const group *g)
-{
-    const trli_direct_plan *p = w->plan;
-    const int n = p->axis[w->last].n, rest = 3 - w->last - g->across;
-    const int line[3] = {g->at[0] + s->lo[0], g->at[1] + s->lo[1], g->at[2] + s->lo[2]};
-    const shift beside = shift_of(p, line, g->across, g->lanes);
-    const bool null = p->singular && line[g->across] == 0 && line[rest] == 0;
-    if (!p->swept) {
-        divide(p, beside.lambda, null, w->mean, g->value);
-        return;
-    }
-    if (null && p->sets_mean && p->balanced) set_mean(g->value, n, 0);
-    eliminate(p, &beside, null, g->value, g->behind);
-    if (null && p->sets_mean) set_mean(g->value, n, w->mean);
-}
-
-/* Chunks are groups of lines. */
-static trl_err solve_lines(void *data, int chunk, int chunks, int worker)
-{
-    const trli_slabs *w = data;
-    const slab *s = w->inside ? &w->lines : &w->planes;
-    const int across = w->last == 0 ? 1 : 0, rest = 3 - w->last - across, groups = groups_of(s->n[across]);
-    const int64_t count = (int64_t)groups * s->n[rest];
-    for (int64_t g = count * chunk / chunks; g < count * (chunk + 1) / chunks; ++g) {
-        group lines = {.across = across};
-        lines.at[across] = (int)(g % groups) * TRLI_LANES;
-        lines.at[rest] = (int)(g / groups);
-        const int left = s->n[across] - lines.at[across];
-        lines.lanes = left < TRLI_LANES ? left : TRLI_LANES;
-        take_group(w, s, &lines, w->scratch[worker]);
-        if (w->visit) {
-            visit_group(w, s, &lines, worker);
-        } else {
-            solve_group(w, s, &lines);
-            give_group(w, s, &lines);
-        }
-    }
-    return TRL_OK;
-}
-
 /* ---- a run ---- */
 
-static bool empty(const slab *s)
-{
-    return s->n[0] < 1 || s->n[1] < 1 || s->n[2] < 1;
-}
-
-static trl_err run(trli_slabs *w, const slab *s, trl_loop_fn work)
+static trl_err run(trli_slabs *w, bool any, trl_loop_fn work)
 {
     enum { CHUNKS = 8 /* for each worker */ };
-    return empty(s) ? TRL_OK : trl_loop_run(w->loop, CHUNKS * trl_loop_workers(w->loop), work, w);
+    return any ? trl_loop_run(w->loop, CHUNKS * trl_loop_workers(w->loop), work, w) : TRL_OK;
 }
 
-/* Bring a field to planes, behind the one agreement of a run. What follows on it are copies and arithmetic, at which no
- * rank fails: all take part in all messages. err: of this rank so far. */
+static trl_err run_planes(trli_slabs *w, bool back)
+{
+    const int *n = w->n;
+    w->back = back;
+    return run(w, n[0] > 0 && n[1] > 0 && n[2] > 0, transform_planes);
+}
+
+/* What other ranks did to planes is done, and what this one did they see. */
+static trl_err meet(trli_slabs *w)
+{
+    trli_node_slab_arrive(w->memory);
+    return trli_node_slab_wait(w->memory);
+}
+
+/* Bring a field to planes, which others may still be at from the run before, behind the one agreement of a run. What
+ * follows on it are copies and arithmetic, at which no rank fails: all take part in all messages. err: of this rank so
+ * far. */
 static trl_err enter(trli_slabs *w, trl_err err)
 {
-    trl_simulation *sim = w->sim;
-    if (err == TRL_OK && w->outside) err = trli_shuffle_pack(w->outside, TRLI_SHUFFLE_THERE, w->residual, w->loop);
-    TRL_TRY(trli_agree_within(sim, err));
-    if (w->outside)
-        err = trli_shuffle_move(w->outside, TRLI_SHUFFLE_THERE, false, w->residual, &w->planes.view, w->loop);
+    const trli_shuffle_way there = TRLI_SHUFFLE_THERE;
+    if (err == TRL_OK) err = trli_node_slab_wait(w->memory);
+    if (err == TRL_OK && w->outside) err = trli_shuffle_pack(w->outside, there, w->residual, w->loop);
+    if (err == TRL_OK && w->outside) err = trli_shuffle_copy(w->outside, there, false, w->residual, w->planes, w->loop);
+    TRL_TRY(trli_agree_within(w->sim, err));
+    if (!w->outside) goto done;
+    TRL_TRY(meet(w));
+    TRL_TRY(trli_shuffle_exchange(w->outside, there));
+    err = trli_shuffle_unpack(w->outside, there, false, w->planes, w->loop);
 done:
+    return err;
+}
+
+/* From transformed planes to lines, and after these. */
+static trl_err work_on_lines(trli_slabs *w)
+{
+    trl_err err = TRL_OK;
+    if (w->inside) TRL_TRY(trli_shuffle_pack(w->inside, TRLI_SHUFFLE_THERE, w->planes, w->loop));
+    TRL_TRY(meet(w));
+    if (w->inside) TRL_TRY(trli_shuffle_exchange(w->inside, TRLI_SHUFFLE_THERE));
+    err = run(w, w->pieces > 0, trli_slabs_work_on_lines);
+done:
+    return err;
+}
+
+static trl_err leave_lines(trli_slabs *w)
+{
+    trl_err err = TRL_OK;
+    TRL_TRY(meet(w));
+    if (!w->inside) goto done;
+    TRL_TRY(trli_shuffle_exchange(w->inside, TRLI_SHUFFLE_BACK));
+    err = trli_shuffle_unpack(w->inside, TRLI_SHUFFLE_BACK, false, w->planes, w->loop);
+done:
+    return err;
+}
+
+static trl_err leave(trli_slabs *w, trli_shuffle_way back)
+{
+    trl_err err = TRL_OK;
+    if (!w->outside) goto done;
+    TRL_TRY(trli_shuffle_pack(w->outside, back, w->planes, w->loop));
+    TRL_TRY(meet(w));
+    TRL_TRY(trli_shuffle_copy(w->outside, back, w->add, w->planes, w->solution, w->loop));
+    TRL_TRY(trli_shuffle_exchange(w->outside, back));
+    err = trli_shuffle_unpack(w->outside, back, w->add, w->solution, w->loop);
+done:
+    trli_node_slab_arrive(w->memory);
     return err;
 }
 
@@ -495,22 +387,17 @@ trl_err trli_slabs_solve(trli_slabs *w, int from, int to, bool add, bool around,
     if (err == TRL_OK && add) err = trli_frame_fetch(sim->frame, to);
     w->add = add;
     w->mean = mean;
-    w->back = false;
     for (int p = 0; p < sim->layout->nlocal; ++p) {
         w->residual[p] = trli_patch_view(sim, w->first, from, p, 0);
         w->solution[p] = trli_patch_view(sim, w->first, to, p, 0);
     }
     if (w->brings) trli_set_ghost_views(sim->layout, w->solution);
     TRL_TRY(enter(w, err));
-    TRL_TRY(run(w, &w->planes, transform_planes));
-    if (w->inside)
-        TRL_TRY(trli_shuffle_run(w->inside, TRLI_SHUFFLE_THERE, false, &w->planes.view, &w->lines.view, w->loop));
-    TRL_TRY(run(w, w->inside ? &w->lines : &w->planes, solve_lines));
-    if (w->inside)
-        TRL_TRY(trli_shuffle_run(w->inside, TRLI_SHUFFLE_BACK, false, &w->lines.view, &w->planes.view, w->loop));
-    w->back = true;
-    TRL_TRY(run(w, &w->planes, transform_planes));
-    if (w->outside) TRL_TRY(trli_shuffle_run(w->outside, back, add, &w->planes.view, w->solution, w->loop));
+    TRL_TRY(run_planes(w, false));
+    TRL_TRY(work_on_lines(w));
+    TRL_TRY(leave_lines(w));
+    TRL_TRY(run_planes(w, true));
+    TRL_TRY(leave(w, back));
     trli_frame_written(sim->frame, to);
 done:
     return err;
@@ -521,15 +408,13 @@ trl_err trli_slabs_visit(trli_slabs *w, int from,
 {
     const trl_simulation *sim = w->sim;
     trl_err err = trli_frame_fetch(sim->frame, from);
-    w->back = false;
     w->visit = visit;
     w->visitor = data;
     for (int p = 0; p < sim->layout->nlocal; ++p) w->residual[p] = trli_patch_view(sim, w->first, from, p, 0);
     TRL_TRY(enter(w, err));
-    TRL_TRY(run(w, &w->planes, transform_planes));
-    if (w->inside)
-        TRL_TRY(trli_shuffle_run(w->inside, TRLI_SHUFFLE_THERE, false, &w->planes.view, &w->lines.view, w->loop));
-    err = run(w, w->inside ? &w->lines : &w->planes, solve_lines);
+    TRL_TRY(run_planes(w, false));
+    TRL_TRY(work_on_lines(w));
+    trli_node_slab_arrive(w->memory);
 done:
     return err;
 }

@@ -107,7 +107,7 @@ static trl_err cut_grid(const trli_slab_grid *grid, const int *count, int axis, 
     }
     *boxes = (trli_boxes){n, trli_new(ctx, (size_t)n, sizeof *boxes->part)};
     if (!boxes->part) return trli_no_memory(ctx, NULL, "for a direct solver");
-    trli_cut_boxes(grid->line, axis, n, boxes->part);
+    trli_cut_boxes(grid->line, axis, 1, n, boxes->part);
     for (int r = 0, i = 0; r < ranks; ++r)
         for (int k = 0; k < count[r]; ++k, ++i) {
             boxes->part[i].rank = r;
@@ -124,10 +124,10 @@ static trl_err make_shuffles(const trli_slab_grid *grid, trli_slab_memory *m, co
     trl_device *device = trli_team_member(m->team, 0);
     trli_boxes patches = {0};
     trl_err err = TRL_OK;
-    if (planes->n > 1) TRL_TRY(trli_shuffle_create(m->ctx, device, planes, &none, lines, &m->inside));
+    if (planes->n > 1) TRL_TRY(trli_shuffle_create(m->ctx, device, NULL, 1, planes, &none, lines, &m->inside));
     if (m->direct) goto done;
     TRL_TRY(trli_patch_boxes(m->ctx, layout, grid->location, grid->line, &patches));
-    err = trli_shuffle_create(m->ctx, device, &patches, &none, planes, &m->outside);
+    err = trli_shuffle_create(m->ctx, device, NULL, 1, &patches, &none, planes, &m->outside);
 done:
     trli_free(patches.part);
     return err;

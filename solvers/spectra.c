@@ -205,8 +205,7 @@ static trl_err add_field(trl_simulation *sim, const spectrum *s, const trli_show
     err = tabulate(sim, s, line, g);
     if (err == TRL_OK) err = plan_transforms(sim, s, line, &plan);
     TRL_TRY(trl_context_agree(sim->ctx, err));
-    err = trli_slabs_create(sim, shown->info.location, line, &plan, NULL, sim->spectra->loop, &slabs);
-    TRL_TRY(trl_context_agree(sim->ctx, err));
+    TRL_TRY(trli_slabs_create(sim, shown->info.location, line, &plan, NULL, sim->spectra->loop, &slabs));
     err = trli_slabs_visit(slabs, shown->field, gather_lines, g);
 done:
     trli_slabs_destroy(&slabs);

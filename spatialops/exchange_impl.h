@@ -116,15 +116,15 @@ TRL_NODISCARD trl_err trli_exchange_create_from(const trl_exchange *plan, trl_ex
 void trli_exchange_copy(const trli_exchange_piece *piece, int chunk, int chunks, const trl_array *source,
                         const trl_array *target);
 
-/* Memory of this rank that the others of its node may read, and theirs, mapped. own: what this rank has of it outlives
- * the loans; NULL: nothing. *loans: NULL where a rank of a node has nothing, or cannot map the others'. Collective:
- * yes. Fails with MPI, MEMORY. */
+/* Memory of this rank that the others of its node may read, and with `writes` write to, and theirs, mapped. own: what
+ * this rank has of it outlives the loans; NULL: nothing. *loans: NULL where a rank of a node has nothing, or cannot map
+ * the others'. Collective: yes. Fails with MPI, MEMORY. */
 typedef struct trli_loans trli_loans;
-TRL_NODISCARD trl_err trli_loans_create(trl_context *ctx, const trli_open_memory *own, trli_loans **loans);
+TRL_NODISCARD trl_err trli_loans_create(trl_context *ctx, const trli_open_memory *own, bool writes, trli_loans **loans);
 void trli_loans_destroy(trli_loans **loans);
 const trli_open_memory *trli_loans_own(const trli_loans *loans);
 /* Another rank's memory; NULL: it is not of this node. */
-const unsigned char *trli_loans_of(const trli_loans *loans, int rank);
+unsigned char *trli_loans_of(const trli_loans *loans, int rank);
 
 /* From now on messages between ranks of a node go through memory that they share: the same bits, without MPI. If some
  * rank gets none, all is as before. loans: arrays that are packed are all in this rank's memory of them, and the

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Memory of the ranks of a node that they read of one another: each maps the others' once, for many exchanges. */
+/* Memory of the ranks of a node that they use of one another: each maps the others' once, for many exchanges. */
 #include <context_impl.h>
 
 #include "exchange_impl.h"
@@ -8,10 +8,10 @@
 struct trli_loans {
     trl_context *ctx;
     const trli_open_memory *own;
-    int n;                 /* ranks of the node */
-    int *rank;             /* [n] */
-    trli_open_name *name;  /* [n] */
-    const void **borrowed; /* [n] NULL: this rank's own */
+    int n;                /* ranks of the node */
+    int *rank;            /* [n] */
+    trli_open_name *name; /* [n] */
+    void **borrowed;      /* [n] NULL: this rank's own */
 };
 
 /* Send this rank's name to the others of the node, and receive theirs. count: [4][ranks] for bytes sent and where they
@@ -45,17 +45,17 @@ done:
     return err;
 }
 
-static bool borrow_all(trli_loans *loans)
+static bool borrow_all(trli_loans *loans, bool writes)
 {
     for (int i = 0; i < loans->n; ++i) {
         if (loans->rank[i] == loans->ctx->rank) continue;
-        if (loans->name[i].bytes > 0) loans->borrowed[i] = trli_open_memory_map(&loans->name[i]);
+        if (loans->name[i].bytes > 0) loans->borrowed[i] = trli_open_memory_map(&loans->name[i], writes);
         if (!loans->borrowed[i]) return false;
     }
     return true;
 }
 
-trl_err trli_loans_create(trl_context *ctx, const trli_open_memory *own, trli_loans **result)
+trl_err trli_loans_create(trl_context *ctx, const trli_open_memory *own, bool writes, trli_loans **result)
 {
     trli_node_ranks node = {.comm = MPI_COMM_NULL};
     int64_t refused = 0;
@@ -69,7 +69,7 @@ trl_err trli_loans_create(trl_context *ctx, const trli_open_memory *own, trli_lo
         *loans = (trli_loans){.ctx = ctx, .own = own, .n = node.size, .rank = node.rank};
         node.rank = NULL;
         err = learn_names(loans);
-        refused = err == TRL_OK && !borrow_all(loans);
+        refused = err == TRL_OK && !borrow_all(loans, writes);
     }
     err = trli_agree_max(ctx, err, 1, &refused);
     trli_free(node.rank);
@@ -96,7 +96,7 @@ const trli_open_memory *trli_loans_own(const trli_loans *loans)
     return loans->own;
 }
 
-const unsigned char *trli_loans_of(const trli_loans *loans, int rank)
+unsigned char *trli_loans_of(const trli_loans *loans, int rank)
 {
     for (int i = 0; i < loans->n; ++i)
         if (loans->rank[i] == rank) return loans->borrowed[i];

@@ -35,7 +35,7 @@ static trl_err make_loans(trli_frame *frame)
 {
     const trli_model *model = frame->model;
     if (trl_context_ranks(model->ctx) == 1 || model->run->nexchanges == 0) return TRL_OK;
-    return trli_loans_create(model->ctx, frame->open, &frame->loans);
+    return trli_loans_create(model->ctx, frame->open, false, &frame->loans);
 }
 
 /* Ranks connect in one order, and stop at the first failure of any: the next is collective, too. */

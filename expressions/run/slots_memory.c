@@ -138,7 +138,7 @@ trl_err trli_slots_allocate(trli_frame *frame)
     }
     for (int i = 0; i < n * TRLI_POINTS; ++i) frame->valid_rows[i] = 1; /* the host's */
     TRL_TRY(trli_frame_add_space(frame, 0));
-    if (may_be_open(model)) frame->open = trli_open_memory_create(model->ctx, room_of_slots(model));
+    if (may_be_open(model)) frame->open = trli_open_memory_create(model->ctx, room_of_slots(model), true);
     TRL_TRY(trli_field_manager_create_open(model->ctx, frame->open, &frame->memory));
     TRL_TRY(trli_frame_add_devices(frame));
     TRL_TRY(provide_slots(frame, block));

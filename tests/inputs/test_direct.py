@@ -5,6 +5,7 @@
 """Direct solutions: order 2 with every pair of conditions at every location, random systems whose bits are the same in
 all ways of running them, null spaces, operators that change in time, what auto takes, and what cannot be solved so."""
 import itertools
+import pathlib
 import random
 import sys
 
@@ -186,8 +187,48 @@ def refused():
         t.check(f"{equation} is refused", "'p' cannot be solved directly" in message and why in message, message)
 
 
+# Means, ghosts that solutions bring along, spectra; planes across z, across x, and lines of which ranks share rows.
+FLOW = """trellis: 1
+grid: {cells: [12, 10, 9], periodic: [true, true, true]}
+solvers: {s: {method: direct}}
+incompressible: {velocity: [u, v, w], pressure: p, solver: s}
+equations:
+  u: {location: xface, initial: "sin(2*pi*x)*cos(2*pi*y)",
+      ddt: "-div(advective_flux(u, [u, at(v, zedge), at(w, yedge)]))"}
+  v: {location: yface, initial: "-cos(2*pi*x)*sin(2*pi*z)",
+      ddt: "-div(advective_flux(v, [at(u, zedge), v, at(w, xedge)]))"}
+  w: {location: zface, initial: "sin(2*pi*y)", ddt: "-div(advective_flux(w, [at(u, yedge), at(v, xedge), w]))"}
+time: {method: ssprk3, dt: 0.01, steps: 10}
+output: {series: {every: {steps: 5}, spectra: {E: {of: [u, v, w]}, E_y: {of: u, along: y}}}}
+"""
+ALONG = header((11, 9, 7), ((), PERIODIC, ())) + """equations:
+  a: {initial: 1, solve: "laplacian(a) - (2 + 4*x)*a = sin(5*y)", solver: s, boundary: {x-: {robin: {a: 2, b: 3, c: 1}},
+      x+: {dirichlet: y}, z-: {neumann: 0}, z+: {dirichlet: 0.5}}}
+""" + SOLVERS
+FLAT = header((21, 13), ((), ())) + """equations:
+  a: {initial: 1, solve: "laplacian(a) - (2 + 4*y)*a = sin(5*x)", solver: s, boundary: {x-: {dirichlet: 0},
+      x+: {neumann: y}, y-: {robin: {a: 2, b: 3, c: 1}}, y+: {dirichlet: 0.5}}}
+  b: {initial: 1, solve: "laplacian(b) - (2 + 4*x)*b = sin(5*x)", solver: s, boundary: {x-: {robin: {a: 2, b: 3, c: 1}},
+      x+: {neumann: y}, y-: {neumann: 0}, y+: {dirichlet: 0.5}}}
+""" + SOLVERS
+
+
+def ways():
+    """Ranks reach what others of their node have, and send messages to others: the same bits in all ways."""
+    for name, text in (("flow", FLOW), ("along x", ALONG), ("flat", FLAT), ("heat", HEAT.replace("METHOD", "direct"))):
+        seen = {}
+        for ranks, of_node, settings in ((1, 0, ()), (3, 0, ()), (2, 0, ("run.passes.shared=false",)), (4, 2, ()),
+                                         (3, 2, ("run.threads=2", "grid.patches=auto"))):
+            report = t.run(text, ("run.compile=never", "run.threads=1", *settings), ranks, of_node=of_node)
+            lines = [path.read_text(encoding="utf-8") for path in sorted(pathlib.Path("out").glob("*.csv"))]
+            key = (tuple(f["hash"] for f in report["fields"].values()), tuple(lines))
+            seen.setdefault(key, []).append((ranks, of_node, settings))
+        t.check(f"{name}: one result", len(seen) == 1, seen)
+
+
 def main():
     order()
+    ways()
     special()
     refused()
     rng = random.Random(int(sys.argv[1]) if len(sys.argv) > 1 else 0)

@@ -23,10 +23,14 @@ KINDS = {
 }
 
 
-def run(text, settings=("run.threads=1", "run.compile=never"), ranks=1, more=(), fails=False):
-    """The report of a deck, or the messages of one that fails."""
+def run(text, settings=("run.threads=1", "run.compile=never"), ranks=1, more=(), fails=False, of_node=0):
+    """The report of a deck, or the messages of one that fails. of_node: how many ranks take themselves for those of a
+    node; 0: all."""
     pathlib.Path("deck.yaml").write_text(text, encoding="utf-8")
     command = ["mpirun", "-n", str(ranks)] if ranks > 1 else []
+    if of_node:
+        nodes = pathlib.Path(os.environ["TRELLIS_BUILD"]) / "preload" / "nodes.so"
+        command += ["env", f"LD_PRELOAD={nodes}", f"TRL_NODE_RANKS={of_node}"]
     command += [TRELLIS, "run", "deck.yaml", "--quiet", "--report", "report.json", *more]
     for setting in ("output.directory=out", *settings):
         command += ["--set", setting]

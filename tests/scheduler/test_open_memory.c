@@ -24,7 +24,7 @@ static bool is_filled(const unsigned char *block, size_t bytes, int value)
 
 START_TEST(blocks_lie_apart_and_are_counted)
 {
-    trli_open_memory *m = trli_open_memory_create(test_ctx, ROOM);
+    trli_open_memory *m = trli_open_memory_create(test_ctx, ROOM, true);
     unsigned char *block[4];
     ck_assert_ptr_nonnull(m);
     const size_t before = counted();
@@ -51,7 +51,7 @@ END_TEST
 
 START_TEST(the_place_of_a_block_that_was_given_back_is_used_again)
 {
-    trli_open_memory *m = trli_open_memory_create(test_ctx, ROOM);
+    trli_open_memory *m = trli_open_memory_create(test_ctx, ROOM, true);
     unsigned char *first = trli_open_memory_take(m, LARGE), *second = trli_open_memory_take(m, LARGE);
     memset(second, 1, LARGE);
     trli_open_memory_give(m, first);
@@ -69,7 +69,7 @@ END_TEST
 
 START_TEST(there_is_no_more_room_than_was_asked_for)
 {
-    trli_open_memory *m = trli_open_memory_create(test_ctx, 4 * trli_open_memory_room(LARGE));
+    trli_open_memory *m = trli_open_memory_create(test_ctx, 4 * trli_open_memory_room(LARGE), true);
     int n = 0;
     ck_assert(!trli_open_memory_is_full(m, LARGE));
     unsigned char *block = NULL, *last = NULL;
@@ -88,7 +88,7 @@ END_TEST
 
 START_TEST(other_ranks_read_what_is_there)
 {
-    trli_open_memory *m = trli_open_memory_create(test_ctx, ROOM);
+    trli_open_memory *m = trli_open_memory_create(test_ctx, ROOM, true);
     trli_open_name own, name[8];
     const int rank = trl_context_rank(test_ctx), ranks = trl_context_ranks(test_ctx), other = (rank + 1) % ranks;
     unsigned char *block = trli_open_memory_take(m, LARGE);
@@ -96,7 +96,7 @@ START_TEST(other_ranks_read_what_is_there)
     memset(block, rank + 1, LARGE);
     trli_open_memory_name(m, &own);
     MPI_Allgather(&own, (int)sizeof own, MPI_BYTE, name, (int)sizeof own, MPI_BYTE, MPI_COMM_WORLD);
-    const unsigned char *mapped = trli_open_memory_map(&name[other]);
+    const unsigned char *mapped = trli_open_memory_map(&name[other], false);
     bool good = mapped && is_filled(mapped + offset, LARGE, other + 1);
     MPI_Barrier(MPI_COMM_WORLD);
     memset(block, rank + 10, LARGE);
@@ -114,14 +114,14 @@ END_TEST
 
 START_TEST(another_file_is_not_taken_for_it)
 {
-    trli_open_memory *m = trli_open_memory_create(test_ctx, ROOM);
+    trli_open_memory *m = trli_open_memory_create(test_ctx, ROOM, true);
     trli_open_name name;
     trli_open_memory_name(m, &name);
     ++name.inode;
-    ck_assert_ptr_null(trli_open_memory_map(&name));
+    ck_assert_ptr_null(trli_open_memory_map(&name, false));
     trli_open_memory_name(m, &name);
     name.file = 1 << 20;
-    ck_assert_ptr_null(trli_open_memory_map(&name));
+    ck_assert_ptr_null(trli_open_memory_map(&name, false));
     trli_open_memory_destroy(&m);
 }
 END_TEST

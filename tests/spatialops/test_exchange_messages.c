@@ -123,9 +123,9 @@ static const char *const name_of_way[WAYS] = {"messages", "shared memory", "loan
 /* Before setup. */
 static void open_loans(problem *p, trli_loans **loans)
 {
-    p->open = trli_open_memory_create(test_ctx, 2000000);
+    p->open = trli_open_memory_create(test_ctx, 2000000, true);
     ck_assert_ptr_nonnull(p->open);
-    ck_ok(trli_loans_create(test_ctx, p->open, loans));
+    ck_ok(trli_loans_create(test_ctx, p->open, false, loans));
     ck_assert_ptr_nonnull(*loans);
 }
 
