@@ -66,6 +66,19 @@ equations:
 solvers: {s: {preconditioner: multigrid, replicate: 0, tolerance: 1e-3}}
 run: {compile: never, balance: 1}
 """
+# Direct solutions, for which the ranks share planes, in steps that are agreed on late.
+FLOW = """trellis: 1
+grid: {cells: [8, 6, 5], periodic: [true, true, true]}
+solvers: {s: {method: direct}}
+incompressible: {velocity: [u, v, w], pressure: p, solver: s}
+equations:
+  u: {location: xface, initial: "sin(2*pi*y)", ddt: "-div(advective_flux(u, [u, at(v, zedge), at(w, yedge)]))"}
+  v: {location: yface, initial: "sin(2*pi*z)", ddt: "-div(advective_flux(v, [at(u, zedge), v, at(w, xedge)]))"}
+  w: {location: zface, initial: "sin(2*pi*x)", ddt: "-div(advective_flux(w, [at(u, yedge), at(v, xedge), w]))"}
+time: {method: ssprk2, dt: 0.01, steps: 3}
+output: {series: {every: {steps: 2}, spectra: {E: {of: [u, v, w]}}}}
+run: {compile: never, balance: 1}
+"""
 POINTS = """netcdf points { dimensions: n = 3; axis = 2; variables: double xy(n, axis);
 data: xy = 0.1, 0.2, 0.5, 0.95, 0.77, 0.5; }"""
 # The launcher does not say how ranks end that it is told not to end.
@@ -75,6 +88,7 @@ CASES = {
     "always": ["--set", "run.compile=always", "--steps", "1", "--quiet"],
     "restart": ["--restart", "latest", "--steps", "4", "--quiet"],
     "solve": ["--quiet"],
+    "flow": ["--quiet"],
     "trace": ["--trace", "trace.json", "--report", "again.json", "--steps", "1"],
 }
 MODES = {"alloc": ["once", "on"], "mpi": ["once", "after"], "write": ["once", "on"]}
@@ -147,7 +161,7 @@ def prepare(folder, case):
     if shutil.which("ncgen"):  # which writes the points
         subprocess.run(["ncgen", "-k", "nc4", "-o", str(folder / "points.nc")], input=POINTS, text=True, check=True)
         receivers = "  receivers: {path: points.nc, dataset: xy, values: [T, q]}"
-    text = SOLVE if case == "solve" else DECK.replace("RECEIVERS", receivers)
+    text = {"solve": SOLVE, "flow": FLOW}.get(case, DECK.replace("RECEIVERS", receivers))
     (folder / "deck.yaml").write_text(text)
     (folder / "rank.sh").write_text(RANK)
     (folder / "cache").mkdir(mode=0o700)
@@ -263,7 +277,7 @@ def main():
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=float("inf"))
     options = parser.parse_args()
-    options.case = options.case or (list(CASES) if options.all else ["never", "solve"])
+    options.case = options.case or (list(CASES) if options.all else ["never", "solve", "flow"])
     options.sample = 0 if options.all else options.sample
     table = collections.defaultdict(lambda: [0, 0, 0.0])
     work = pathlib.Path(tempfile.mkdtemp(prefix="faults-"))
