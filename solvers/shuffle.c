@@ -149,11 +149,38 @@ void trli_shuffle_destroy(trli_shuffle **shuffle)
 
 /* ---- copies ---- */
 
+/* Parts on their way. */
 typedef struct copying {
-    const trli_common *part;
-    trli_view from, to;
+    const trli_shuffle *shuffle;
+    const trli_shuffle_traffic *message;
+    const trli_common *part; /* [n] */
+    int n;
+    trli_shuffle_way way;
+    const trli_view *from, *to; /* by array; NULL: the message */
     bool add;
 } copying;
+
+static bool moves(const trli_common *part, trli_shuffle_way way)
+{
+    return !part->beside || way == TRLI_SHUFFLE_BACK_TO_ALL;
+}
+
+static trli_view in_buffer(const trli_shuffle *s, const trli_shuffle_traffic *t, const trli_common *c)
+{
+    return packed(s, t->buffer + c->at, c);
+}
+
+static int64_t rows_of(const copying *c, const trli_common *part)
+{
+    return moves(part, c->way) ? (int64_t)(part->hi[1] - part->lo[1]) * (part->hi[2] - part->lo[2]) : 0;
+}
+
+static int64_t all_rows(const copying *c)
+{
+    int64_t rows = 0;
+    for (int i = 0; i < c->n; ++i) rows += rows_of(c, &c->part[i]);
+    return rows;
+}
 
 static void move_row(double *restrict to, const double *restrict from, int n, bool add)
 {
@@ -163,36 +190,41 @@ static void move_row(double *restrict to, const double *restrict from, int n, bo
         for (int i = 0; i < n; ++i) to[i] += from[i];
 }
 
-static trl_err copy_rows(void *data, int chunk, int chunks, int worker)
+/* Rows begin to end of a part. */
+static void copy_rows(const copying *c, const trli_common *part, int64_t begin, int64_t end)
+{
+    const bool back = c->way != TRLI_SHUFFLE_THERE;
+    const trli_view from = c->from ? c->from[part->array[back]] : in_buffer(c->shuffle, c->message, part);
+    const trli_view to = c->to ? c->to[part->array[!back]] : in_buffer(c->shuffle, c->message, part);
+    const int *lo = part->lo, ny = part->hi[1] - lo[1], n = part->hi[0] - lo[0];
+    for (int64_t row = begin; row < end; ++row) {
+        const ptrdiff_t j = lo[1] + row % ny, k = lo[2] + row / ny;
+        move_row(to.at + lo[0] + j * to.stride[1] + k * to.stride[2],
+                 from.at + lo[0] + j * from.stride[1] + k * from.stride[2], n, c->add);
+    }
+}
+
+/* Chunks are rows of all parts. */
+static trl_err copy_chunk(void *data, int chunk, int chunks, int worker)
 {
     const copying *c = data;
-    const int *lo = c->part->lo, *hi = c->part->hi, ny = hi[1] - lo[1], n = hi[0] - lo[0];
-    const int64_t rows = (int64_t)ny * (hi[2] - lo[2]);
+    const int64_t all = all_rows(c), begin = all * chunk / chunks, end = all * (chunk + 1) / chunks;
     (void)worker;
-    for (int64_t row = rows * chunk / chunks; row < rows * (chunk + 1) / chunks; ++row) {
-        const ptrdiff_t j = lo[1] + row % ny, k = lo[2] + row / ny;
-        move_row(c->to.at + lo[0] + j * c->to.stride[1] + k * c->to.stride[2],
-                 c->from.at + lo[0] + j * c->from.stride[1] + k * c->from.stride[2], n, c->add);
+    for (int64_t i = 0, first = 0; i < c->n && first < end; ++i) {
+        const int64_t rows = rows_of(c, &c->part[i]), behind = first + rows;
+        if (behind > begin)
+            copy_rows(c, &c->part[i], begin > first ? begin - first : 0, end < behind ? end - first : rows);
+        first = behind;
     }
     return TRL_OK;
 }
 
-static trl_err copy_part(const trli_common *part, const trli_view *from, const trli_view *to, bool add, trl_loop *loop)
+static trl_err copy_all(const copying *c, trl_loop *loop)
 {
-    copying c = {.part = part, .from = *from, .to = *to, .add = add};
-    const int64_t rows = (int64_t)(part->hi[1] - part->lo[1]) * (part->hi[2] - part->lo[2]);
+    const int64_t rows = all_rows(c);
     const int most = 4 * trl_loop_workers(loop);
-    return trl_loop_run(loop, rows < most ? (int)rows : most, copy_rows, &c);
-}
-
-static trli_view in_buffer(const trli_shuffle *s, const trli_shuffle_traffic *t, const trli_common *c)
-{
-    return packed(s, t->buffer + c->at, c);
-}
-
-static bool moves(const trli_common *part, trli_shuffle_way way)
-{
-    return !part->beside || way == TRLI_SHUFFLE_BACK_TO_ALL;
+    copying work = *c;
+    return trl_loop_run(loop, rows < most ? (int)rows : most, copy_chunk, &work);
 }
 
 /* On the way back what was received is sent. */
@@ -235,41 +267,21 @@ trl_err trli_shuffle_exchange(trli_shuffle *s, trli_shuffle_way way)
 
 trl_err trli_shuffle_pack(trli_shuffle *s, trli_shuffle_way way, const trli_view *from, trl_loop *loop)
 {
-    const bool back = way != TRLI_SHUFFLE_THERE;
     const trli_shuffle_traffic *out = traffic_of(s, way, false);
-    trl_err err = TRL_OK;
-    for (int i = 0; i < out->n; ++i) {
-        if (!moves(&out->part[i], way)) continue;
-        const trli_view buffer = in_buffer(s, out, &out->part[i]);
-        TRL_TRY(copy_part(&out->part[i], &from[out->part[i].array[back]], &buffer, false, loop));
-    }
-done:
-    return err;
+    const copying c = {.shuffle = s, .message = out, .part = out->part, .n = out->n, .way = way, .from = from};
+    return copy_all(&c, loop);
 }
 
 trl_err trli_shuffle_copy(trli_shuffle *s, trli_shuffle_way way, bool add, const trli_view *from, const trli_view *to,
                           trl_loop *loop)
 {
-    const bool back = way != TRLI_SHUFFLE_THERE;
-    trl_err err = TRL_OK;
-    for (int i = 0; i < s->nown; ++i) {
-        if (!moves(&s->own[i], way)) continue;
-        TRL_TRY(copy_part(&s->own[i], &from[s->own[i].array[back]], &to[s->own[i].array[!back]], add, loop));
-    }
-done:
-    return err;
+    const copying c = {.shuffle = s, .part = s->own, .n = s->nown, .way = way, .from = from, .to = to, .add = add};
+    return copy_all(&c, loop);
 }
 
 trl_err trli_shuffle_unpack(trli_shuffle *s, trli_shuffle_way way, bool add, const trli_view *to, trl_loop *loop)
 {
-    const bool back = way != TRLI_SHUFFLE_THERE;
     const trli_shuffle_traffic *in = traffic_of(s, way, true);
-    trl_err err = TRL_OK;
-    for (int i = 0; i < in->n; ++i) {
-        if (!moves(&in->part[i], way)) continue;
-        const trli_view buffer = in_buffer(s, in, &in->part[i]);
-        TRL_TRY(copy_part(&in->part[i], &buffer, &to[in->part[i].array[!back]], add, loop));
-    }
-done:
-    return err;
+    const copying c = {.shuffle = s, .message = in, .part = in->part, .n = in->n, .way = way, .to = to, .add = add};
+    return copy_all(&c, loop);
 }
