@@ -94,10 +94,12 @@ trl_err trli_flow_prepare(trl_simulation *sim)
     for (int a = 0; a < deck->n; ++a) {
         flow->velocity[a] = find_equation(sim, deck->velocity[a]);
         TRL_TRY(trli_formula_of(sim, &deck->gradient[a], &flow->gradient[a]));
+    }
+    TRL_TRY(trli_formula_of(sim, &deck->density, &flow->density));
+    for (int a = 0; a < deck->n; ++a) {
         sim->model->variable[flow->velocity[a]].less = flow->gradient[a];
         sim->model->variable[flow->velocity[a]].less_names = sim->problem->parameters;
     }
-    TRL_TRY(trli_formula_of(sim, &deck->density, &flow->density));
     flow->weight = trli_model_add_scalar(sim->model, 1);
     flow->inverse = trli_model_add_scalar(sim->model, 1);
     flow->held_field = flow->pressure_field = -1;
@@ -105,8 +107,9 @@ trl_err trli_flow_prepare(trl_simulation *sim)
     flow->ahead_time = trli_model_add_scalar(sim->model, 0);
     flow->behind_time = trli_model_add_scalar(sim->model, 0);
     choose_pressure(sim, flow, sim->integrator);
-    err = sim->model->ir.err;
+    return sim->model->ir.err;
 done:
+    trli_flow_destroy(sim); /* what is compiled after an error, to hear of others, finds none in parts */
     return err;
 }
 
