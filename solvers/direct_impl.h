@@ -91,17 +91,17 @@ typedef enum trli_shuffle_way {
 } trli_shuffle_way;
 
 /* beside: boxes that have copies of values, and get them on the way back. device: a GPU where GPUs of this rank move
- * values; NULL: the host does. reach: [ranks] in whose arrays this rank reads and writes the boxes `to`, as long as the
- * shuffle is, with itself, and these reach its own likewise; NULL: its own alone. unit: to a multiple of which rows in
- * messages are filled up. Fails with MEMORY, DEVICE; INPUT (too many values for messages). */
+ * values; NULL: the host does. reach: [ranks] whose boxes `to` this rank reads and writes in place, itself included, as
+ * these ranks do its own; outlives the shuffle; NULL: this rank alone. unit: rows in messages are filled up to
+ * multiples of it. Fails with MEMORY, DEVICE; INPUT (too many values for messages). */
 TRL_NODISCARD trl_err trli_shuffle_create(trl_context *ctx, trl_device *device, const bool *reach, int unit,
                                           const trli_boxes *from, const trli_boxes *beside, const trli_boxes *to,
                                           trli_shuffle **shuffle);
 void trli_shuffle_destroy(trli_shuffle **shuffle);
-/* Values move in four parts. from, to: by array; add: to what is there.
- * What this rank sends is packed; what it reaches it copies; messages are exchanged (trli_shuffle_exchange); and what
- * came is unpacked. What ranks copy on the way there others have written before, and on the way back others have to be
- * done with: the caller sees to that. */
+/* Values move in four parts: a rank packs what it sends, copies what it reaches, takes part in the messages
+ * (trli_shuffle_exchange), and unpacks what came. Copies write to the boxes `to` of other ranks on the way there, and
+ * read them on the way back: the caller has ranks wait for one another before and after. from, to: by array; add: to
+ * what is there. */
 TRL_NODISCARD trl_err trli_shuffle_pack(trli_shuffle *shuffle, trli_shuffle_way way, const trli_view *from,
                                         trl_loop *loop);
 TRL_NODISCARD trl_err trli_shuffle_copy(trli_shuffle *shuffle, trli_shuffle_way way, bool add, const trli_view *from,
