@@ -19,18 +19,22 @@ static bool find_common(const trli_shuffle_part *a, const trli_shuffle_part *b, 
     return true;
 }
 
-/* Where a part of a message lies: without gaps, but for what rows are filled up by. */
-static trli_view packed(const trli_shuffle *s, double *at, const trli_common *c)
+/* Of a part in a message, which lies there without gaps but for what rows are filled up by. */
+static ptrdiff_t row_values(const trli_shuffle *s, const trli_common *c)
 {
-    trli_view v = {.stride = {1, ((ptrdiff_t)c->hi[0] - c->lo[0] + s->unit - 1) / s->unit * s->unit, 0}};
-    v.stride[2] = v.stride[1] * (c->hi[1] - c->lo[1]);
-    v.at = at - c->lo[0] - c->lo[1] * v.stride[1] - c->lo[2] * v.stride[2];
-    return v;
+    return ((ptrdiff_t)c->hi[0] - c->lo[0] + s->unit - 1) / s->unit * s->unit;
 }
 
-static ptrdiff_t values_of(const trli_shuffle *s, const trli_common *c)
+static ptrdiff_t plane_values(const trli_shuffle *s, const trli_common *c)
 {
-    return packed(s, NULL, c).stride[2] * (c->hi[2] - c->lo[2]);
+    return row_values(s, c) * (c->hi[1] - c->lo[1]);
+}
+
+static trli_view packed(const trli_shuffle *s, double *at, const trli_common *c)
+{
+    trli_view v = {.stride = {1, row_values(s, c), plane_values(s, c)}};
+    v.at = at - c->lo[0] - c->lo[1] * v.stride[1] - c->lo[2] * v.stride[2];
+    return v;
 }
 
 /* Add what boxes on a rank have in common with those on another, or on itself. Both ranks list it in the same order. */
@@ -46,7 +50,7 @@ static trl_err add_parts(trli_shuffle *s, const trli_boxes *from, const trli_box
             c.at = *values;
             c.other = source == trl_context_rank(s->ctx) ? target : source;
             c.beside = beside;
-            *values += values_of(s, &c);
+            *values += plane_values(s, &c) * (c.hi[2] - c.lo[2]);
             (*list)[(*n)++] = c;
         }
     return TRL_OK;
@@ -212,7 +216,7 @@ static trl_err copy_chunk(void *data, int chunk, int chunks, int worker)
     (void)worker;
     for (int64_t i = 0, first = 0; i < c->n && first < end; ++i) {
         const int64_t rows = rows_of(c, &c->part[i]), behind = first + rows;
-        if (behind > begin)
+        if (rows > 0 && behind > begin)
             copy_rows(c, &c->part[i], begin > first ? begin - first : 0, end < behind ? end - first : rows);
         first = behind;
     }

@@ -16,16 +16,22 @@
 
 /* ---- who has what ---- */
 
-/* Where planes of a rank are from `at` on. Rows of an odd number of cache lines: planes and lines do not fall on the
- * same places of the caches. values: how many there are. */
-static trli_view lay_out(const trli_shuffle_part *part, double *at, size_t *values)
+/* Rows of an odd number of cache lines: planes and lines do not fall on the same places of the caches. */
+static ptrdiff_t row_values(const trli_shuffle_part *part)
 {
-    const int high = part->hi[1] - part->lo[1];
-    const ptrdiff_t row = ((part->hi[0] - part->lo[0] + TRLI_LANES - 1) / TRLI_LANES) | 1;
-    const ptrdiff_t stride[3] = {1, row * TRLI_LANES, row * TRLI_LANES * (high | 1)};
-    trli_view v = {.at = at, .stride = {stride[0], stride[1], stride[2]}};
-    *values = (size_t)(stride[2] * (part->hi[2] - part->lo[2]) + TRLI_LANES);
-    for (int a = 0; a < 3; ++a) v.at -= part->lo[a] * stride[a];
+    return (((part->hi[0] - part->lo[0] + TRLI_LANES - 1) / TRLI_LANES) | 1) * (ptrdiff_t)TRLI_LANES;
+}
+
+static ptrdiff_t plane_values(const trli_shuffle_part *part)
+{
+    return row_values(part) * ((part->hi[1] - part->lo[1]) | 1);
+}
+
+/* Where planes of a rank are, from `at` on. */
+static trli_view lay_out(const trli_shuffle_part *part, double *at)
+{
+    trli_view v = {.at = at, .stride = {1, row_values(part), plane_values(part)}};
+    for (int a = 0; a < 3; ++a) v.at -= part->lo[a] * v.stride[a];
     return v;
 }
 
@@ -34,18 +40,18 @@ static trl_err make_planes(trli_slabs *w, const trli_boxes *planes)
     const trl_simulation *sim = w->sim;
     const int ranks = trl_context_ranks(w->ctx), me = trl_context_rank(w->ctx);
     const bool shares = ranks > 1 && !(sim->model->settings.disabled_passes & TRL_PASS_SHARED);
-    size_t values;
+    const trli_shuffle_part *own = &planes->part[me];
+    const size_t values = (size_t)(plane_values(own) * (own->hi[2] - own->lo[2]) + TRLI_LANES);
     trl_err err = TRL_OK;
-    (void)lay_out(&planes->part[me], NULL, &values);
     TRL_TRY(trli_node_slab_create(w->ctx, shares, values * sizeof(double), &w->memory));
     for (int r = 0; r < ranks; ++r) {
         double *at = trli_node_slab_of(w->memory, r);
         w->reach[r] = at != NULL;
-        if (at) w->planes[r] = lay_out(&planes->part[r], at, &values);
+        if (at) w->planes[r] = lay_out(&planes->part[r], at);
     }
     w->own = w->planes[me];
     w->own.at = trli_node_slab_of(w->memory, me);
-    for (int a = 0; a < 3; ++a) w->n[a] = planes->part[me].hi[a] - planes->part[me].lo[a];
+    for (int a = 0; a < 3; ++a) w->n[a] = own->hi[a] - own->lo[a];
 done:
     return err;
 }
