@@ -112,6 +112,29 @@ START_TEST(other_ranks_read_what_is_there)
 }
 END_TEST
 
+START_TEST(other_ranks_write_there_if_they_are_to)
+{
+    const size_t before = counted();
+    trli_open_memory *m = trli_open_memory_create(test_ctx, ROOM, false);
+    trli_open_name own, name[8];
+    const int rank = trl_context_rank(test_ctx), ranks = trl_context_ranks(test_ctx), other = (rank + 1) % ranks;
+    unsigned char *block = trli_open_memory_take(m, LARGE);
+    const int64_t offset = trli_open_memory_offset(m, block);
+    memset(block, 0, LARGE);
+    trli_open_memory_name(m, &own);
+    MPI_Allgather(&own, (int)sizeof own, MPI_BYTE, name, (int)sizeof own, MPI_BYTE, MPI_COMM_WORLD);
+    unsigned char *mapped = trli_open_memory_map(&name[other], true);
+    if (mapped) memset(mapped + offset, rank + 1, LARGE);
+    MPI_Barrier(MPI_COMM_WORLD);
+    bool good = mapped && is_filled(block, LARGE, (rank + ranks - 1) % ranks + 1);
+    trli_open_memory_unmap(mapped, &name[other]);
+    trli_open_memory_destroy(&m); /* blocks that were not given back are */
+    good = good && counted() == before;
+    MPI_Allreduce(MPI_IN_PLACE, &good, 1, MPI_C_BOOL, MPI_LAND, MPI_COMM_WORLD);
+    ck_assert(good);
+}
+END_TEST
+
 START_TEST(another_file_is_not_taken_for_it)
 {
     trli_open_memory *m = trli_open_memory_create(test_ctx, ROOM, true);
@@ -132,6 +155,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, the_place_of_a_block_that_was_given_back_is_used_again);
     tcase_add_test(tc, there_is_no_more_room_than_was_asked_for);
     tcase_add_test(tc, other_ranks_read_what_is_there);
+    tcase_add_test(tc, other_ranks_write_there_if_they_are_to);
     tcase_add_test(tc, another_file_is_not_taken_for_it);
 }
 
