@@ -4,21 +4,25 @@
 #include <math.h>
 
 #include "algebraic_impl.h"
+#include "context_impl.h"
 #include "memory_impl.h"
+#include "row_coarsen_impl.h"
 
 enum { LEVELS_MOST = 30, SMOOTHING = 2, DENSE_MOST = 400, COARSEST_STEPS = 24, CHUNK = 500 };
 enum { ENTRIES = 5 /* take as long as a point of a grid with an equation */ };
 
 typedef struct level {
-    trli_sparse a, p, back; /* p: from the next coarser one; back: its transpose; none on the coarsest */
+    trli_sparse a, p, back; /* p: from the next coarser one; back: its transpose; none on the coarsest. Those of this
+                             * rank's rows, or all */
     double *memory;         /* of all values: */
     int room;
-    double *inverse;            /* [rows] of their own entries; 0: no unknowns */
-    double *z, *r, *d, *next_d; /* solution, residual, direction */
+    double *inverse;            /* [rows of this rank] of their own entries; 0: no unknowns */
+    double *z, *r, *d, *next_d; /* [rows, and others that are read] solution, residual, direction */
     double old, new;            /* factors of the last direction and of the residual in the next */
     double largest;             /* eigenvalue of the inverse times the matrix: not more than this */
-    trli_row_owners owners;     /* if ranks share the rows of the next finer matrix, or there is none */
-    bool shared;                /* each rank computes its own rows; else all of them */
+    bool shared;                /* each rank has its own rows; else all of them */
+    trli_row_owners owners;     /* if ranks shared them when they were made; and */
+    trli_row_gather gather;     /* if they do no more since then, else without rows */
 } level;
 
 struct trli_algebraic {
@@ -49,6 +53,7 @@ void trli_algebraic_destroy(trli_algebraic **algebraic)
         for (int i = 0; i < 3; ++i) trli_sparse_free(all[i]);
         trli_free(st->level[k].memory);
         trli_row_owners_free(&st->level[k].owners);
+        trli_row_gather_free(&st->level[k].gather);
     }
     trli_free(st->dense);
     trli_splitting_destroy(&st->splitting);
@@ -59,7 +64,7 @@ void trli_algebraic_destroy(trli_algebraic **algebraic)
 
 static trl_err make_values(const trli_algebraic *st, level *l)
 {
-    const ptrdiff_t n = l->a.rows;
+    const ptrdiff_t n = l->shared ? l->owners.all : l->a.rows;
     double **all[] = {&l->inverse, &l->z, &l->r, &l->d, &l->next_d};
     if (!trli_make_room(st->ctx, &l->memory, 0, 5 * n + 1, &l->room, sizeof *l->memory)) return no_memory(st);
     for (int i = 0; i < 5; ++i) *all[i] = l->memory + i * n;
@@ -78,8 +83,6 @@ static trl_err make_values(const trli_algebraic *st, level *l)
 static trl_err make_dense(trli_algebraic *st, const trli_sparse *a)
 {
     const int n = a->rows;
-    st->is_dense = n <= DENSE_MOST;
-    if (!st->is_dense) return TRL_OK;
     if (!trli_make_room(st->ctx, &st->dense, 0, n * n, &st->dense_room, sizeof *st->dense)) return no_memory(st);
     for (int i = 0; i < n * n; ++i) st->dense[i] = 0;
     for (int i = 0; i < n; ++i)
@@ -88,76 +91,76 @@ static trl_err make_dense(trli_algebraic *st, const trli_sparse *a)
     return TRL_OK;
 }
 
-/* The next matrix; *made: there is one. */
+/* Once rows are made that ranks share: each keeps its own where the work on others' would take long, and all get all
+ * of small matrices. */
+static trl_err settle(trli_algebraic *st, level *l)
+{
+    int64_t count[2] = {l->a.rows, l->a.begin[l->a.rows]};
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_allreduce(st->ctx, count, 2, MPI_INT64_T, MPI_SUM));
+    l->gather.rows = 0;
+    l->shared = count[0] > TRLI_BLOCK_POINTS ||
+                (trli_sparse_crew_shares(st->crew, count[1] / ENTRIES) && count[0] > DENSE_MOST);
+    if (l->shared) {
+        TRL_TRY(trli_row_owners_add_readers(&l->owners, &l->a));
+        return trli_row_owners_connect(&l->owners);
+    }
+    TRL_TRY(trli_row_gather_begin(&l->owners, &l->gather));
+    err = trli_row_gather_matrix(&l->gather, &l->owners, &l->a);
+done:
+    return err;
+}
+
+/* The next matrix, of a worth while share of the points; *made: there is one. */
+static trl_err coarsen(trli_algebraic *st, level *l, bool *made)
+{
+    const double worth = 0.9;
+    const trli_sparse_factors factors = {&l->a, &l->p, &l->back};
+    trl_err err = TRL_OK;
+    l[1].shared = false;
+    l[1].gather.rows = 0;
+    if (l->shared) {
+        const trli_row_coarsening w = {st->crew, st->splitting, worth,        &l->owners, &l->a,
+                                       &l->p,    &l->back,      &l[1].owners, &l[1].a};
+        TRL_TRY(trli_row_coarsen(&w, made));
+        if (*made) TRL_TRY(settle(st, l + 1));
+        for (int e = 0; *made && !l[1].shared && e < l->p.begin[l->p.rows]; ++e)
+            l->p.column[e] = trli_row_gather_find(&l[1].gather, l[1].owners.point[l->p.column[e]]);
+        if (*made && !l[1].shared) l->p.columns = l[1].gather.rows;
+        return TRL_OK;
+    }
+    TRL_TRY(trli_split(st->splitting, &l->a, &l->p));
+    *made = l->p.columns > 0 && l->p.columns <= worth * l->a.rows;
+    if (!*made) return TRL_OK;
+    TRL_TRY(trli_sparse_transpose(st->ctx, &l->p, &l->back));
+    err = trli_sparse_make_together(st->crew, l->p.columns, l->p.columns, trli_sparse_product_row, &factors, &l[1].a);
+done:
+    return err;
+}
+
 static trl_err add_level(trli_algebraic *st, bool *made)
 {
-    const double worth = 0.9; /* a coarser one has not more points than this share */
     level *l = &st->level[st->n - 1];
     trl_err err = TRL_OK;
     *made = false;
-    if (l->a.rows <= DENSE_MOST || st->n == LEVELS_MOST) return TRL_OK;
-    TRL_TRY(trli_split(st->splitting, &l->a, &l->p));
-    if (l->p.columns == 0 || l->p.columns > worth * l->a.rows) return TRL_OK;
-    TRL_TRY(trli_sparse_transpose(st->ctx, &l->p, &l->back));
-    TRL_TRY(trli_sparse_product(st->crew, &l->a, &l->p, &l->back, &l[1].a));
+    if ((!l->shared && l->a.rows <= DENSE_MOST) || st->n == LEVELS_MOST) return TRL_OK;
+    TRL_TRY(coarsen(st, l, made));
+    if (!*made) return TRL_OK;
     TRL_TRY(make_values(st, l + 1));
     ++st->n;
-    *made = true;
 done:
     return err;
 }
 
-/* ---- who computes which rows ---- */
-
-/* A rank has the coarse points that are among its own: these are interpolated from themselves alone. */
-static trl_err inherit(trli_algebraic *st, level *l)
+/* The largest values of all ranks' rows. */
+static trl_err agree_on_largest(trli_algebraic *st)
 {
-    trli_row_owners *owners = &l[1].owners;
+    double largest[LEVELS_MOST];
     trl_err err = TRL_OK;
-    TRL_TRY(trli_row_owners_begin(st->ctx, l[1].a.rows, owners));
-    for (int i = 0; i < l->p.rows; ++i) {
-        const int e = l->p.begin[i];
-        if (l->p.begin[i + 1] == e + 1 && l->p.value[e] == 1) owners->owner[l->p.column[e]] = l->owners.owner[i];
-    }
-    trli_row_owners_order(owners);
-done:
-    return err;
-}
-
-static void read_rows(trli_row_owners *read, const trli_sparse *a, const trli_row_owners *by)
-{
-    const int *row, n = trli_row_owners_own(by, &row);
-    for (int i = 0; i < n; ++i) trli_row_owners_read(read, a, row[i]);
-}
-
-/* In a cycle: directions by rows of the matrix, residuals by those of the next coarser one, and solutions by those of
- * the next finer one. */
-static trl_err share_level(trli_algebraic *st, int k)
-{
-    level *l = &st->level[k];
-    const bool coarsest = k + 1 == st->n;
-    trl_err err = TRL_OK;
-    l->shared = trli_sparse_crew_shares(st->crew, l->a.begin[l->a.rows] / ENTRIES) && !(coarsest && st->is_dense);
-    if (!l->shared) return trli_row_owners_reserve(&l->owners);
-    read_rows(&l->owners, &l->a, &l->owners);
-    if (!coarsest) {
-        TRL_TRY(inherit(st, l));
-        read_rows(&l->owners, &l->back, &l[1].owners);
-        read_rows(&l[1].owners, &l->p, &l->owners);
-    }
-    err = trli_row_owners_connect(&l->owners);
-done:
-    return err;
-}
-
-static trl_err share(trli_algebraic *st)
-{
-    trl_err err = TRL_OK;
-    for (int k = 0; k < st->n; ++k) st->level[k].shared = false;
-    for (int k = 0; k < st->n && trli_algebraic_owners(st); ++k) {
-        TRL_TRY(share_level(st, k));
-        if (!st->level[k].shared) break;
-    }
+    if (!st->level[0].shared) return TRL_OK;
+    for (int k = 0; k < st->n; ++k) largest[k] = st->level[k].largest;
+    TRL_TRY(trli_allreduce(st->ctx, largest, st->n, MPI_DOUBLE, MPI_MAX));
+    for (int k = 0; k < st->n; ++k) st->level[k].largest = largest[k];
 done:
     return err;
 }
@@ -180,20 +183,32 @@ trli_sparse *trli_algebraic_finest(trli_algebraic *st)
 
 trli_row_owners *trli_algebraic_owners(trli_algebraic *st)
 {
-    return trl_context_ranks(st->ctx) > 1 ? &st->level[0].owners : NULL;
+    return &st->level[0].owners;
 }
 
 trl_err trli_algebraic_make(trli_algebraic *st)
 {
+    level *l = st->level;
     bool more = true;
     trl_err err = TRL_OK;
     st->n = 1;
-    TRL_TRY(make_values(st, st->level));
+    l->shared = false;
+    l->gather.rows = 0;
+    if (trl_context_ranks(st->ctx) > 1 || l->a.rows > TRLI_BLOCK_POINTS) TRL_TRY(settle(st, l));
+    TRL_TRY(make_values(st, l));
     while (more) TRL_TRY(add_level(st, &more));
-    TRL_TRY(make_dense(st, &st->level[st->n - 1].a));
-    err = share(st);
+    l = &st->level[st->n - 1];
+    st->is_dense = !l->shared && l->a.rows <= DENSE_MOST;
+    if (st->is_dense) TRL_TRY(make_dense(st, &l->a));
+    err = agree_on_largest(st);
 done:
     return err;
+}
+
+int trli_algebraic_row(const trli_algebraic *st, int row)
+{
+    const level *l = st->level;
+    return l->gather.rows > 0 ? trli_row_gather_find(&l->gather, l->owners.point[row]) : row;
 }
 
 int trli_algebraic_levels(const trli_algebraic *st)
@@ -203,7 +218,8 @@ int trli_algebraic_levels(const trli_algebraic *st)
 
 double *trli_algebraic_residual(const trli_algebraic *st)
 {
-    return st->level[0].r;
+    const level *l = st->level;
+    return l->gather.rows > 0 ? trli_row_gather_own(&l->gather) : l->r;
 }
 
 double *trli_algebraic_solution(const trli_algebraic *st)
@@ -224,13 +240,6 @@ static void note(chain *c, trl_err err)
     if (c->err == TRL_OK) c->err = err;
 }
 
-/* The rows that this rank computes; *row NULL: all. */
-static int rows_of(const level *l, const int **row)
-{
-    *row = NULL;
-    return l->shared ? trli_row_owners_own(&l->owners, row) : l->a.rows;
-}
-
 /* Get what this rank reads of a vector. */
 static void exchange(chain *c, level *l, double *values)
 {
@@ -240,10 +249,9 @@ static void exchange(chain *c, level *l, double *values)
 static trl_err smooth_chunk(void *data, int chunk, int chunks, int worker)
 {
     const level *l = data;
-    const int *row, n = rows_of(l, &row), end = (int)((int64_t)n * (chunk + 1) / chunks);
+    const int n = l->a.rows, end = (int)((int64_t)n * (chunk + 1) / chunks);
     (void)worker;
-    for (int k = (int)((int64_t)n * chunk / chunks); k < end; ++k) {
-        const int i = row ? row[k] : k;
+    for (int i = (int)((int64_t)n * chunk / chunks); i < end; ++i) {
         double sum = 0;
         for (int e = l->a.begin[i]; e < l->a.begin[i + 1]; ++e) sum += l->a.value[e] * l->d[l->a.column[e]];
         l->r[i] -= sum;
@@ -256,7 +264,7 @@ static trl_err smooth_chunk(void *data, int chunk, int chunks, int worker)
 /* r' = r - A d, z' = z + d, d' = old * d + new * inverse * r' */
 static void step_along(chain *c, level *l, double old, double new)
 {
-    const int *row, most = 4 * trl_loop_workers(c->st->loop), chunks = 1 + rows_of(l, &row) / CHUNK;
+    const int most = 4 * trl_loop_workers(c->st->loop), chunks = 1 + l->a.rows / CHUNK;
     l->old = old;
     l->new = new;
     exchange(c, l, l->d);
@@ -281,9 +289,7 @@ static void smooth(chain *c, level *l, int steps, double least)
 /* z = 0, and the first direction */
 static void begin(level *l, double least)
 {
-    const int *row, n = rows_of(l, &row);
-    for (int k = 0; k < n; ++k) {
-        const int i = row ? row[k] : k;
+    for (int i = 0; i < l->a.rows; ++i) {
         l->z[i] = 0;
         l->d[i] = 2 / (l->largest + least) * l->inverse[i] * l->r[i];
     }
@@ -318,21 +324,26 @@ static void solve(chain *c, int k, trl_solve_cycle kind)
     if (k + 1 < st->n && kind != TRL_CYCLE_V) cycle(c, k, kind == TRL_CYCLE_F ? TRL_CYCLE_V : kind);
 }
 
-/* Ranks that share the fine rows have the residuals of coarse ones of their own, which all need where all compute. */
+/* All ranks get all values of a matrix whose rows they shared when these were made. */
+static void gather(chain *c, level *l)
+{
+    if (l->gather.rows > 0) note(c, trli_row_gather_values(&l->gather, l->r));
+}
+
 static void restrict_residual(chain *c, level *l)
 {
     level *coarse = l + 1;
-    const int *row = NULL, n = l->shared ? trli_row_owners_own(&coarse->owners, &row) : coarse->a.rows;
     exchange(c, l, l->r);
-    note(c, trli_sparse_multiply(&l->back, row, n, l->r, coarse->r, c->st->loop));
-    if (l->shared && !coarse->shared) note(c, trli_row_owners_gather(&coarse->owners, coarse->r));
+    note(c,
+         trli_sparse_multiply(&l->back, l->r,
+                              coarse->gather.rows > 0 ? trli_row_gather_own(&coarse->gather) : coarse->r, c->st->loop));
+    gather(c, coarse);
 }
 
 static void correct(chain *c, level *l)
 {
-    const int *row, n = rows_of(l, &row);
     exchange(c, l + 1, l[1].z);
-    note(c, trli_sparse_multiply(&l->p, row, n, l[1].z, l->d, c->st->loop));
+    note(c, trli_sparse_multiply(&l->p, l[1].z, l->d, c->st->loop));
 }
 
 static void cycle(chain *c, int k, trl_solve_cycle kind)
@@ -354,7 +365,7 @@ trl_err trli_algebraic_cycle(trli_algebraic *st, trl_solve_cycle kind)
 {
     chain c = {st, TRL_OK};
     level *l = st->level;
-    if (trli_algebraic_owners(st) && !l->shared) note(&c, trli_row_owners_gather(&l->owners, l->r));
+    gather(&c, l);
     solve(&c, 0, kind);
     exchange(&c, l, l->z);
     return c.err;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Cycles on coarser and coarser matrices whose points lie on no common grid: where neighbours are coupled strongly
- * along one axis here, and along another there, each region is made coarser along its own. Every rank has all of
- * them; rows of large ones are computed by the ranks whose patches have their points, those of small ones by all. */
+ * along one axis here, and along another there, each region is made coarser along its own. Of large ones each rank has
+ * the rows of the points in its patches, of small ones all. */
 #ifndef TRLI_ALGEBRAIC_IMPL_H
 #define TRLI_ALGEBRAIC_IMPL_H
 
@@ -17,15 +17,16 @@ typedef struct trli_algebraic trli_algebraic;
 TRL_NODISCARD trl_err trli_algebraic_create(trl_context *ctx, trli_sparse_crew *crew, int axes,
                                             trli_algebraic **algebraic);
 void trli_algebraic_destroy(trli_algebraic **algebraic);
-/* The finest matrix, for the caller to make or to make anew; its rows have their own entry first. */
+/* The finest matrix, of which the caller makes this rank's rows, or makes them anew. Each has its own entry first. */
 trli_sparse *trli_algebraic_finest(trli_algebraic *st);
-/* On several ranks: whose its rows are, and what ranks will read of its solution, for the caller to say; else NULL. */
+/* Whose its rows are, and others that this rank reads, of the matrix and of the solution, for the caller to say. */
 trli_row_owners *trli_algebraic_owners(trli_algebraic *st);
 /* Once both are made: all others, in the memory of former ones as far as that goes. Collective: yes. */
 TRL_NODISCARD trl_err trli_algebraic_make(trli_algebraic *st);
 int trli_algebraic_levels(const trli_algebraic *st);
-/* [rows] of the finest matrix: the right-hand side of a cycle, which changes it, of this rank's rows; and its solution,
- * of those and of what the rank reads. */
+/* Where the solution has the value of a row of these. */
+int trli_algebraic_row(const trli_algebraic *st, int row);
+/* Of the finest matrix: the right-hand side of a cycle, which changes it, of this rank's rows; and its solution. */
 double *trli_algebraic_residual(const trli_algebraic *st);
 double *trli_algebraic_solution(const trli_algebraic *st);
 /* Collective: yes, behind an agreement since which no rank can have failed, whatever it did. */

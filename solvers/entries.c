@@ -238,7 +238,6 @@ static trl_err make_part(const trli_entries *a, int p)
 trl_err trli_entries_create(trli_solver *s, const trli_grid_level *level, trli_sparse_crew *crew, trli_entries *a)
 {
     static const int offsets[][3] = {{0, 0, 0}, {-1, 0, 0}, {1, 0, 0}, {0, -1, 0}, {0, 1, 0}, {0, 0, -1}, {0, 0, 1}};
-    enum { WORD = 64 };
     trl_simulation *sim = s->sim;
     const trl_grid *grid = &sim->layout->grid;
     const trl_location location = sim->model->variable[s->ask.variable[0]].location;
@@ -251,13 +250,9 @@ trl_err trli_entries_create(trli_solver *s, const trli_grid_level *level, trli_s
     }
     for (int e = 0; e < TRLI_ENTRIES_MOST; ++e)
         if (e == 0 || a->n[(e - 1) / 2] > 1) memcpy(a->offset[a->entries++], offsets[e], sizeof offsets[e]);
-    a->words = (int)((trli_entries_points(a) + WORD - 1) / WORD);
     a->part = trli_new(sim->ctx, (size_t)sim->layout->nlocal + 1, sizeof *a->part);
-    a->kept = trli_new(sim->ctx, (size_t)a->words, sizeof *a->kept);
-    a->before = trli_new(sim->ctx, (size_t)a->words, sizeof *a->before);
     if (thin) a->whole = trli_new(sim->ctx, (size_t)trli_entries_points(a), sizeof *a->whole);
-    if (!a->part || !a->kept || !a->before || (thin && !a->whole))
-        TRL_TRY(trli_no_memory(sim->ctx, NULL, "for coarser grids"));
+    if (!a->part || (thin && !a->whole)) TRL_TRY(trli_no_memory(sim->ctx, NULL, "for coarser grids"));
     for (int p = 0; p < sim->layout->nlocal; ++p) TRL_TRY(make_part(a, p));
 done:
     return err;
@@ -279,7 +274,5 @@ void trli_entries_free(trli_entries *a)
     }
     trli_free(a->part);
     trli_free(a->whole);
-    trli_free(a->kept);
-    trli_free(a->before);
     *a = (trli_entries){0};
 }

@@ -3,13 +3,10 @@
 /* Each point of the first grid that is odd along an axis of strong coupling is left out, and interpolated along such
  * axes alone. */
 #include <math.h>
-#include <string.h>
+#include <stdlib.h>
 
-#include "context_impl.h"
 #include "galerkin_impl.h"
 #include "memory_impl.h"
-
-enum { WORD = 64 };
 
 /* ---- which points ---- */
 
@@ -46,6 +43,7 @@ static int64_t point(const trli_entries *a, const int at[3])
 typedef struct splitting {
     trli_entries *a;
     trli_patch_box *part;
+    const trli_row_owners *rows;
     const trl_array *array;
 } splitting;
 
@@ -66,36 +64,85 @@ static trl_err choose_rows(void *data, int chunk, int chunks, int worker)
     return TRL_OK;
 }
 
-/* Marks the patch's coarse points. */
-static void mark(trli_entries *a, const trli_patch_box *part)
+/* ---- their numbers ---- */
+
+static int compare_points(const void *a, const void *b)
 {
+    const trl_gidx x = *(const trl_gidx *)a, y = *(const trl_gidx *)b;
+    return (x > y) - (x < y);
+}
+
+/* Coarse points in a patch, x fastest; list NULL: how many these are. */
+static int list_points(const trli_entries *a, const trli_patch_box *part, trl_gidx *list)
+{
+    int n = 0;
     for (int k = 0; k < part->n[2]; ++k)
         for (int j = 0; j < part->n[1]; ++j) {
             const int box[3] = {part->ghosts[0], part->ghosts[1] + j, part->ghosts[2] + k};
             const int at[3] = {part->first[0], part->first[1] + j, part->first[2] + k};
             const int8_t *left = part->left_out + trli_patch_box_index(part, box);
             const int64_t first = point(a, at);
-            for (int i = 0; i < part->n[0]; ++i)
-                if (left[i] == 0) a->kept[(first + i) / WORD] |= (uint64_t)1 << (first + i) % WORD;
+            for (int i = 0; i < part->n[0]; ++i) {
+                if (left[i] == 0 && list) list[n] = first + i;
+                n += left[i] == 0;
+            }
         }
+    return n;
+}
+
+/* Those beyond the patch. */
+static trl_err add_others(const trli_entries *a, const trli_patch_box *part, trli_row_owners *rows)
+{
+    int box[3], at[3], row;
+    trl_err err = TRL_OK;
+    for (box[2] = 0; box[2] < part->size[2]; ++box[2])
+        for (box[1] = 0; box[1] < part->size[1]; ++box[1])
+            for (box[0] = 0; box[0] < part->size[0]; ++box[0]) {
+                if (trli_patch_box_owns(part, box)) {
+                    box[0] += part->n[0] - 1;
+                    continue;
+                }
+                if (part->left_out[trli_patch_box_index(part, box)] || !trli_patch_box_point(a, part, box, at))
+                    continue;
+                TRL_TRY(trli_row_owners_add(rows, point(a, at), &row));
+            }
+done:
+    return err;
+}
+
+/* Points of several patches are those of one after the other, until they are sorted. */
+static trl_err find_points(const trli_entries *a, trli_row_owners *rows)
+{
+    const trl_simulation *sim = a->s->sim;
+    const int parts = sim->layout->nlocal;
+    int own = 0;
+    trl_err err = TRL_OK;
+    for (int p = 0; p < parts; ++p) own += list_points(a, &a->part[p], NULL);
+    TRL_TRY(trli_row_owners_begin(sim->ctx, sim->layout, a->n, own, rows));
+    for (int p = 0, n = 0; p < parts; ++p) n += list_points(a, &a->part[p], rows->point + n);
+    if (parts > 1) qsort(rows->point, (size_t)own, sizeof *rows->point, compare_points);
+    for (int p = 0; p < parts; ++p) TRL_TRY(add_others(a, &a->part[p], rows));
+done:
+    return err;
 }
 
 static trl_err number_rows(void *data, int chunk, int chunks, int worker)
 {
     const splitting *w = data;
-    const trli_entries *a = w->a;
+    const trli_row_owners *known = w->rows;
     trli_patch_box *part = w->part;
     const int64_t rows = (int64_t)part->size[1] * part->size[2];
+    int last = 0;
     (void)worker;
     for (int64_t row = rows * chunk / chunks; row < rows * (chunk + 1) / chunks; ++row) {
         int box[3] = {0, (int)(row % part->size[1]), (int)(row / part->size[1])}, at[3];
         int64_t i = row * part->size[0];
         for (; box[0] < part->size[0]; ++box[0], ++i) {
             part->number[i] = -1;
-            if (part->left_out[i] || !trli_patch_box_point(a, part, box, at)) continue;
-            const int64_t p = point(a, at);
-            const uint64_t below = ((uint64_t)1 << p % WORD) - 1;
-            part->number[i] = a->before[p / WORD] + __builtin_popcountll(a->kept[p / WORD] & below);
+            if (part->left_out[i] || !trli_patch_box_point(w->a, part, box, at)) continue;
+            const trl_gidx p = point(w->a, at);
+            const bool next = last + 1 < known->own && known->point[last + 1] == p; /* in most cases */
+            last = part->number[i] = next ? last + 1 : trli_row_owners_find(known, p);
         }
     }
     return TRL_OK;
@@ -265,25 +312,16 @@ done:
     return err;
 }
 
-trl_err trli_entries_split(trli_entries *a)
+trl_err trli_entries_split(trli_entries *a, trli_row_owners *rows)
 {
     const trl_simulation *sim = a->s->sim;
     trl_err err = TRL_OK;
-    memset(a->kept, 0, (size_t)a->words * sizeof *a->kept);
-    for (int p = 0; p < sim->layout->nlocal; ++p) {
-        const splitting w = {a, &a->part[p], NULL};
-        TRL_TRY(run_rows(&w, choose_rows));
-        mark(a, w.part);
-    }
-    TRL_TRY(trli_allreduce(sim->ctx, a->kept, a->words, MPI_UINT64_T, MPI_BOR));
-    a->coarse = 0;
-    for (int w = 0; w < a->words; ++w) {
-        a->before[w] = a->coarse;
-        a->coarse += __builtin_popcountll(a->kept[w]);
-    }
+    for (int p = 0; p < sim->layout->nlocal; ++p)
+        TRL_TRY(run_rows(&(splitting){a, &a->part[p], rows, NULL}, choose_rows));
+    TRL_TRY(find_points(a, rows));
     for (int p = 0; p < sim->layout->nlocal; ++p) {
         const trl_array array = trli_frame_array(sim->frame, a->level->r.now[0], p, 0);
-        TRL_TRY(split_part(&(splitting){a, &a->part[p], &array}));
+        TRL_TRY(split_part(&(splitting){a, &a->part[p], rows, &array}));
     }
 done:
     return err;

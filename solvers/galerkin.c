@@ -5,7 +5,6 @@
 #include "galerkin_impl.h"
 #include "memory_impl.h"
 
-/* Each rank has all coarser grids: some 50 bytes for each point of the first in 2-D, 90 in 3-D. */
 enum { POINTS_MOST = 1 << 23 };
 
 struct trli_galerkin {
@@ -27,7 +26,7 @@ const char *trli_galerkin_missing(const trli_solver *s)
     if (s->ask.n != 1) return "it has several unknowns";
     if (!s->star) return "rows are of more than the nearest points along axes";
     if (grid->cells[0] * grid->cells[1] > POINTS_MOST / grid->cells[2])
-        return "each rank would hold coarser grids of more than 8 million points";
+        return "the grid has more than 8 million points";
     for (int a = 0; a < grid->dim; ++a)
         if (grid->periodic[a] && grid->cells[a] < 3) return "a period has fewer than three points";
     return NULL;
@@ -109,9 +108,11 @@ trl_err trli_galerkin_prepare(trli_galerkin *st)
     st->mixed = 0;
     if (st->s->krylov == TRL_SOLVE_BICGSTAB) TRL_TRY(trli_entries_mixed(&st->a, &st->mixed));
     if (trli_galerkin_is_mixed(st)) return TRL_OK;
-    TRL_TRY(trli_entries_split(&st->a));
-    TRL_TRY(trli_entries_product(&st->a, trli_algebraic_finest(st->rest), trli_algebraic_owners(st->rest)));
+    trli_row_owners *const rows = trli_algebraic_owners(st->rest);
+    TRL_TRY(trli_entries_split(&st->a, rows));
+    TRL_TRY(trli_entries_product(&st->a, rows, trli_algebraic_finest(st->rest)));
     TRL_TRY(trli_algebraic_make(st->rest));
+    trli_entries_read(&st->a, st->rest);
     if (st->s->stats.coarse == TRL_COARSE_ENTRIES) st->s->stats.levels = 1 + trli_algebraic_levels(st->rest);
 done:
     return err;

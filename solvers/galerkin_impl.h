@@ -3,11 +3,12 @@
 /* Coarser grids by their numbers alone: the entries of the operator on the first grid are found by products, and each
  * coarser one's are those of P^T A P, where the interpolation P follows from the entries. On the second grid are points
  * that are even along axes of strong coupling (Alcouffe, Brandt, Dendy & Painter 1981; Dendy 1982); on coarser ones
- * points are chosen by the entries (algebraic_impl.h). Ranks find the entries of their own patches, and the rows of the
- * coarse points in these; all have all coarser grids. */
+ * points are chosen by the entries (algebraic_impl.h). Ranks find the entries of their own patches, and have the rows
+ * of the coarse points in these. */
 #ifndef TRLI_GALERKIN_IMPL_H
 #define TRLI_GALERKIN_IMPL_H
 
+#include "algebraic_impl.h"
 #include "grid_level_impl.h"
 #include "multigrid_impl.h"
 #include "row_owners_impl.h"
@@ -21,10 +22,10 @@ typedef struct trli_patch_box {
     int ghosts[3], size[3]; /* layers beyond it, and points of the box, along each axis */
     double *entry;          /* [box][entries] 0 where they would be of points beyond a side */
     int8_t *left_out;       /* [box] bits of axes along which a point is left out; -1: it is no unknown */
-    int *number;            /* [box] of coarse points, among those of the whole grid; else -1 */
+    int *number;            /* [box] of coarse points, among those that this rank knows; else -1 */
     int *row;               /* [box] of coarse points in the patch, in `back`; else -1 */
     trli_sparse p;          /* [box] interpolation from coarse points, but of points at the box's rim; columns: points
-                             * of the box, and once P^T A P is made numbers */
+                             * of the box, and once all matrices are made places in the solution */
     trli_sparse back;       /* from the patch to its coarse points, in their order; columns: points of the box */
     trli_sparse product;    /* rows of P^T A P, likewise */
     int *coarse;            /* [rows of back] numbers of these */
@@ -42,9 +43,6 @@ typedef struct trli_entries {
     int offset[TRLI_ENTRIES_MOST][3]; /* the first is 0 0 0 */
     trli_patch_box *part;             /* [local patches] */
     double *whole;                    /* [points] where patches are thinner than ghosts: all values; else NULL */
-    uint64_t *kept;                   /* [words] a bit for each point of the grid that is a coarse one, too */
-    int *before;                      /* [words] the number of those in words before */
-    int words, coarse;
     trli_sparse_crew *crew;
 } trli_entries;
 
@@ -89,21 +87,23 @@ TRL_NODISCARD trl_err trli_entries_exchange(const trli_entries *a, int entry);
 
 /* ---- entries_split.c ---- */
 
-/* Once there are entries: coarse points and interpolation. Collective: yes. */
-TRL_NODISCARD trl_err trli_entries_split(trli_entries *a);
+/* Once there are entries: coarse points and interpolation. rows: get the points of this rank, and those in boxes around
+ * its patches. Collective: no. */
+TRL_NODISCARD trl_err trli_entries_split(trli_entries *a, trli_row_owners *rows);
 
 /* ---- entries_product.c ---- */
 
-/* P^T A P, the same on all ranks. owners: get the ranks whose patches have coarse points, and which of these points
- * this rank's are interpolated from; NULL on one rank. Collective: yes. */
-TRL_NODISCARD trl_err trli_entries_product(trli_entries *a, trli_sparse *product, trli_row_owners *owners);
+/* Rows of P^T A P, those of this rank. Collective: no. */
+TRL_NODISCARD trl_err trli_entries_product(trli_entries *a, const trli_row_owners *rows, trli_sparse *product);
+/* Once all coarser matrices are made: interpolation is from their solution. */
+void trli_entries_read(trli_entries *a, const trli_algebraic *rest);
 
 /* ---- sparse_transfer.c: between the first grid and coarse points ---- */
 
-/* [coarse points] those in this rank's patches, from a field with ghosts where its layout is cut; after an error of any
+/* [own coarse points] from a field with ghosts where its layout is cut; after an error of any
  * rank none does. Collective: yes. */
 TRL_NODISCARD trl_err trli_sparse_restrict(const trli_entries *a, int field, double *to, trl_loop *loop);
-/* Add to it what is interpolated, of coarse points that this rank's are interpolated from. Collective: no. */
+/* Add to it what is interpolated of the solution on coarse points. Collective: no. */
 TRL_NODISCARD trl_err trli_sparse_prolong(const trli_entries *a, const double *from, int field, trl_loop *loop);
 
 /* ---- galerkin.c ---- */

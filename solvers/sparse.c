@@ -97,13 +97,9 @@ done:
 
 /* ---- P^T A P ---- */
 
-typedef struct product {
-    const trli_sparse *a, *p, *back;
-} product;
-
-static trl_err add_row(const void *data, trli_sparse_rows *making, int *place, int row)
+trl_err trli_sparse_product_row(const void *factors, trli_sparse_rows *making, int *place, int row)
 {
-    const product *w = data;
+    const trli_sparse_factors *w = factors;
     const trli_sparse *a = w->a, *p = w->p, *back = w->back;
     trl_err err = TRL_OK;
     TRL_TRY(trli_sparse_add(making, place, row, 0)); /* the diagonal first */
@@ -120,19 +116,10 @@ done:
     return err;
 }
 
-trl_err trli_sparse_product(trli_sparse_crew *crew, const trli_sparse *a, const trli_sparse *p, const trli_sparse *back,
-                            trli_sparse *result)
-{
-    const product w = {a, p, back};
-    return trli_sparse_make_together(crew, p->columns, p->columns, add_row, &w, result);
-}
-
 /* ---- A x ---- */
 
 typedef struct multiplying {
     const trli_sparse *a;
-    const int *row;
-    int n;
     const double *x;
     double *y;
 } multiplying;
@@ -140,10 +127,9 @@ typedef struct multiplying {
 static trl_err multiply_chunk(void *data, int chunk, int chunks, int worker)
 {
     const multiplying *w = data;
-    const int end = (int)((int64_t)w->n * (chunk + 1) / chunks);
+    const int end = (int)((int64_t)w->a->rows * (chunk + 1) / chunks);
     (void)worker;
-    for (int k = (int)((int64_t)w->n * chunk / chunks); k < end; ++k) {
-        const int i = w->row ? w->row[k] : k;
+    for (int i = (int)((int64_t)w->a->rows * chunk / chunks); i < end; ++i) {
         double sum = 0;
         for (int e = w->a->begin[i]; e < w->a->begin[i + 1]; ++e) sum += w->a->value[e] * w->x[w->a->column[e]];
         w->y[i] = sum;
@@ -151,10 +137,10 @@ static trl_err multiply_chunk(void *data, int chunk, int chunks, int worker)
     return TRL_OK;
 }
 
-trl_err trli_sparse_multiply(const trli_sparse *a, const int *row, int n, const double *x, double *y, trl_loop *loop)
+trl_err trli_sparse_multiply(const trli_sparse *a, const double *x, double *y, trl_loop *loop)
 {
     enum { ROWS = 500 };
-    multiplying w = {a, row, n, x, y};
-    const int most = 4 * trl_loop_workers(loop), chunks = 1 + n / ROWS;
+    multiplying w = {a, x, y};
+    const int most = 4 * trl_loop_workers(loop), chunks = 1 + a->rows / ROWS;
     return trl_loop_run(loop, chunks < most ? chunks : most, multiply_chunk, &w);
 }

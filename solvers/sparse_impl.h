@@ -100,13 +100,42 @@ TRL_NODISCARD trl_err trli_sparse_make_together(trli_sparse_crew *crew, int rows
 TRL_NODISCARD trl_err trli_sparse_reserve_pattern(trl_context *ctx, trli_sparse *a, int rows, int columns, int entries);
 /* That of a pattern is one. */
 TRL_NODISCARD trl_err trli_sparse_transpose(trl_context *ctx, const trli_sparse *a, trli_sparse *transposed);
-/* P^T A P of matrices that all ranks have, whose entries are added up in the order of rows; back: the transpose of P.
- * Collective: yes. */
-TRL_NODISCARD trl_err trli_sparse_product(trli_sparse_crew *crew, const trli_sparse *a, const trli_sparse *p,
-                                          const trli_sparse *back, trli_sparse *result);
-/* y = A x in n rows; row NULL: the first n */
-TRL_NODISCARD trl_err trli_sparse_multiply(const trli_sparse *a, const int *row, int n, const double *x, double *y,
-                                           trl_loop *loop);
+/* Matrices whose product P^T A P is made; back: the transpose of P, or some of its rows. */
+typedef struct trli_sparse_factors {
+    const trli_sparse *a, *p, *back;
+} trli_sparse_factors;
+/* Append a row of the product, whose entries are added up in the order of the rows of A: a trli_sparse_row_fn for
+ * factors. */
+TRL_NODISCARD trl_err trli_sparse_product_row(const void *factors, trli_sparse_rows *making, int *place, int row);
+/* y = A x */
+TRL_NODISCARD trl_err trli_sparse_multiply(const trli_sparse *a, const double *x, double *y, trl_loop *loop);
+
+/* ---- choosing.c ---- */
+
+/* Of two that say a different one of a point the larger is right. A point elsewhere is not to be decided here. */
+typedef enum trli_point_state { TRLI_UNDECIDED, TRLI_FINE, TRLI_COARSE, TRLI_ELSEWHERE } trli_point_state;
+
+/* Which points stay on the next coarser grid; what it keeps from one matrix to the next. All zero: nothing. */
+typedef struct trli_choosing {
+    const trli_sparse *strong; /* a row: the points that a point depends on strongly, and */
+    trli_sparse influence;     /* that depend on it; both without values */
+    int *memory;               /* of all that follow: */
+    int room;
+    int *state;       /* [points] trli_point_state */
+    int *is_open;     /* [points] whether it was undecided */
+    int *measure;     /* of undecided points: how much they would do as coarse ones */
+    int *head;        /* [measures] lists of undecided points; -1: none */
+    int *next, *last; /* [points] in these lists */
+    int *stamp;       /* [points] of the coarse points around the one that is looked at */
+    int most;         /* no larger measure has points */
+} trli_choosing;
+
+/* Begin with all points undecided; the caller may then set states of some. */
+TRL_NODISCARD trl_err trli_choosing_begin(trl_context *ctx, const trli_sparse *strong, trli_choosing *c);
+/* All undecided points become coarse ones, which stay, or fine ones; of others that these have to do with a fine one
+ * may become a coarse one. */
+void trli_choose(trli_choosing *c);
+void trli_choosing_free(trli_choosing *c);
 
 /* ---- splitting.c: which points are left out of the next coarser grid, and their interpolation (Ruge & Stüben 1987)
  * ---- */
@@ -115,8 +144,14 @@ TRL_NODISCARD trl_err trli_sparse_multiply(const trli_sparse *a, const int *row,
 typedef struct trli_splitting trli_splitting;
 TRL_NODISCARD trl_err trli_splitting_create(trl_context *ctx, trli_sparse_crew *crew, trli_splitting **splitting);
 void trli_splitting_destroy(trli_splitting **splitting);
-/* Interpolation from points of the next grid, which are some of these; columns 0: there is none. Collective: yes. */
+/* Interpolation from points of the next grid, which are some of these; columns 0: there is none. All ranks have the
+ * matrix. Collective: yes. */
 TRL_NODISCARD trl_err trli_split(trli_splitting *s, const trli_sparse *a, trli_sparse *p);
+/* Of a matrix that has only some rows: the points that these depend on strongly, until the next call. */
+TRL_NODISCARD trl_err trli_split_strong(trli_splitting *s, const trli_sparse *a, const trli_sparse **strong);
+/* Interpolation of its first rows, once there are rows of all that these depend on strongly. number: [columns] of
+ * points of the next grid, or -1. */
+TRL_NODISCARD trl_err trli_split_rows(trli_splitting *s, int rows, const int *number, int coarse, trli_sparse *p);
 
 /* ---- elimination.c ---- */
 

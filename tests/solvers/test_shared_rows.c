@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Coarser grids by entries whose rows ranks share, and those that every rank computes. */
+/* Coarser grids by entries whose rows ranks share, and those that every rank has. */
 // ctest: np=2,3,4 sanitize=3
 #include "message_count.h"
 #include "run_fixture.h"
@@ -69,9 +69,78 @@ START_TEST(whether_rows_are_shared_does_not_show)
 }
 END_TEST
 
+/* ---- on so many of the ranks ---- */
+
+typedef struct few {
+    uint64_t hash;
+    int iterations;
+    double kept, most; /* bytes of the rank that has the most: once it is solved, and in between */
+} few;
+
+static few solve_on(int ranks, const problem *w)
+{
+    trl_context *const all = test_ctx;
+    few found = {0};
+    MPI_Comm part;
+    int rank;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_split(MPI_COMM_WORLD, rank < ranks, rank, &part);
+    if (rank < ranks) {
+        trl_memory_stats stats;
+        ck_ok(trl_context_create(part, NULL, &test_ctx));
+        const solution own = solve(w, "", 0);
+        trl_memory_get_stats(test_ctx, &stats);
+        found = (few){own.hash, own.iterations, (double)stats.metadata_bytes, (double)stats.metadata_peak_bytes};
+        close_problem();
+        trl_context_destroy(&test_ctx);
+        test_ctx = all;
+        MPI_Allreduce(MPI_IN_PLACE, &found.kept, 2, MPI_DOUBLE, MPI_MAX, part);
+    }
+    MPI_Comm_free(&part);
+    MPI_Bcast(&found, sizeof found, MPI_BYTE, 0, MPI_COMM_WORLD);
+    return found;
+}
+
+/* Each rank has its own points, and some layers of those around. */
+START_TEST(memory_of_a_rank_falls_with_ranks)
+{
+    static const problem cases[] = {
+        {"solve: \"div(harmonic(k, faces)*grad(p)) = 1\", boundary: {x-: {dirichlet: 0}, x+: {neumann: 0}, "
+         "y-: {neumann: 0}, y+: {dirichlet: 0}}",
+         "cells: [240, 240]", "", 0},
+        {"solve: \"div(harmonic(k, faces)*grad(p)) = 1\", boundary: {x-: {dirichlet: 0}, x+: {neumann: 0}, "
+         "y-: {neumann: 0}, y+: {dirichlet: 0}}",
+         "cells: [40, 40, 40], periodic: [false, false, true]", "", 0}};
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; ++k) {
+        const few one = solve_on(1, &cases[k]);
+        for (int ranks = 2; ranks <= trl_context_ranks(test_ctx); ++ranks) {
+            const few own = solve_on(ranks, &cases[k]);
+            const double share = 1.0 / ranks, kept = own.kept / one.kept, most = own.most / one.most;
+            ck_assert_msg(kept < share + 0.1 && most < share + 0.22,
+                          "%d ranks: %.3f of the memory of one, at most %.3f", ranks, kept, most);
+            ck_assert(own.hash == one.hash && own.iterations == one.iterations);
+        }
+    }
+}
+END_TEST
+
+/* So many that they are chosen in several blocks, on any ranks. */
+START_TEST(blocks_of_points_do_not_depend_on_ranks)
+{
+    static const problem large = {"solve: \"div([(1 + x)*ddx(p), 0.001*(1 + y)*ddy(p)]) = 1\", "
+                                  "boundary: {x-: {dirichlet: 0}, x+: {neumann: 0}}",
+                                  "cells: [620, 470], periodic: [false, true]", ", tolerance: 1e-3", 0};
+    const few one = solve_on(1, &large), all = solve_on(trl_context_ranks(test_ctx), &large);
+    ck_assert_msg(one.hash == all.hash && one.iterations == all.iterations, "%d and %d iterations", one.iterations,
+                  all.iterations);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, whether_rows_are_shared_does_not_show);
+    tcase_add_test(tc, memory_of_a_rank_falls_with_ranks);
+    tcase_add_test(tc, blocks_of_points_do_not_depend_on_ranks);
 }
 
 TRL_TEST_MAIN("shared_rows", add_tests)
