@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Coarser grids that have entries in place of equations: when they are made, and cycles on them. */
+#include <math.h>
+
 #include "algebraic_impl.h"
+#include "arithmetic_impl.h"
 #include "galerkin_impl.h"
 #include "memory_impl.h"
+#include "spatialops_impl.h"
 
-enum { POINTS_MOST = 1 << 23 };
+/* Points of the boxes around a rank's patches: interpolation has up to eight entries for each, numbered by int. Where
+ * patches are thinner than what lies around them ranks get all values of the grid. */
+enum { POINTS_EACH_MOST = 1 << 27, POINTS_GATHERED_MOST = 1 << 23, AXIS_MOST = 1 << 30 };
 
 struct trli_galerkin {
     trli_solver *s;
@@ -20,15 +26,30 @@ struct trli_galerkin {
     trl_gidx step;
 };
 
+/* Of the rank that has the most. */
+static double points_each(const trl_layout *layout)
+{
+    double points = (double)trli_ceil_div(layout->npatches, layout->ranks);
+    for (int a = 0; a < layout->grid.dim; ++a) points *= trli_layout_thickest(layout, a) + 2 * TRLI_TRANSFER_DEPTH;
+    return points;
+}
+
 const char *trli_galerkin_missing(const trli_solver *s)
 {
-    const trl_grid *grid = &s->sim->layout->grid;
+    const trl_layout *layout = s->sim->layout;
+    const trl_grid *grid = &layout->grid;
+    const bool may_do_without = trli_solver_reads_fields(s) && !s->sim->problem->time.none;
+    double cells = 1;
     if (s->ask.n != 1) return "it has several unknowns";
     if (!s->star) return "rows are of more than the nearest points along axes";
-    if (grid->cells[0] * grid->cells[1] > POINTS_MOST / grid->cells[2])
-        return "the grid has more than 8 million points";
-    for (int a = 0; a < grid->dim; ++a)
+    for (int a = 0; a < grid->dim; ++a) {
         if (grid->periodic[a] && grid->cells[a] < 3) return "a period has fewer than three points";
+        if (grid->cells[a] > AXIS_MOST) return "an axis has more than 2^30 points";
+        cells *= (double)grid->cells[a];
+    }
+    if (trli_transfer_gathers(layout) && cells > POINTS_GATHERED_MOST)
+        return "patches are thinner than two cells, so that each rank would hold more than 8 million values";
+    if (may_do_without && points_each(layout) > POINTS_EACH_MOST) return "a rank has more than 134 million points";
     return NULL;
 }
 
@@ -51,6 +72,13 @@ void trli_galerkin_destroy(trli_galerkin **galerkin)
 
 trl_err trli_galerkin_create(trli_solver *s, const trli_grid_level *level, trl_loop *loop, trli_galerkin **galerkin)
 {
+    const double points = points_each(s->sim->layout);
+    if (points > POINTS_EACH_MOST)
+        return trl_fail(
+            s->sim->ctx, TRL_ERR_INPUT, &s->ask.place,
+            "coarser grids for '%s' would have the entries of more than %d points on a rank: use %.0f ranks "
+            "or more, or preconditioner jacobi",
+            s->ask.names, POINTS_EACH_MOST, ceil(points / POINTS_EACH_MOST * s->sim->layout->ranks));
     trli_galerkin *st = *galerkin = trli_new(s->sim->ctx, 1, sizeof *st);
     if (!st) return trli_no_memory(s->sim->ctx, NULL, "for coarser grids");
     *st = (trli_galerkin){.s = s, .level = level, .loop = loop};

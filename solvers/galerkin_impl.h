@@ -112,7 +112,7 @@ typedef struct trli_galerkin trli_galerkin;
 
 /* Why a system's coarser grids are not made this way; NULL: they can be. */
 const char *trli_galerkin_missing(const trli_solver *s);
-/* level: the first grid, with programs. */
+/* level: the first grid, with programs. Fails with INPUT where a rank has too many points. */
 TRL_NODISCARD trl_err trli_galerkin_create(trli_solver *s, const trli_grid_level *level, trl_loop *loop,
                                            trli_galerkin **galerkin);
 void trli_galerkin_destroy(trli_galerkin **galerkin);
