@@ -66,14 +66,17 @@ static void destroy_run(trli_model *model)
 
 enum { USUAL_DIVISION = 12, USUAL_EXPONENTIAL = 36 /* additions, as measured on one machine */ };
 
-/* All ranks decide by the same figures; with run.balance, all machines do. */
+/* All ranks decide by the same figures, and all grids; with run.balance, all machines do. */
 static trl_err find_balance(trli_model *model, const trli_model_request *request)
 {
     const trl_grid *grid = &request->layout->grid;
     double values = 3.0 * request->nvariables / trl_context_ranks(model->ctx); /* two levels, and a stage */
     trl_err err = TRL_OK;
     trli_balance *b = &model->machine.balance;
-    TRL_TRY(trli_balance_find(model->ctx, model->run->workers, b));
+    if (request->finer)
+        *b = request->finer->machine.balance;
+    else
+        TRL_TRY(trli_balance_find(model->ctx, model->run->workers, b));
     for (int a = 0; a < grid->dim; ++a) values *= (double)grid->cells[a];
     model->machine.streaming = values * sizeof(double) > b->caches;
     model->machine.deciding = *b;

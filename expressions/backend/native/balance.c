@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <trl_functions_body.h>
@@ -17,8 +18,10 @@
 #include "context_impl.h"
 #include "vector_impl.h"
 
+/* What is measured, in a second: the rates of a balance. */
+typedef enum rate { MEMORY, CACHE, OPERATIONS, DIVISIONS, EXPONENTIALS, RATES } rate;
+
 enum {
-    FIGURES = sizeof(trli_balance) / sizeof(double),
     PASSES = 4,
     CHUNKS_PER_WORKER = 4,
     ROW = 512,        /* doubles; two of them stay in a first-level cache */
@@ -26,11 +29,24 @@ enum {
     ROWS = 200,       /* of a chunk of polynomials */
     COSTLY_ROWS = 50, /* of a chunk of divisions or functions */
     CACHE_ROUNDS = 4,
-    LINE_ROOM = 256
+    LINE_ROOM = 256,
+    PERIOD = 60,         /* s from the first measurement to the second, */
+    GROWTH = 8,          /* so many times as long to each further one, */
+    PERIODS = 30 * 86400 /* and what is older than so many s counts no more */
 };
 #define CHUNK_BYTES_MIN ((size_t)16 << 10) /* more than a row and a line */
 #define ARRAY_BYTES_MIN ((size_t)32 << 20)
 #define ARRAY_BYTES_MAX ((size_t)256 << 20)
+/* A kept rate gives way to one that is so much better: plans, and kernels with them, stay as they are else. */
+static const double better = 1.1;
+/* Where one rate is found so much better, all were measured while the machine did something else. */
+static const double disturbed = 1.25;
+
+typedef struct record {
+    double rate[RATES];
+    long long at; /* s since 1970, of the last measurement */
+    int times;    /* how often all rates were measured */
+} record;
 
 /* ---- loops ---- */
 
@@ -138,23 +154,27 @@ done:
     return err;
 }
 
-static trl_err measure_all(trl_loop *loop, arrays *p, int chunks, size_t last, trli_balance *b)
+static trl_err measure_operations(trl_loop *loop, arrays *p, int chunks, double *rate)
 {
-    double seconds, costly;
+    double seconds;
+    const trl_err err = time_of(loop, polynomial_chunk, p, chunks, &seconds);
+    if (err == TRL_OK) *rate = 2.0 * DEGREE * ROW * ROWS * chunks / seconds;
+    return err;
+}
+
+static trl_err measure_others(trl_loop *loop, arrays *p, int chunks, double rate[RATES])
+{
+    const double costly = (double)ROW * COSTLY_ROWS * chunks;
+    double seconds;
     trl_err err = TRL_OK;
-    TRL_TRY(trl_loop_run(loop, chunks, fill_chunk, p));
     TRL_TRY(time_of(loop, copy_chunk, p, chunks, &seconds));
-    b->memory = 2.0 * sizeof(double) * (double)p->n / seconds;
+    rate[MEMORY] = 2.0 * sizeof(double) * (double)p->n / seconds;
     TRL_TRY(time_of(loop, near_chunk, p, chunks, &seconds));
-    b->cache = 2.0 * sizeof(double) * (double)p->near * CACHE_ROUNDS * chunks / seconds;
-    if (b->cache < b->memory) b->cache = b->memory; /* others were at work: it is not slower */
-    TRL_TRY(time_of(loop, polynomial_chunk, p, chunks, &seconds));
-    b->operations = 2.0 * DEGREE * ROW * ROWS * chunks / seconds;
-    TRL_TRY(time_of(loop, division_chunk, p, chunks, &costly));
-    b->division = fmax(1, b->operations * costly / ((double)ROW * COSTLY_ROWS * chunks)); /* nor is this faster */
-    TRL_TRY(time_of(loop, exponential_chunk, p, chunks, &costly));
-    b->exponential = fmax(1, b->operations * costly / ((double)ROW * COSTLY_ROWS * chunks));
-    b->caches = last > 0 ? (double)last : 1;
+    rate[CACHE] = 2.0 * sizeof(double) * (double)p->near * CACHE_ROUNDS * chunks / seconds;
+    TRL_TRY(time_of(loop, division_chunk, p, chunks, &seconds));
+    rate[DIVISIONS] = costly / seconds;
+    TRL_TRY(time_of(loop, exponential_chunk, p, chunks, &seconds));
+    rate[EXPONENTIALS] = costly / seconds;
 done:
     return err;
 }
@@ -176,29 +196,35 @@ done:
     return err;
 }
 
-/* whole: with arrays as long as they should be. */
-static trl_err measure(trl_context *ctx, trl_workers *workers, trli_balance *balance, bool *whole)
+static size_t array_bytes(size_t caches)
 {
-    const int count = trl_workers_count(workers);
-    const size_t share = trl_context_cache_bytes(ctx, 0), last = share * (size_t)count;
-    const int chunks = CHUNKS_PER_WORKER * count;
-    size_t bytes = 2 * last < ARRAY_BYTES_MIN   ? ARRAY_BYTES_MIN
-                   : 2 * last > ARRAY_BYTES_MAX ? ARRAY_BYTES_MAX
-                                                : 2 * last;
+    const size_t bytes = 2 * caches;
+    return bytes < ARRAY_BYTES_MIN ? ARRAY_BYTES_MIN : bytes > ARRAY_BYTES_MAX ? ARRAY_BYTES_MAX : bytes;
+}
+
+/* Measure all rates, or that of operations alone, which takes a millisecond: nothing fills arrays that are larger than
+ * the caches. whole: with arrays as long as they should be. */
+static trl_err measure(trl_context *ctx, trl_workers *workers, bool all, double rate[RATES], bool *whole)
+{
+    const int count = trl_workers_count(workers), chunks = CHUNKS_PER_WORKER * count;
+    const size_t share = trl_context_cache_bytes(ctx, 0), least = (size_t)chunks * CHUNK_BYTES_MIN;
+    const size_t wanted = all ? array_bytes(share * (size_t)count) : least;
+    size_t bytes = wanted;
     void *a = NULL, *b = NULL;
     trl_loop *loop = NULL;
     trl_memory_stats before;
     trl_err err = TRL_OK;
     trl_memory_get_stats(ctx, &before);
-    const size_t wanted = bytes;
-    TRL_TRY(allocate(ctx, (size_t)chunks * CHUNK_BYTES_MIN, &bytes, &a, &b));
+    TRL_TRY(allocate(ctx, least, &bytes, &a, &b));
     *whole = bytes == wanted;
     TRL_TRY(trl_loop_create(ctx, workers, &loop));
     arrays p = {a, b, (ptrdiff_t)(bytes / sizeof(double)), ROW};
     /* A quarter of the cache for each of the two pieces, in whole rows. */
     if (share / 4 > ROW * sizeof(double)) p.near = (ptrdiff_t)(share / 4 / (ROW * sizeof(double)) * ROW);
     if (p.near > p.n / chunks - 64) p.near = ROW;
-    TRL_TRY(measure_all(loop, &p, chunks, last, balance));
+    TRL_TRY(trl_loop_run(loop, chunks, fill_chunk, &p));
+    TRL_TRY(measure_operations(loop, &p, chunks, &rate[OPERATIONS]));
+    if (all) TRL_TRY(measure_others(loop, &p, chunks, rate));
 done:
     trl_loop_destroy(&loop);
     trl_memory_free(ctx, &a);
@@ -209,17 +235,16 @@ done:
 
 /* ---- keeping ---- */
 
-static bool is_sound(const trli_balance *b)
+static bool is_sound(const record *r)
 {
-    const double figure[] = {b->memory, b->cache, b->operations, b->division, b->exponential, b->caches};
-    for (int i = 0; i < FIGURES; ++i)
-        if (!(figure[i] >= 0.5 && figure[i] < 1e18)) return false;
-    return true;
+    for (int i = 0; i < RATES; ++i)
+        if (!(r->rate[i] >= 0.5 && r->rate[i] < 1e18)) return false;
+    return r->times > 0;
 }
 
 static void name_of(const trl_context *ctx, int workers, char entry[TRLI_ENTRY_ROOM])
 {
-    static const char version[] = "balance 3";
+    static const char version[] = "balance 4";
     const int counts[2] = {workers, trl_context_ranks(ctx)};
     uint64_t digest[2];
     char name[TRLI_DIGEST_TEXT];
@@ -231,36 +256,126 @@ static void name_of(const trl_context *ctx, int workers, char entry[TRLI_ENTRY_R
     snprintf(entry, TRLI_ENTRY_ROOM, "%s.balance", name);
 }
 
-static bool load(const trli_cache *cache, const char *entry, trli_balance *b)
+static bool load(const trli_cache *cache, const char *entry, record *r)
 {
     char line[LINE_ROOM];
     return trli_cache_load(cache, entry, line, sizeof line) &&
-           sscanf(line, "%la %la %la %la %la %la", &b->memory, &b->cache, &b->operations, &b->division, &b->exponential,
-                  &b->caches) == FIGURES &&
-           is_sound(b);
+           sscanf(line, "%la %la %la %la %la %lld %d", &r->rate[MEMORY], &r->rate[CACHE], &r->rate[OPERATIONS],
+                  &r->rate[DIVISIONS], &r->rate[EXPONENTIALS], &r->at, &r->times) == RATES + 2 &&
+           is_sound(r);
 }
 
-static void keep(const trli_cache *cache, const char *entry, const trli_balance *b)
+static void keep(const trli_cache *cache, const char *entry, const record *r)
 {
     char line[LINE_ROOM];
-    snprintf(line, sizeof line, "%a %a %a %a %a %a\n", b->memory, b->cache, b->operations, b->division, b->exponential,
-             b->caches);
+    snprintf(line, sizeof line, "%a %a %a %a %a %lld %d\n", r->rate[MEMORY], r->rate[CACHE], r->rate[OPERATIONS],
+             r->rate[DIVISIONS], r->rate[EXPONENTIALS], r->at, r->times);
     trli_cache_keep(cache, entry, line);
+}
+
+/* ---- which rates count ---- */
+
+/* What else the machine does makes rates worse, and never better: so the best of several measurements counts. They
+ * become rarer and rarer, and begin anew in the end: the machine may be another one. */
+static bool is_due(const record *r, long long now)
+{
+    long long wait = PERIOD;
+    for (int i = 1; i < r->times && wait < PERIODS; ++i) wait *= GROWTH;
+    return now < r->at || now - r->at >= wait;
+}
+
+static void take(record *r, const double rate[RATES])
+{
+    for (int i = 0; i < RATES; ++i)
+        if (rate[i] > (r->times > 0 ? better * r->rate[i] : 0)) r->rate[i] = rate[i];
+}
+
+/* What is measured is not slower than what it contains: where it seems to be, others were at work. */
+static trli_balance balance_of(const trl_context *ctx, const trl_workers *workers, const double rate[RATES])
+{
+    const size_t last = trl_context_cache_bytes(ctx, 0) * (size_t)trl_workers_count(workers);
+    return (trli_balance){.memory = rate[MEMORY],
+                          .cache = fmax(rate[CACHE], rate[MEMORY]),
+                          .operations = rate[OPERATIONS],
+                          .division = fmax(1, rate[OPERATIONS] / rate[DIVISIONS]),
+                          .exponential = fmax(1, rate[OPERATIONS] / rate[EXPONENTIALS]),
+                          .caches = last > 0 ? (double)last : 1};
+}
+
+/* A machine's rates in place of this one's. */
+static trl_err read_given(trl_context *ctx, bool *given, record *r)
+{
+    const char *text = getenv("TRL_BALANCE");
+    *given = text && *text;
+    r->times = 1;
+    if (!*given || (sscanf(text, "%lf,%lf,%lf,%lf,%lf", &r->rate[MEMORY], &r->rate[CACHE], &r->rate[OPERATIONS],
+                           &r->rate[DIVISIONS], &r->rate[EXPONENTIALS]) == RATES &&
+                    is_sound(r)))
+        return TRL_OK;
+    return trl_fail(ctx, TRL_ERR_INPUT, NULL,
+                    "TRL_BALANCE: '%s' is not five rates: bytes/s of memory and caches, additions, divisions and "
+                    "exponentials a second",
+                    text);
+}
+
+/* Whether one rate is much better than it was. */
+static trl_err look_again(trl_context *ctx, trl_workers *workers, record *r, bool *again)
+{
+    double rate[RATES];
+    bool whole;
+    const trl_err err = trl_context_agree(ctx, measure(ctx, workers, false, rate, &whole));
+    *again = err == TRL_OK && rate[OPERATIONS] > disturbed * r->rate[OPERATIONS];
+    if (*again) r->rate[OPERATIONS] = rate[OPERATIONS];
+    return err;
+}
+
+/* Rank 0's record, measured by all ranks where it is to be. */
+static trl_err find(trl_context *ctx, trl_workers *workers, const trli_cache *cache, const char *entry, record *r)
+{
+    enum { KEPT, DUE, NONE };
+    const long long now = (long long)time(NULL);
+    double rate[RATES];
+    bool again = false, whole;
+    int state;
+    trl_err err = TRL_OK;
+    if (!load(cache, entry, r) || now - r->at > PERIODS) *r = (record){0};
+    state = r->times == 0 ? NONE : is_due(r, now) ? DUE : KEPT;
+    TRL_TRY(trli_broadcast(ctx, &state, 1, MPI_INT, 0));
+    if (state == KEPT) {
+        TRL_TRY(look_again(ctx, workers, r, &again));
+        if (again) state = DUE;
+        TRL_TRY(trli_broadcast(ctx, &state, 1, MPI_INT, 0));
+    }
+    if (state == KEPT) goto done;
+    TRL_TRY(trl_context_agree(ctx, measure(ctx, workers, true, rate, &whole)));
+    take(r, rate);
+    r->at = now;
+    ++r->times;
+    if (whole) keep(cache, entry, r);
+done:
+    return err;
 }
 
 trl_err trli_balance_find(trl_context *ctx, trl_workers *workers, trli_balance *balance)
 {
+    enum { NUMBERS = sizeof *balance / sizeof(double) };
     trli_cache cache = {.folder = -1};
     char entry[TRLI_ENTRY_ROOM];
-    int known = 0;
-    bool whole = false;
+    record r = {0};
+    bool given;
+    int any;
     trl_err err;
-    if (trl_context_rank(ctx) == 0) trli_cache_open(&cache);
-    name_of(ctx, trl_workers_count(workers), entry);
-    known = load(&cache, entry, balance);
-    err = trli_broadcast(ctx, &known, 1, MPI_INT, 0);
-    if (err == TRL_OK && !known) err = trl_context_agree(ctx, measure(ctx, workers, balance, &whole));
-    if (!known && err == TRL_OK && whole) keep(&cache, entry, balance);
+    TRL_TRY(trl_context_agree(ctx, read_given(ctx, &given, &r)));
+    any = given;
+    TRL_TRY(trli_broadcast(ctx, &any, 1, MPI_INT, 0));
+    if (!any) {
+        if (trl_context_rank(ctx) == 0) trli_cache_open(&cache);
+        name_of(ctx, trl_workers_count(workers), entry);
+        TRL_TRY(find(ctx, workers, &cache, entry, &r));
+    }
+    *balance = balance_of(ctx, workers, r.rate);
+    err = trli_broadcast(ctx, balance, NUMBERS, MPI_DOUBLE, 0);
+done:
     trli_cache_close(&cache);
-    return err == TRL_OK ? trli_broadcast(ctx, balance, FIGURES, MPI_DOUBLE, 0) : err;
+    return err;
 }
