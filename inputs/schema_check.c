@@ -272,6 +272,24 @@ static int items_of(const checker *c, const trli_key *key)
     return key->flags & TRLI_PER_AXIS && c->dimension ? c->dimension : 1;
 }
 
+/* Where a key of this name belongs, which stands elsewhere. Whether there is any. */
+static bool advise_home(const checker *c, const char *name)
+{
+    int count;
+    bool any = false;
+    const trli_key *key = trli_schema_keys(&count);
+    for (int i = 0; i < count; ++i) {
+        const char *path = key[i].path, *dot = strrchr(path, '.');
+        if (key[i].flags & (TRLI_RESERVED | TRLI_LATER) || strcmp(trli_schema_name(&key[i]), name) != 0) continue;
+        any = true;
+        if (dot)
+            trl_advise(c->ctx, "put `%s` into `%.*s`", name, (int)(dot - path), path);
+        else
+            trl_advise(c->ctx, "put `%s` at the beginning of a line", name);
+    }
+    return any;
+}
+
 /* Remedies for a value that does not fit: the nearest of the key's words, or some of them, then one of each form. */
 static void advise_value(checker *c, const level *at, const char *text, bool item)
 {
@@ -298,7 +316,9 @@ static void advise_value(checker *c, const level *at, const char *text, bool ite
             one.fallback = NULL; /* it is of another form, such as a word */
         if (item || each) one.flags &= ~(unsigned)TRLI_ONLY_LIST;
         const trli_key *named = forms[i] == TRLI_AS_MAPPING ? trli_schema_child(at->key, text) : NULL;
-        if (named && strcmp(trli_schema_name(named), text) == 0) { /* `neumann` where `{neumann: 0}` is needed */
+        const bool known_here = named && strcmp(trli_schema_name(named), text) == 0;
+        if (forms[i] == TRLI_AS_MAPPING && *text && !item && !known_here && advise_home(c, text)) continue;
+        if (known_here) { /* `neumann` where `{neumann: 0}` is needed */
             add(&p, "{%s: ", text);
             add_example(&p, named);
             add(&p, "}");
@@ -389,18 +409,9 @@ static trl_err check_value(checker *c, const level *at, const trli_yaml *node);
 /* Remedies for an unknown key: those near to it, where a key of its name belongs, and where any name may stand. */
 static void advise_key(checker *c, const level *at, const char *name, const char *const *known, int n)
 {
-    int count;
-    const trli_key *key = trli_schema_keys(&count);
     if (c->errors > ERRORS_SHOWN) return;
     trli_advise_names(c->ctx, name, known, n);
-    for (int i = 0; i < count; ++i) {
-        const char *path = key[i].path, *dot = strrchr(path, '.');
-        if (key[i].flags & (TRLI_RESERVED | TRLI_LATER) || strcmp(trli_schema_name(&key[i]), name) != 0) continue;
-        if (dot)
-            trl_advise(c->ctx, "put it into `%.*s`", (int)(dot - path), path);
-        else
-            trl_advise(c->ctx, "put it at the beginning of a line");
-    }
+    (void)advise_home(c, name);
     for (int i = 0; i < n; ++i)
         if (strncmp(known[i], name, strlen(name)) == 0) trl_advise(c->ctx, "write `%s`", known[i]);
     for (const trli_key *k = trli_schema_next(at->key, NULL); k; k = trli_schema_next(at->key, k)) {

@@ -60,7 +60,7 @@ static trl_err check_widths(trl_context *ctx, const trl_layout *layout, const tr
         if (layout->counts[a] == 1 && !layout->grid.periodic[a]) continue;
         for (int d = 0; d < DIRECTIONS; ++d) {
             if (widths->width[d][a] <= thinnest) continue;
-            return trl_fail(ctx, TRL_ERR_INPUT, NULL,
+            return trl_fail(ctx, TRL_ERR_INPUT, field->place,
                             "patches: stencils reach %" TRL_LIDX_FMT
                             " points of '%s' along %c, but the thinnest of the %d patches there has %" TRL_GIDX_FMT
                             " cells and needs %" TRL_LIDX_FMT "; use fewer patches or ranks, or more cells along %c",

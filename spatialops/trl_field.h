@@ -59,8 +59,9 @@ typedef struct trl_exchange_field {
     trl_location location;
     /* Which ghosts are wanted: only directions that it touches are filled, each as wide as needed. */
     trl_footprint footprint;
-    trl_scalar_type type; /* of its arrays */
-    const char *name;     /* for messages, or NULL */
+    trl_scalar_type type;   /* of its arrays */
+    const char *name;       /* for messages, or NULL */
+    const trl_place *place; /* for messages, or NULL: where it is declared */
 } trl_exchange_field;
 
 /* Plans messages and buffers (persistent MPI requests on the context's communicator, with a tag of its own). Periodic

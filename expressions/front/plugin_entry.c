@@ -3,6 +3,7 @@
 /* Typed entries: the four-method contract of expression types, from the compiler's side. */
 #include <string.h>
 
+#include "context_impl.h"
 #include "memory_impl.h"
 #include "plugin_entry_impl.h"
 
@@ -108,18 +109,11 @@ trl_err trl_binding_operator(const trl_binding *binding, const trl_operator_desc
     return err;
 }
 
-trl_err trli_plugin_failed(trli_model *model, const trli_entry *entry, const char *method, trl_err err, int said_before)
+trl_err trli_plugin_failed(trli_model *model, const trli_entry *entry, const char *method, trl_err err)
 {
-    const trl_diagnostic *d;
-    if (trl_context_diagnostics(model->ctx, &d) > said_before) return err;
+    if (trli_diagnostics_said()) return err;
     return trl_fail(model->ctx, TRL_ERR_PLUGIN, &entry->deck->place, "%s of type '%s' failed (%s) without a message",
                     method, entry->deck->type->name, trl_err_meaning(err));
-}
-
-int trli_plugin_messages(const trli_model *model)
-{
-    const trl_diagnostic *d;
-    return trl_context_diagnostics(model->ctx, &d);
 }
 
 /* Give the tags the deck's names. */
@@ -181,12 +175,11 @@ static trl_err make_state(trli_model *model, trli_entry *entry)
     const trl_expression_entry *deck = entry->deck;
     const trl_expr_type *type = deck->type;
     const trl_setup_args args = {model->ctx, &model->layout->grid, model->layout, deck->params, deck->place};
-    const int said = trli_plugin_messages(model);
     entry->state = trli_new(model->ctx, 1, type->state_size ? type->state_size : 1);
     if (!entry->state) return trli_no_memory(model->ctx, &deck->place, "for the state of type '%s'", type->name);
     entry->state_ready = true; /* teardown follows setup, whatever setup returns */
     const trl_err err = type->setup ? type->setup(entry->state, &args) : TRL_OK;
-    return err == TRL_OK ? TRL_OK : trli_plugin_failed(model, entry, "setup", err, said);
+    return err == TRL_OK ? TRL_OK : trli_plugin_failed(model, entry, "setup", err);
 }
 
 /* A coarser grid evaluates only what formulas and device-neutral types give: others may not fit it, as a file's field
@@ -199,20 +192,20 @@ trl_err trli_entry_setup(trli_model *model, trli_entry *entry)
     trl_deps deps = {model, entry};
     const trl_binding binding = {model, entry};
     trl_err err = TRL_OK;
-    int said = trli_plugin_messages(model);
+    (void)trli_diagnostics_said(); /* earlier messages are not this entry's */
     if (shared)
         entry->state = entry->finer->state;
     else
         TRL_TRY(make_state(model, entry));
     if ((err = type->advertise_dependents(entry->state, &deps)) != TRL_OK)
-        return trli_plugin_failed(model, entry, "advertise_dependents", err, said);
+        return trli_plugin_failed(model, entry, "advertise_dependents", err);
     if (entry->ncomputed == 0)
         return trl_fail(model->ctx, TRL_ERR_PLUGIN, &deck->place, "type '%s' advertises no computed tag", type->name);
     TRL_TRY(rename_tags(model, entry));
     if (!shared && type->bind_fields && (err = type->bind_fields(entry->state, &binding)) != TRL_OK)
-        return trli_plugin_failed(model, entry, "bind_fields", err, said);
+        return trli_plugin_failed(model, entry, "bind_fields", err);
     if (!shared && type->bind_operators && (err = type->bind_operators(entry->state, &binding)) != TRL_OK)
-        return trli_plugin_failed(model, entry, "bind_operators", err, said);
+        return trli_plugin_failed(model, entry, "bind_operators", err);
     entry->neutral = type->flags & TRL_EXPR_NEUTRAL;
     if (!entry->neutral) err = make_opaque(model, entry);
 done:

@@ -8,10 +8,8 @@
 
 TRL_NODISCARD trl_err trli_entry_setup(trli_model *model, trli_entry *entry);
 void trli_entry_free(trli_entry *entry);
-/* How many messages there are, and the error of a method that failed: with a message that names it, unless it gave one
- * itself, that is, there are more than `said_before`. */
-int trli_plugin_messages(const trli_model *model);
-trl_err trli_plugin_failed(trli_model *model, const trli_entry *entry, const char *method, trl_err err,
-                           int said_before);
+/* The error of a method that failed: with a message that names it, unless it gave one itself, that is, this thread
+ * recorded an error since the last trli_diagnostics_said. */
+trl_err trli_plugin_failed(trli_model *model, const trli_entry *entry, const char *method, trl_err err);
 
 #endif

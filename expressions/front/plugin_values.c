@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "context_impl.h"
 #include "memory_impl.h"
 #include "nodes_impl.h"
 #include "operators_impl.h"
@@ -204,11 +205,11 @@ trl_err trli_plugin_values(trli_instance *instance, const trli_entry *entry, trl
         err = trli_no_memory(model->ctx, &deck->place, "for the tags of type '%s'", deck->type->name);
         goto done;
     }
-    const int said = trli_plugin_messages(model);
+    (void)trli_diagnostics_said(); /* earlier messages are not this call's */
     err = deck->type->evaluate(entry->state, &args, &empty);
     if (err == TRL_OK) err = model->ir.err;
     if (err != TRL_OK) {
-        err = trli_plugin_failed(model, entry, "evaluate", err, said);
+        err = trli_plugin_failed(model, entry, "evaluate", err);
         goto done;
     }
     for (int i = 0; i < entry->ncomputed && err == TRL_OK; ++i)

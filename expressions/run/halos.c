@@ -10,8 +10,11 @@ void trli_exchange_request(const trli_model *model, const trli_exchanged *exchan
 {
     for (int i = 0; i < exchanged->n; ++i) {
         const trli_model_field *f = &model->field[exchanged->field[i]];
-        field[i] = (trl_exchange_field){
-            .location = f->location, .footprint = exchanged->reach[i], .type = TRL_F64, .name = f->name};
+        field[i] = (trl_exchange_field){.location = f->location,
+                                        .footprint = exchanged->reach[i],
+                                        .type = TRL_F64,
+                                        .name = f->name,
+                                        .place = &f->boundary.place};
     }
 }
 
