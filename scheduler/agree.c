@@ -259,6 +259,11 @@ done:
     return err;
 }
 
+bool trli_agree_failed(const trl_context *ctx)
+{
+    return ctx->agreement.failed != TRL_OK;
+}
+
 trl_err trl_context_agree(trl_context *ctx, trl_err local)
 {
     trli_diagnostics_unique(&ctx->diagnostics); /* of warnings too */

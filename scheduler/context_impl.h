@@ -186,6 +186,8 @@ TRL_NODISCARD trl_err trli_agree_max(trl_context *ctx, trl_err local, int n, int
  * rank recorded meanwhile are dropped. On several ranks. */
 TRL_NODISCARD trl_err trli_agree_later(trl_context *ctx, trl_err local, int n, const int64_t *values);
 TRL_NODISCARD trl_err trli_agree_at_last(trl_context *ctx, int n, int64_t *values);
+/* Whether the ranks agreed on an error and have not met since. Thread: main. */
+bool trli_agree_failed(const trl_context *ctx);
 /* Whether an agreement begun later waits for messages. Thread: any. */
 bool trli_agree_goes_on(const trl_context *ctx);
 /* Let it make progress, if there is one. Thread: any. */

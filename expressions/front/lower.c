@@ -85,6 +85,35 @@ void trli_advise_central(trli_lowering *lw, const trl_ast *node)
     for (int i = 0; i < node->nargs; ++i) trli_advise_central(lw, node->arg[i]);
 }
 
+/* Some operand of a product as an argument of dot(), whose components all lie at one place. */
+static void write_factor(const trli_lowering *lw, const trl_ast *node, const trli_operand *f, char *to, size_t room)
+{
+    int common = TRLI_ANYWHERE;
+    bool together = true;
+    for (int c = 0; c < f->components; ++c) together &= trli_location_join(common, f->location[c], &common);
+    snprintf(to, room, together ? "%.*s" : "at(%.*s, cell)", node->end - node->begin, lw->text->chars + node->begin);
+}
+
+void trli_advise_dot(trli_lowering *lw, const trl_ast *node, const trl_scope *scope)
+{
+    const bool product = node->kind == TRL_AST_BINARY && node->op == TRL_AST_MUL && short_text(lw, node);
+    trli_operand f[2] = {{0}};
+    char text[2][96];
+    for (int i = 0; i < node->nargs && node->kind != TRL_AST_CALL; ++i) trli_advise_dot(lw, node->arg[i], scope);
+    for (int i = 0; i < 2 && product; ++i) {
+        if (trli_lower_node(lw, node->arg[i], scope, &f[i]) != TRL_OK || f[i].components == 0) return;
+        write_factor(lw, node->arg[i], &f[i], text[i], sizeof text[i]);
+    }
+    if (product) trl_advise(lw->model->ctx, "write `dot(%s, %s)` for the sum of the products", text[0], text[1]);
+}
+
+static trl_err fail_vector(trli_lowering *lw, const trl_ast *node, const trl_scope *scope, const char *advice)
+{
+    const trl_err err = trli_lower_fail(lw, node, "a scalar is needed here, not a vector%s", advice);
+    trli_advise_dot(lw, node, scope);
+    return err;
+}
+
 static trl_err fail_at(trli_instance *instance, const trl_formula *formula, int found, int wanted)
 {
     trli_model *model = instance->model;
@@ -107,9 +136,14 @@ trl_err trli_lower_at(trli_instance *instance, const trl_formula *formula, const
     if (err != TRL_OK) return err;
     const trl_ast *root = formula->root;
     trli_operand_flatten(&operand);
-    if (operand.components)
-        return trli_text_fail(instance->model->ctx, &formula->text, root->begin, root->end,
-                              "a scalar is needed here, not a vector");
+    if (operand.components) {
+        trli_lowering lw = {.instance = instance,
+                            .model = instance->model,
+                            .ir = &instance->model->ir,
+                            .text = &formula->text,
+                            .dim = instance->model->layout->grid.dim};
+        return fail_vector(&lw, root, scope, "");
+    }
     if (operand.location[0] != TRLI_ANYWHERE && operand.location[0] != (int)location)
         return fail_at(instance, formula, operand.location[0], (int)location);
     *value = trli_ir_place(&instance->model->ir, operand.value[0], location);
@@ -122,8 +156,7 @@ trl_err trli_lower_scalar(trli_lowering *lw, const trl_ast *node, const trl_scop
     trl_err err = trli_lower_node(lw, node, scope, operand);
     if (err != TRL_OK) return err;
     trli_operand_flatten(operand);
-    if (operand->components)
-        return trli_lower_fail(lw, node, "a scalar is needed here, not a vector: take a component with .x, or mag()");
+    if (operand->components) return fail_vector(lw, node, scope, ": take a component with .x, or mag()");
     if (placed && operand->location[0] == TRLI_ANYWHERE)
         *operand = trli_operand_scalar(TRL_CELL, trli_operand_at(lw, operand, 0, TRL_CELL));
     return TRL_OK;

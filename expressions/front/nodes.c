@@ -84,8 +84,9 @@ static trl_err lower_binary(trli_lowering *lw, const trl_ast *node, const trl_sc
                                                                trli_operand_at(lw, &b, 0, location)));
         return TRL_OK;
     }
-    TRL_TRY(
-        combine(lw, node, table[node->op].op, table[node->op].swap ? &b : &a, table[node->op].swap ? &a : &b, operand));
+    err =
+        combine(lw, node, table[node->op].op, table[node->op].swap ? &b : &a, table[node->op].swap ? &a : &b, operand);
+    if (err != TRL_OK && a.components != b.components) trli_advise_dot(lw, node, scope);
 done:
     return err;
 }
@@ -204,6 +205,20 @@ done:
     return err;
 }
 
+/* A name that nothing computes: it may be a part of what is written differently here. */
+static trl_err unknown_name(trli_lowering *lw, const trl_ast *node, const char *name)
+{
+    trli_notation other;
+    const trl_place place = trl_text_place(lw->text, node->begin, node->end);
+    if (!trli_notation_find(lw->text->chars, node->begin, node->end, &other) ||
+        (*other.of && !trli_symbol_find(lw->model, other.of)))
+        return trli_symbol_missing(lw->model, &place, name);
+    trl_err err = trli_text_fail(lw->model->ctx, lw->text, other.begin, other.end, "nothing computes '%s': write %s",
+                                 name, other.here);
+    trl_advise(lw->model->ctx, "write `%s`", other.here);
+    return err;
+}
+
 static trl_err lower_name(trli_lowering *lw, const trl_ast *node, const trl_scope *scope, trli_operand *operand)
 {
     char name[256];
@@ -223,10 +238,7 @@ static trl_err lower_name(trli_lowering *lw, const trl_ast *node, const trl_scop
     const trli_symbol *symbol = trli_symbol_find(lw->model, name);
     if (symbol) return trli_lower_symbol(lw->instance, symbol, operand);
     TRL_TRY(lower_split_vector(lw, name, operand, &found));
-    if (!found) {
-        trl_place place = trl_text_place(lw->text, node->begin, node->end);
-        err = trli_symbol_missing(lw->model, &place, name);
-    }
+    if (!found) err = unknown_name(lw, node, name);
 done:
     return err;
 }

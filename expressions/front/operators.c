@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* The lowering of operators of the formula language: a function for each family of them; old values, random numbers. */
+#include <string.h>
+
 #include "operators_impl.h"
 #include "parameters_impl.h"
 #include "symbols_impl.h"
@@ -95,6 +97,26 @@ trl_err trli_lower_random(trli_lowering *lw, const trl_formula_operator *op, con
     return err;
 }
 
+static bool differentiates(trl_operator_kind kind)
+{
+    return kind == TRL_GRADIENT || kind == TRL_GRADIENT4 || kind == TRL_CENTRAL_GRADIENT || kind == TRL_SECOND ||
+           kind == TRL_LAPLACIAN || kind == TRL_DIV || kind == TRL_DIV4 || kind == TRL_CURL;
+}
+
+/* Whether a formula says by itself that it is the same at all points: names of entries may mean anything. */
+static bool is_alike(const trl_ast *node, const trl_scope *scope)
+{
+    const char *word = trli_lower_word(node);
+    double number;
+    if (word && (strcmp(word, "t") == 0 || strcmp(word, "dt") == 0 || strcmp(word, "pi") == 0)) return true;
+    if (node->kind == TRL_AST_NAME) return word && trl_scope_find(scope, word, &number);
+    if (node->kind == TRL_AST_FAMILY || node->kind == TRL_AST_SIDE) return false;
+    if (node->kind == TRL_AST_CALL && !trl_function_find(node->part[0].text)) return false;
+    for (int i = 0; i < node->nargs; ++i)
+        if (!is_alike(node->arg[i], scope)) return false;
+    return true;
+}
+
 trl_err trli_lower_operator(trli_lowering *lw, const trl_formula_operator *op, const trl_ast *node,
                             const trl_scope *scope, trli_operand *operand)
 {
@@ -102,5 +124,11 @@ trl_err trli_lower_operator(trli_lowering *lw, const trl_formula_operator *op, c
     if (node->nargs < op->least || node->nargs > op->most)
         return trli_lower_fail(lw, node, "'%s' takes %d argument%s, not %d: %s", op->name, allowed,
                                allowed == 1 ? "" : "s", node->nargs, op->signature);
-    return family_of[op->id](lw, op, node, scope, operand);
+    const trl_err err = family_of[op->id](lw, op, node, scope, operand);
+    if (err == TRL_OK && differentiates(op->kind) && is_alike(node->arg[0], scope)) {
+        const trl_place place = trl_text_place(lw->text, node->begin, node->end);
+        trl_warn(lw->model->ctx, &place, "this is 0 everywhere: the argument of '%s' does not depend on space",
+                 op->name);
+    }
+    return err;
 }

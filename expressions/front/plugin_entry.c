@@ -109,9 +109,20 @@ trl_err trl_binding_operator(const trl_binding *binding, const trl_operator_desc
     return err;
 }
 
+/* Whether this thread has recorded an error, or all ranks know one and have not met since: until then what they agree
+ * on is that one, without a message. */
+static bool is_explained(trl_context *ctx)
+{
+    const trl_diagnostic *d;
+    const int n = trl_context_diagnostics(ctx, &d);
+    bool any = trli_diagnostics_said();
+    for (int i = 0; i < n && trli_agree_failed(ctx); ++i) any |= d[i].severity == TRL_ERROR;
+    return any;
+}
+
 trl_err trli_plugin_failed(trli_model *model, const trli_entry *entry, const char *method, trl_err err)
 {
-    if (trli_diagnostics_said()) return err;
+    if (is_explained(model->ctx)) return err;
     return trl_fail(model->ctx, TRL_ERR_PLUGIN, &entry->deck->place, "%s of type '%s' failed (%s) without a message",
                     method, entry->deck->type->name, trl_err_meaning(err));
 }

@@ -8,8 +8,8 @@
 
 TRL_NODISCARD trl_err trli_entry_setup(trli_model *model, trli_entry *entry);
 void trli_entry_free(trli_entry *entry);
-/* The error of a method that failed: with a message that names it, unless it gave one itself, that is, this thread
- * recorded an error since the last trli_diagnostics_said. */
+/* The error of a method that failed: with a message that names it, unless there is one already, that is, this thread
+ * recorded an error since the last trli_diagnostics_said, or the ranks agreed on one. */
 trl_err trli_plugin_failed(trli_model *model, const trli_entry *entry, const char *method, trl_err err);
 
 #endif

@@ -101,4 +101,14 @@ const char *trli_name_meant(const char *name, const char *const *names, int n);
 /* Remedies for the last message: the names nearest to one that is not known. */
 void trli_advise_names(trl_context *ctx, const char *name, const char *const *names, int n);
 
+/* What is written in another notation: e^x, dT/dx, d2T/dx2. */
+typedef struct trli_notation {
+    int begin, end;                  /* characters [begin, end) of the text */
+    char of[TRLI_NAME_LENGTH + 1];   /* what is differentiated; "": e^x */
+    char here[TRLI_NAME_LENGTH + 9]; /* what to write here, perhaps cut short */
+} trli_notation;
+
+/* Whether the name [begin, end) of a text, which is nobody's, is a part of such. synonyms.c. */
+bool trli_notation_find(const char *text, int begin, int end, trli_notation *found);
+
 #endif

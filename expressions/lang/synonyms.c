@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
+#include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -63,6 +65,81 @@ const char *trl_name_synonym(const char *name)
     for (size_t i = 0; i < sizeof synonym / sizeof *synonym; ++i)
         if (strcmp(synonym[i][0], name) == 0) return synonym[i][1];
     return NULL;
+}
+
+static bool is_part_of_name(char c)
+{
+    return isalnum((unsigned char)c) || c == '_';
+}
+
+static int skip_spaces(const char *c, int at)
+{
+    while (c[at] == ' ') ++at;
+    return at;
+}
+
+/* Behind the sign of a power; 0: there is none. */
+static int behind_power(const char *c, int at)
+{
+    at = skip_spaces(c, at);
+    if (c[at] == '^') return skip_spaces(c, at + 1);
+    return c[at] == '*' && c[at + 1] == '*' ? skip_spaces(c, at + 2) : 0;
+}
+
+/* "dT/dx", "d2T/dx2" and "d2T/dx^2", from a name on. */
+static bool read_derivative(const char *c, int at, trli_notation *found)
+{
+    const int order = c[at + 1] == '2' ? 2 : 1, of = at + order;
+    int end = of;
+    if (c[at] != 'd' || isdigit((unsigned char)c[of])) return false;
+    while (is_part_of_name(c[end])) ++end;
+    int by = skip_spaces(c, end);
+    if (end == of || c[by] != '/') return false;
+    by = skip_spaces(c, by + 1);
+    if (c[by] != 'd' || c[by + 1] < 'x' || c[by + 1] > 'z') return false;
+    int last = by + 2;
+    if (order == 2) {
+        const int exponent = behind_power(c, last);
+        last = exponent ? exponent : last;
+        if (c[last++] != '2') return false;
+    }
+    if (is_part_of_name(c[last])) return false;
+    found->begin = at;
+    found->end = last;
+    snprintf(found->of, sizeof found->of, "%.*s", end - of, c + of);
+    snprintf(found->here, sizeof found->here, "d%sd%c(%s)", order == 2 ? "2" : "", c[by + 1], found->of);
+    return true;
+}
+
+/* "e^x", "e^(x + y)" and "e^-x". */
+static bool read_exponential(const char *c, int begin, int end, trli_notation *found)
+{
+    const int from = behind_power(c, end);
+    int last = from, depth = 0;
+    if (end != begin + 1 || c[begin] != 'e' || !from) return false;
+    if (c[last] == '-') ++last;
+    while (c[last] && (is_part_of_name(c[last]) || c[last] == '.' || c[last] == '(' || depth > 0)) {
+        depth += (c[last] == '(') - (c[last] == ')');
+        ++last;
+    }
+    const bool inner = c[from] == '(' && c[last - 1] == ')';
+    if (last == from) return false;
+    found->begin = begin;
+    found->end = last;
+    found->of[0] = 0;
+    snprintf(found->here, sizeof found->here, "exp(%.*s)", last - from - 2 * inner, c + from + inner);
+    return true;
+}
+
+bool trli_notation_find(const char *text, int begin, int end, trli_notation *found)
+{
+    int at = begin;
+    if (read_exponential(text, begin, end, found) || read_derivative(text, begin, found)) return true;
+    while (at > 0 && text[at - 1] == ' ') --at; /* of "d2T/dx2" it is "dx2" that is no name */
+    if (at == 0 || text[at - 1] != '/') return false;
+    for (--at; at > 0 && text[at - 1] == ' ';) --at;
+    while (at > 0 && is_part_of_name(text[at - 1])) --at;
+    return read_derivative(text, at, found) && found->end >= end;
 }
 
 /* Keys and words of decks by what they are called elsewhere. */

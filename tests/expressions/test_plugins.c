@@ -236,7 +236,6 @@ static trl_err broken_setup(void *data, const trl_setup_args *args)
     snprintf(s->where, sizeof s->where, "%s", args->params[0].text);
     s->speak = args->params[1].number != 0;
     s->ctx = args->ctx;
-    if (strcmp(s->where, "together") == 0) return trl_context_agree(s->ctx, fail_at(s, "together"));
     return fail_at(s, "setup");
 }
 
@@ -511,27 +510,6 @@ START_TEST(each_method_that_fails_is_named)
 }
 END_TEST
 
-/* Ranks that agree on an error drop messages that they have already. */
-START_TEST(members_that_fail_alike_are_not_said_to_be_silent)
-{
-    const trl_diagnostic *list;
-    for (int speak = 0; speak < 2; ++speak) {
-        new_deck();
-        say("grid: {cells: [8]}\nexpressions:\n  \"b{i}\": {for: {i: 1..2}, type: broken, computes: [\"b{i}\"], "
-            "parameters: {where: together, speak: %s}}\n"
-            "equations: {T: {initial: 0, ddt: \"b1 + b2\"}}\ntime: {dt: 0.5, steps: 5}\n",
-            speak ? "true" : "false");
-        ck_fails(open_problem(), TRL_ERR_PLUGIN,
-                 speak ? "together refuses\n" : "test.yaml:4:4: setup of type 'broken' failed (");
-        ck_assert(speak ? strstr(test_messages(), "without a message") == NULL
-                        : strstr(test_messages(), ") without a message") != NULL);
-        ck_assert_int_eq(trl_context_diagnostics(test_ctx, &list), 1);
-        test_clear();
-    }
-    close_problem();
-}
-END_TEST
-
 START_TEST(evaluate_that_fails_on_one_rank_stops_all)
 {
     for (int speak = 0; speak < 2; ++speak)
@@ -610,7 +588,6 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, types_that_do_not_promise_the_same_bits_are_named);
     tcase_add_test(tc, a_modifier_sets_its_side_after_the_field);
     tcase_add_test(tc, each_method_that_fails_is_named);
-    tcase_add_test(tc, members_that_fail_alike_are_not_said_to_be_silent);
     tcase_add_test(tc, evaluate_that_fails_on_one_rank_stops_all);
     tcase_add_test(tc, advertised_tags_are_checked);
     tcase_add_test(tc, two_producers_of_one_tag_are_named_with_both_places);

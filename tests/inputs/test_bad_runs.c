@@ -11,6 +11,7 @@
 #include <deck_impl.h>
 #include <trl_simulation.h>
 
+#include "builtins_impl.h"
 #include "message_pairs.h"
 #include "sample_types.h"
 
@@ -40,6 +41,7 @@ static bool check_pair(const char *deck_path)
     char *expected = read_whole(expected_path);
     trl_context_clear_diagnostics(test_ctx);
     ck_ok(sample_registry(&registry));
+    ck_ok(trli_register_builtins(registry));
     trl_err err = run_deck(deck_path, registry);
     format_messages(messages, sizeof messages);
     int holds = err != TRL_OK && expected && strcmp(messages, expected) == 0;
