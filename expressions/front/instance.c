@@ -54,6 +54,7 @@ void trli_instance_destroy(trli_instance **instance)
     if (!in) return;
     trli_tangents_free(&in->tangents);
     destroy_shared(&in->sides);
+    destroy_shared(&in->inlined);
     trli_free(in->variable);
     trli_free(in->memo);
     trli_free(in->plugin_field);

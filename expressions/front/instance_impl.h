@@ -41,6 +41,7 @@ struct trli_instance {
     bool rates_only;         /* points on sides are set of rates alone: those of other variables are set already */
     bool inline_only;        /* it shares the fields of another instance and stores nothing */
     trli_instance *sides;    /* the same instance for boundary values, made at first use */
+    trli_instance *inlined;  /* the same instance, which stores nothing, made at first use */
     const trli_marks *marks; /* NULL, or which parts of formulas are lowered in instance `no_cse` */
     trli_instance *no_cse;   /* the same instance, in which a variable is read as a value of its own */
     bool reads_no_cse;

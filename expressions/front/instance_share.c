@@ -13,7 +13,7 @@ trl_err trli_instance_share(const trli_instance *instance, trli_instance **share
                               instance->model->front->nentries);
     *s = *instance;
     s->inline_only = true;
-    s->sides = NULL;
+    s->sides = s->inlined = NULL;
     s->memo = NULL;
     s->tangents = NULL;
     return TRL_OK;
@@ -32,6 +32,10 @@ trl_err trli_instance_sides(trli_instance *instance, trli_instance **sides)
 
 trl_err trli_instance_old(trli_instance *instance, trli_instance **old)
 {
-    *old = instance->old ? (trli_instance *)instance->old : instance;
-    return instance->inline_only && instance->old ? trli_instance_sides(*old, old) : TRL_OK;
+    trli_instance *then = *old = instance->old ? (trli_instance *)instance->old : instance;
+    if (!instance->inline_only || then->inline_only) return TRL_OK;
+    if (instance->at_side) return trli_instance_sides(then, old);
+    const trl_err err = then->inlined ? TRL_OK : trli_instance_share(then, &then->inlined);
+    *old = then->inlined;
+    return err;
 }

@@ -294,10 +294,9 @@ trl_err trli_instance_prepare(trli_instance *instance)
         trli_instance *in;
         const trli_entry *entry = &model->front->entry[e];
         if (!entry->used || (!entry->nformulas && !entry->neutral)) continue;
-        TRL_TRY(evaluation_of(instance, entry, &in));
-        trl_err one = entry_value(in, e, &operand);
+        trl_err one = evaluation_of(instance, entry, &in);
+        if (one == TRL_OK) one = entry_value(in, e, &operand); /* go on: each entry's error is news to the user */
         if (err == TRL_OK) err = one;
     }
-done:
     return err;
 }

@@ -123,8 +123,27 @@ def check_waves():
     print(f"the same bits in {len(ways) + 1} ways")
 
 
+HELD = """trellis: 1
+grid: {cells: [16, 16], periodic: true}
+expressions: {s: {formula: "point_source(2, [0.3, 0.6])", evaluate: step}}
+equations:
+  T: {initial: 0, ddt: s}
+  p: {initial: 0, solve: "laplacian(p) - (1 + x)*p = T - s"}
+time: {method: ssprk2, dt: 0.25, steps: 4}
+output: {series: {every: {steps: 1}, values: {total: "integral(T)"}}}
+"""
+
+
+def check_held():
+    """One that is evaluated once a step, beside an equation whose operator is looked at apart: no side reads it."""
+    _, rows, said = run(HELD, ["run.compile=never"])
+    if said or abs(rows[-1]["total"] - 2) > 1e-14:
+        sys.exit(f"a source that is held in a step: {rows[-1]}, {said}")
+
+
 def main():
     rng = random.Random(7)
+    check_held()
     for number in range(24):
         check_integrals(rng, 1 + number % 3)
     check_forms()
