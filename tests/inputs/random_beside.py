@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Part of Trellis, an expression-graph PDE solver framework.
-"""What random decks have beside formulas: types of plugins, fields of files, spectra."""
+"""What random decks have beside formulas: types of plugins, fields of files, families of two indices, spectra."""
 
 
 def applied(w):
@@ -36,3 +36,37 @@ def spectra(w):
         return ""
     along = w.rng.choice(waves + ["all"] * (len(waves) == w.dim))
     return f", spectra: {{E: {{of: {w.rng.choice(w.equations)}, along: {along}}}}}"
+
+
+def wall(w, axis):
+    """A modifier for the present field, which gives a side the nearest values of an equation; None if no equation that
+    the side can read has the field's location."""
+    if not w.walled or not w.bounded or w.rated or w.rng.random() < 0.5:
+        return None
+    where, read = w.bounded[1], w.beside(axis)
+    if read not in w.equations or w.fields[read] != where:
+        return None
+    w.walls.append(f"  wall{len(w.walls)}: {{type: held, inputs: {{input: {read}}}, "
+                   f"parameters: {{at: {where}, of: {where}}}}}")
+    return f"{{expression: wall{len(w.walls) - 1}}}"
+
+
+def with_plugins(w, text):
+    """The lines of a deck, which end with expressions, with those of modifiers and with their plugins."""
+    plugins = w.plugins + ["side_values"] * bool(w.walls)
+    return ([f"plugins: [{', '.join(plugins)}]"] if plugins else []) + text + w.walls
+
+
+def of_two_indices(w, equation):
+    """The lines of an equation h{i}_{j} as a family, whose members read others."""
+    more = " - 0.1*i*h{3 - i}_{j} + 0.02*j*h{i}_{2 - j}"
+    lines = [line[:-1] + more + '"' if line.startswith("    ddt") else line for line in equation]
+    return lines + [f"    for: {{i: 1..2, j: 0..{w.rng.choice(['2', 'q - 1'])}}}"]
+
+
+def products(w, where):
+    """A family of expressions with two indices, of which a member can be read."""
+    lines = ['  "two{i}_{j}":', f"    formula: \"i*({w.named(where, 1)}) - j*{w.at(where)}\"",
+             f"    for: {{i: 1..2, j: {w.rng.choice(['0..1', '1..q'])}}}"]
+    w.fields["two2_1"] = where
+    return lines

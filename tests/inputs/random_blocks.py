@@ -10,7 +10,9 @@ METHODS = ("euler", "ssprk2", "ssprk3", "rk4", "leapfrog")
 
 
 class Writer(random_decks.Writer):
-    """Formulas without values of the whole domain."""
+    """Formulas without values of the whole domain, conditions without types of plugins."""
+
+    walled = False
 
     def reduction(self):
         return self.number()

@@ -42,6 +42,8 @@ def vector(parts):
 class Writer:
     """Formulas of a location, of a given depth, from the fields that exist so far."""
 
+    walled = True             # modifiers of a plugin may set sides
+
     def __init__(self, rng, dim, periodic):
         self.rng, self.dim, self.periodic = rng, dim, periodic
         self.axes = "xyz"[:dim]
@@ -62,6 +64,8 @@ class Writer:
         self.coupled = []     # those that need each other
         self.solvers = {}     # by name
         self.rates = []       # names
+        self.plugins = []     # whose types are used
+        self.walls = []       # entries of a plugin's modifiers
         self.free = []        # names of what has no location and varies nowhere
         self.lines = []       # and of what may vary along an axis
         self.written = 0
@@ -279,6 +283,9 @@ class Writer:
         rng = self.rng
         value = self.side_value(axis)
         closed = self.implicit or self.multistep or self.solving
+        wall = None if closed else random_beside.wall(self, axis)
+        if wall:
+            return wall
         modifier = "{outflow: true}" if closed else f"{{expression: edge{axis}}}"
         one = rng.choice([
             f"{{dirichlet: \"{value}\"}}", f"{{neumann: \"{value}\"}}", "{outflow: true}",
@@ -303,7 +310,7 @@ class Writer:
         if not self.leapfrog and rng.random() < 0.8:
             return [f"    ddt: \"{text}\""]
         self.rated = name.strip('"') + "_t"
-        self.rates.append(self.rated.replace("{i}", "2"))
+        self.rates.append(self.rated.replace("{i}", "2").replace("{j}", "1"))
         damped = rng.choice(["", "", f" - 0.4*{self.rated}", f" - sin({self.rated})"])
         if all(self.periodic) and rng.random() < 0.2:
             damped += f" + 1e-5*laplacian({self.rated})"
@@ -393,6 +400,8 @@ def flat_equations(w, names):
         family[rate] = family[rate].replace('", implicit', more + '", implicit') if divided else (family[rate][:-1] +
                                                                                                   more + '"')
         lines += family + ["    for: {i: 1..3}"]
+    if w.rng.random() < 0.4 and names and not w.implicit:
+        lines += random_beside.of_two_indices(w, flat_equation(w, '"h{i}_{j}"', w.fields[names[0]]))
     return lines
 
 
@@ -443,6 +452,7 @@ def expressions(w, places):
         else:
             lines.append(f"  {name}: \"{formula}\"")
         w.fields[name] = where
+    lines += random_beside.products(w, rng.choice(places))
     where = rng.choice(places)  # NaN at some points, which nothing reads
     gap = f"{rng.choice(['sqrt', 'log', 'acosh'])}({w.formula(where, 1)} - {w.at(where)})"
     lines.append(f"  gaps: \"{gap} {rng.choice('+-*')} ({w.at(where)})\"")
@@ -495,7 +505,7 @@ def partial_equations(w, places):
             lines += equation(w, name, w.fields[name], "".join(terms).replace("HERE", w.name_of(w.fields[name])))
     text += types + held
     if types:
-        text = ["plugins: [heat_operators]"] + text
+        w.plugins.append("heat_operators")
     return text, lines
 
 
@@ -533,12 +543,13 @@ def write(rng, method, partial=True, flat=False):
         text, equations = ["expressions:"] + [f"  edge{a}: \"{w.side_value(a)}\""
                                               for a in range(dim)] + free_expressions(w), ["equations:"]
     equations += flat_equations(w, odes)
+    text = random_beside.with_plugins(w, text)
     step = "1e-3" if partial else rng.choice(["1e-3", "0.05"])
     if rng.random() < 0.35:
         own = partial and w.fields["e0"] == 0
         speed = rng.choice([f"1 + abs({w.flat(1)})", f"2 + norm({w.equations[0]})"] + 2 * own * ["1 + abs(e0)"])
         step = f"{{cfl: 0.4, speed: \"{speed}\", diffusivity: \"{rng.choice(['0.01*p', '0', 'dx*t'])}\", max: {step}}}"
-    names = w.equations + [name for name in w.fields if name[0] == "n"] + w.free + w.lines
+    names = w.equations + [name for name in w.fields if name[0] == "n" or name == "two2_1"] + w.free + w.lines
     names += ["v", "gaps"] if partial else []
     names += ["phi1", "phi3"] if w.family is not None else []
     series = ", ".join(
@@ -554,7 +565,7 @@ def write(rng, method, partial=True, flat=False):
     series += f", sum: \"integral({e})\", squares: \"integral({e}*{e})\""
     series += f", least: \"domain_min({e})\", most: \"domain_max({e})\""
     stop = rng.choice(["", ", stop: {when: \"rate < 0.5*rate + 1e-2 or step == " + rng.choice(["2", "25"]) + "\"}"])
-    if not (w.rates or w.solved or w.implicit or w.multistep) and rng.random() < 0.25:
+    if not (w.rates or w.solved or w.implicit or w.multistep or w.walls) and rng.random() < 0.25:
         e, by = rng.choice(w.equations), "m" if partial else "p"  # p shapes types and stencils
         equations += [f"sensitivity: {{{e}: [{by}]}}"]
         names.append(f"{e}_{by}")

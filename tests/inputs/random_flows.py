@@ -2,6 +2,7 @@
 # Part of Trellis, an expression-graph PDE solver framework.
 """Random decks of incompressible flow: axes, sides, masks, densities, forces, scalars, methods and solvers."""
 import json
+import re
 
 AXES = "xyz"
 FACES = ("xface", "yface", "zface")
@@ -51,6 +52,18 @@ def scalar_sides(rng, periodic):
                            for s in "-+") + "}"
 
 
+def pressure_sides(rng, sides):
+    """Conditions of the pressure for some sides, of the kinds that follow from those of the velocity."""
+    said = []
+    for side, through in ((side, dict(re.findall(r"([xyz][-+]): {(\w+)", sides[AXES.index(side[0])]))[side])
+                          for side in re.findall(r"[xyz][-+](?=:)", sides[0])):
+        if rng.random() < 0.5:
+            continue
+        level = rng.choice(["0", "0.3", "0.1*sin(9*t)", f"0.2*{AXES[(AXES.index(side[0]) + 1) % len(sides)]}"])
+        said.append(f"{side}: {{dirichlet: \"{level}\"}}" if through == "outflow" else f"{side}: {{neumann: 0}}")
+    return f", boundary: {{{', '.join(said)}}}" if said else ""
+
+
 def write(rng):
     """The text of a deck."""
     dim = rng.choice([2, 2, 3])
@@ -91,6 +104,7 @@ def write(rng):
         time = f"method: {{name: {method}, tolerance: {{relative: 1e-3, absolute: 1e-3}}}}, end: 0.02"
     grid = rng.choice(["", "", f", length: {[rng.choice([1, 0.8, 2]) for _ in names]}, origin: {[-0.05] * dim}"])
     pressure = rng.choice(["", "", ", initial: \"0.3 + x\"", f", exact: \"cos({AXES[dim - 1]} - t)\""])
+    pressure += pressure_sides(rng, sides) if rng.random() < 0.4 else ""
     values = f"leak: \"norm(div({velocity}))\", top: \"domain_max(p)\""
     return "\n".join([
         "trellis: 1", f"grid: {{cells: {cells}, periodic: {json.dumps(periodic)}{grid}}}",

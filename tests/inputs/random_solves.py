@@ -40,6 +40,18 @@ def operator(rng, name, where, dim):
     return main + more
 
 
+def up_to_a_constant(rng, name, where, periodic):
+    """What all constants solve: an operator, and right-hand sides whose integral is 0. Points on a side count half as
+    long as the coefficients beside them are equal."""
+    dim = len(periodic)
+    even = any(where >> a & 1 and not wraps for a, wraps in enumerate(periodic))
+    left = rng.choice([f"laplacian({name})"] + [f"div((2 + sin(5*x))*grad({name}))"] * (not even) +
+                      [f"div(at(1 + k, faces)*grad({name}))"] * (where == 0))
+    source = rng.choice(["k", "0.3*k*k", f"k*sin(7*{AXES[dim - 1]})"])
+    source = source if where == 0 else f"at({source}, {NAMES[dim][where]})"
+    return left, f"{source} - integral({source})/integral(1 + 0*({source}))"
+
+
 def sides(rng, periodic, others):
     """Conditions; some read an unknown of the same location."""
     said = []
@@ -77,8 +89,15 @@ def write(rng):
         right = rng.choice(["1", "x", f"sin(7*{AXES[dim - 1]})", "random(3)"])
         near = [other for other in names[:i] if places[other] == where and not coupled]
         mask = rng.choice(["", "", ", mask: \"(x - 0.3)^2 > 0.02\""])
+        conditions = sides(rng, periodic, near)
+        if not coupled and rng.random() < 0.25:
+            left, right = up_to_a_constant(rng, name, where, periodic)
+            kinds = ["{neumann: 0}", "{outflow: true}"]  # with points on a side their rows have other weights
+            conditions = "{" + ", ".join(f"{AXES[a]}{s}: {rng.choice(kinds[:1 if where >> a & 1 else 2])}"
+                                         for a, wraps in enumerate(periodic) if not wraps for s in "-+") + "}"
+            mask = ""
         lines.append(f"  {name}: {{location: {NAMES[dim][where]}, initial: \"0.1*x\", solve: \"{left} = {right}\", "
-                     f"solver: r, boundary: {sides(rng, periodic, near)}{mask}}}")
+                     f"solver: r, boundary: {conditions}{mask}}}")
         if where == 0 and not mask:
             rest.append(f"  rest_{name}: \"{left} - ({right})\"")
     alone = not any(places.values()) and (len(names) == 1 or not coupled)

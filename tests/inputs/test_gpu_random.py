@@ -25,6 +25,7 @@ import placements
 import random_flows
 import random_solves
 import random_steps
+import refusals
 import test_bits
 import test_direct
 
@@ -210,7 +211,8 @@ def compare(kind, number, ways, count):
     wanted, said = run(deck, ["run.devices=cpu", "run.compile=never"])
     dim = len(json.loads(re.search(r"cells: (\[[^\]]*\])", deck.read_text(encoding="utf-8"))[1]))
     if wanted == 2:
-        return "refused", f"{deck}: {said}"
+        how = "refused unexpectedly" if refusals.unexpected(said) else "refused"
+        return how, f"{deck}: {said}"
     for way in (ways_of(rng, dim, count) for _ in range(ways)):
         found, told = run(deck, way)
         if found == 2 and "patch" in told:  # they are too thin
@@ -253,7 +255,7 @@ def main():
             print(said, end="\n" if said else "", flush=True)
     for (kind, how), n in sorted(counts.items()):
         print(f"{kind}: {n} {how}")
-    sys.exit(any(how == "different" for _, how in counts))
+    sys.exit(any(how in ("different", "refused unexpectedly") for _, how in counts))
 
 
 if __name__ == "__main__":

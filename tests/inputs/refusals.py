@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+# Part of Trellis, an expression-graph PDE solver framework.
+"""What random decks may be refused for: whoever draws them does not know these of a deck beforehand. Any other message
+of a refused deck is a mistake in the deck's generator, or in what refuses it."""
+import re
+
+ALLOWED = (
+    # an axis of one cell or of few
+    r"needs \d+ ghost layers on [xyz][+-], and a patch there has only \d+ points? inside of the side",
+    r"patches: stencils reach \d+ points of '[\w:]+' along [xyz], but the thinnest of the \d+ patches there has",
+    r"there is no multigrid for '.*', because the grid has few cells",
+    # rates of conditions of equations of second order
+    r"a condition of an equation with ddt2 reads '\w+', whose own rate is not known where the condition's is needed",
+    r"is needed beyond [xyz][+-], and its equation's condition there has no known time derivative",
+    # a point source that a condition comes to through a named value
+    r"point_source\(s, p\) is a source inside of the domain, and this is read by a boundary condition",
+    # a speed that the drawn formulas make NaN, a least dt that is too large, couplings that a method makes grow
+    r"the stable dt is NaN at step \d+",
+    r"the stable dt \S+ fell below min \S+ at step \d+",
+    r"\w+ has no stable step for .*: use ssprk3 or rk4",
+    # types of plugins, which may do anything
+    r"adams goes back to rates of several steps, and these rates depend on the step",
+)
+
+
+def unexpected(message):
+    """The first error of a refused run that is none of these; "" if all are."""
+    errors = re.findall(r"^\S+\.yaml:\d+:\d+: (?!warning: )(.*)", message, re.MULTILINE) or [message]
+    return next((error for error in errors if not any(re.search(known, error) for known in ALLOWED)), "")
