@@ -14,6 +14,8 @@ ALLOWED = (
     r"is needed beyond [xyz][+-], and its equation's condition there has no known time derivative",
     # a point source that a condition comes to through a named value
     r"point_source\(s, p\) is a source inside of the domain, and this is read by a boundary condition",
+    # likewise noise, in a bound of dt
+    r"'[\w.]+' contains noise: noise\(seed\) is new in each step and belongs to `ddt`",
     # a speed that the drawn formulas make NaN, a least dt that is too large, couplings that a method makes grow
     r"the stable dt is NaN at step \d+",
     r"the stable dt \S+ fell below min \S+ at step \d+",
