@@ -21,7 +21,8 @@ TRL_NODISCARD trl_err trli_lower_apply(trli_lowering *lw, const char *name, cons
 TRL_NODISCARD trl_err trli_lower_stencil(trli_lowering *lw, const trl_ast *node, const trl_scope *scope,
                                          const trl_operator *stencil, trli_operand *operand);
 
-/* That an argument has one coordinate per axis, and such a coordinate, which is a number inside of the domain. */
+/* That an argument has one coordinate per axis, and such a coordinate, which is a number inside of the domain; one that
+ * rounding puts beyond an end is that end. */
 TRL_NODISCARD trl_err trli_check_position(trli_lowering *lw, const trl_formula_operator *op, const trl_ast *where);
 TRL_NODISCARD trl_err trli_lower_coordinate(trli_lowering *lw, const trl_ast *where, int axis, const trl_scope *scope,
                                             double *coordinate);

@@ -84,6 +84,17 @@ def check_forms():
                 sys.exit(f"{' '.join(ways)}: source {i} is at {found[:2]} in a rate, at x {found[2]} in a sum, not {p}")
 
 
+def check_end():
+    """-0.05 + 0.7 is less than 0.65, which is the end all the same."""
+    deck = ("trellis: 1\ngrid: {cells: [8], length: [0.7], origin: [-0.05]}\n"
+            "equations: {u: {initial: x, ddt: \"point_source(2, [0.65])\"}}\n"
+            "time: {method: euler, dt: 0.25, steps: 2}\n"
+            "output: {series: {every: {steps: 1}, values: {a: \"integral(u)\"}}}\n")
+    row = run(deck, ["run.compile=never"])[1]
+    if abs(row[1]["a"] - row[0]["a"] - 0.5) > 1e-13:
+        sys.exit(f"a source on the end gives {row[1]['a'] - row[0]['a']}, not 0.5")
+
+
 WAVE = """trellis: 1
 grid: {{cells: [40, 32], length: [2, 1.6], patches: [2, 2]}}
 parameters: {{w: 9.0}}
@@ -147,6 +158,7 @@ def main():
     for number in range(24):
         check_integrals(rng, 1 + number % 3)
     check_forms()
+    check_end()
     check_waves()
 
 
