@@ -42,13 +42,13 @@ static int stepped_as(const trli_emitter *e, const trli_sample *in)
 
 const char *trli_cuda_point(const trli_emitter *e)
 {
-    return e->wide ? "long long" : "int";
+    return e->narrow ? "int" : "long long";
 }
 
-/* Where ghosts begin along an axis: kernels that store have it at hand. */
+/* Where ghosts begin along an axis. */
 static const char *call_of(const trli_emitter *e)
 {
-    return e->steps || e->merge ? "call." : "";
+    return e->narrow ? "" : "call.";
 }
 
 /* Of what a thread keeps of the planes that it goes through: the plane of a sample in the column is that below, its own

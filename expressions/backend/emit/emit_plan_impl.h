@@ -125,6 +125,7 @@ struct trli_emitter {
     int32_t nchoices, choices_capacity;
     bool choices_fit;              /* what they read is held, and they are beside one side each */
     bool *kept;                    /* by input: a thread of a GPU keeps its column's values; NULL: of none */
+    bool narrow;                   /* a thread's point and sides are of 32 bits, the sides at hand */
     bool raw;                      /* fields are read as they lie in memory: ghosts are being computed */
     int32_t ends, sides;           /* samples from there on: only of ghosts beyond ends of rows; beyond other sides */
     int interleave;                /* the most planes whose rows the kernel interleaves */
