@@ -21,7 +21,7 @@
 #include "sides_impl.h"
 #include "symbols_impl.h"
 
-enum { SMOOTHING = 2, COARSEST_STEPS = 24, LEVELS_MOST = 24 };
+enum { SMOOTHING = 2, COARSEST_STEPS = 12, LEVELS_MOST = 24 };
 
 struct trli_multigrid {
     trli_solver *solver;
