@@ -91,6 +91,14 @@ static bool may_make_sums(const trli_program *program, int k)
     return true;
 }
 
+/* Whether GPUs can do so, if there are some: a launch makes the sums of one group beside one result. */
+static bool suits_gpus(const trli_program *program, int k, const trli_reduction_group *group)
+{
+    const trli_step *s = &program->step[k];
+    if (!trl_workers_devices(program->model->run->workers)) return true;
+    return s->nout == 1 && group->n <= TRLI_GPU_SHARES && !trli_fused_sums_of(program, s);
+}
+
 /* The last kernel before a batch that can make a group of it; -1: none. */
 static int find_kernel(const trli_program *program, const trli_reductions *r, const trli_reduction_batch *batch,
                        const trli_reduction_group *group)
@@ -101,7 +109,8 @@ static int find_kernel(const trli_program *program, const trli_reductions *r, co
         if (group->merge[i] != TRLI_MERGE_SUM) return -1;
     for (int k = at - 1; k >= 0; --k)
         if (may_make_sums(program, k) && shares_a_field(program, group, k) && finds_its_values(program, group, k, at) &&
-            has_same_points(program, r->reduction[group->first].step, &program->step[k]))
+            has_same_points(program, r->reduction[group->first].step, &program->step[k]) &&
+            suits_gpus(program, k, group))
             return k;
     return -1;
 }
@@ -155,7 +164,7 @@ static trl_err add_group(trli_program *program, trli_reductions *r, int k, int g
 /* Each share is of one launch. */
 bool trli_fused_sums_for_gpus(const trli_program *program)
 {
-    return program->tells && program->model->layout->nlocal == 1 && trl_context_ranks(program->model->ctx) == 1;
+    return program->model->layout->nlocal == 1 && trl_context_ranks(program->model->ctx) == 1;
 }
 
 /* Whether there are devices, and others than GPUs that make sums. */
