@@ -173,10 +173,13 @@ done:
     return err;
 }
 
+/* Implicit terms may damp what explicit ones let grow. */
 static trl_err warn_central(const limit *l)
 {
     const trl_simulation *sim = l->sim;
-    if (l->central && !l->diffusive && sim->integrator->imaginary == 0)
+    bool damped = l->diffusive;
+    for (int v = 0; v < sim->nequations; ++v) damped |= sim->equation[v].deck->implicit.count > 0;
+    if (l->central && !damped && sim->integrator->imaginary == 0)
         trl_warn(sim->ctx, &sim->problem->time.method_place,
                  "central advective_flux without diffusion grows with %s at any dt: use ssprk3 or rk4, or a limiter "
                  "such as vanleer",
@@ -345,8 +348,9 @@ trl_err trli_limit_warn(trl_simulation *sim)
     else if (isfinite(rate.rate) && sim->dt * rate.rate > 1)
         trl_warn(sim->ctx, &p->dt_place,
                  "dt = %.6g is above the stable %.6g of %s for the initial values, by %s: expect growth; use a "
-                 "smaller dt, or dt: {cfl: 0.5}",
-                 sim->dt, 1 / rate.rate, trl_method_name(sim->problem->time.method), words);
+                 "smaller dt, or dt: {cfl: 0.5}%s",
+                 sim->dt, 1 / rate.rate, trl_method_name(sim->problem->time.method), words,
+                 sim->integrator->imex ? ", or let `implicit` of ddt have these terms" : "");
 done:
     return err;
 }

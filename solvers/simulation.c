@@ -380,7 +380,8 @@ trl_err trl_simulation_initialise(trl_simulation *sim)
     TRL_TRY(trli_check_first_step(sim));
     trli_set_present(sim);
     TRL_TRY(trli_solve_initial(sim, true));
-    if (!sim->multistep) TRL_TRY(sim->implicit ? trli_implicit_foresee(sim) : trli_limit_warn(sim));
+    if (sim->implicit) TRL_TRY(trli_implicit_foresee(sim));
+    if (!sim->multistep) TRL_TRY(trli_limit_warn(sim));
     err = trli_evaluate_kept(sim, false);
 done:
     err = trl_context_end_phase(sim->ctx, err);

@@ -124,7 +124,9 @@ static trl_err fail_after_operand(const parser *p, const trli_token *open, bool 
     case TRLI_TOKEN_COMMA:
         return fail_at(p, &p->token, "unexpected ", ": a vector is written [a, b]");
     default:
-        return fail_at(p, &p->token, list ? "missing operator or ',' before " : "missing operator before ", "");
+        return fail_at(p, &p->token, list ? "missing operator or ',' before " : "missing operator before ",
+                       p->token.kind == TRLI_TOKEN_OPEN_BRACKET && !list ? ": a component is written .x, .y or .z"
+                                                                         : "");
     }
 }
 

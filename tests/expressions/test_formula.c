@@ -243,6 +243,7 @@ START_TEST(rejects_text_after_an_operand)
 {
     check_error("a b", 3, 1, "missing operator before 'b'");
     check_error("2(a)", 2, 1, "missing operator before '('");
+    check_error("a[0]", 2, 1, "missing operator before '[': a component is written .x, .y or .z");
     check_error("a .5", 3, 2, "missing operator before '.5'");
     check_error("f(a b)", 5, 1, "missing operator or ',' before 'b'");
     check_error("[a b]", 4, 1, "missing operator or ',' before 'b'");

@@ -406,6 +406,34 @@ START_TEST(warns_of_fourth_order_and_of_stiff_kinetics)
 }
 END_TEST
 
+/* Methods with implicit terms step the others explicitly: where there are none at all, too. */
+START_TEST(warns_of_explicit_terms_beside_implicit_ones)
+{
+    static const struct {
+        const char *method, *ddt;
+        bool stable;
+    } cases[] = {{"ark4", "\"laplacian(u)\"", false},
+                 {"ark3", "{explicit: \"laplacian(u)\", implicit: \"-u\"}", false},
+                 {"ark3", "{implicit: \"laplacian(u)\", explicit: \"-div(advective_flux(u, [1]))\"}", true},
+                 {"beuler", "{explicit: \"laplacian(u)\", implicit: \"-u\"}", false},
+                 {"beuler", "{implicit: \"laplacian(u)\", explicit: \"-div(advective_flux(u, [1]))\"}", true},
+                 {"cn", "\"laplacian(u)\"", true},
+                 {"esdirk4", "\"laplacian(u)\"", true}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+        char equations[200];
+        snprintf(equations, sizeof equations, "u: {initial: \"sin(x)\", ddt: %s}", cases[i].ddt);
+        line(cases[i].method, equations, "dt: 0.4, steps: 1");
+        ck_ok(open_problem());
+        ck_ok(trl_simulation_initialise(sim));
+        if (cases[i].stable)
+            ck_assert_str_eq(test_messages(), "");
+        else
+            ck_assert_ptr_nonnull(strstr(test_messages(), ", or let `implicit` of ddt have these terms"));
+        trl_context_clear_diagnostics(test_ctx);
+    }
+}
+END_TEST
+
 /* A warning asks for no ghosts that the run does not need: an expression with sides of its own is exchanged, and read
  * one cell away. */
 START_TEST(a_warning_needs_no_deeper_ghosts)
@@ -454,6 +482,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, cfl_bounds_waves_by_their_speed);
     tcase_add_test(tc, refuses_oscillations_that_a_method_cannot_hold);
     tcase_add_test(tc, warns_of_fourth_order_and_of_stiff_kinetics);
+    tcase_add_test(tc, warns_of_explicit_terms_beside_implicit_ones);
     tcase_add_test(tc, a_warning_needs_no_deeper_ghosts);
     tcase_add_test(tc, cfl_follows_the_state_of_reactions_and_couplings);
     tcase_add_test(tc, refuses_a_dt_below_min_and_an_infinite_one);
