@@ -272,15 +272,20 @@ static int items_of(const checker *c, const trli_key *key)
     return key->flags & TRLI_PER_AXIS && c->dimension ? c->dimension : 1;
 }
 
-/* Where a key of this name belongs, which stands elsewhere. Whether there is any. */
-static bool advise_home(const checker *c, const char *name)
+/* Where a key of this name belongs, which stands elsewhere, first below where it stands. Whether there is any. */
+static bool advise_home(const checker *c, const level *at, const char *name)
 {
     int count;
     bool any = false;
+    const char *const here = at->key ? at->key->path : "";
+    const size_t length = strlen(here);
     const trli_key *key = trli_schema_keys(&count);
-    for (int i = 0; i < count; ++i) {
-        const char *path = key[i].path, *dot = strrchr(path, '.');
-        if (key[i].flags & (TRLI_RESERVED | TRLI_LATER) || strcmp(trli_schema_name(&key[i]), name) != 0) continue;
+    for (int i = 0; i < 2 * count; ++i) {
+        const trli_key *k = &key[i % count];
+        const char *path = k->path, *dot = strrchr(path, '.');
+        const bool below = length > 0 && strncmp(path, here, length) == 0 && path[length] == '.';
+        if (below != (i < count)) continue;
+        if (k->flags & (TRLI_RESERVED | TRLI_LATER) || strcmp(trli_schema_name(k), name) != 0) continue;
         any = true;
         if (dot)
             trl_advise(c->ctx, "put `%s` into `%.*s`", name, (int)(dot - path), path);
@@ -317,7 +322,7 @@ static void advise_value(checker *c, const level *at, const char *text, bool ite
         if (item || each) one.flags &= ~(unsigned)TRLI_ONLY_LIST;
         const trli_key *named = forms[i] == TRLI_AS_MAPPING ? trli_schema_child(at->key, text) : NULL;
         const bool known_here = named && strcmp(trli_schema_name(named), text) == 0;
-        if (forms[i] == TRLI_AS_MAPPING && *text && !item && !known_here && advise_home(c, text)) continue;
+        if (forms[i] == TRLI_AS_MAPPING && *text && !item && !known_here && advise_home(c, at, text)) continue;
         if (known_here) { /* `neumann` where `{neumann: 0}` is needed */
             add(&p, "{%s: ", text);
             add_example(&p, named);
@@ -411,7 +416,7 @@ static void advise_key(checker *c, const level *at, const char *name, const char
 {
     if (c->errors > ERRORS_SHOWN) return;
     trli_advise_names(c->ctx, name, known, n);
-    (void)advise_home(c, name);
+    (void)advise_home(c, at, name);
     for (int i = 0; i < n; ++i)
         if (strncmp(known[i], name, strlen(name)) == 0) trl_advise(c->ctx, "write `%s`", known[i]);
     for (const trli_key *k = trli_schema_next(at->key, NULL); k; k = trli_schema_next(at->key, k)) {
