@@ -62,11 +62,13 @@ static trl_err read_adaptive(trli_deck *deck, const trli_yaml *method)
                     *dt = method ? trli_yaml_get(method, "dt") : NULL;
     const trli_yaml *min = dt ? trli_yaml_get(dt, "min") : NULL, *max = dt ? trli_yaml_get(dt, "max") : NULL,
                     *initial = dt ? trli_yaml_get(dt, "initial") : NULL;
+    const bool both = tolerance && tolerance->kind == TRLI_MAPPING_NODE;
+    const trli_yaml *of_values = both ? trli_yaml_get(tolerance, "relative") : tolerance;
     const double relative = 1e-6, absolute = 1e-9;
     time->adaptive = true;
     time->dt_place = time->method_place;
-    time->relative = tolerance ? trli_yaml_number(trli_yaml_get(tolerance, "relative")) : relative;
-    time->absolute = tolerance ? trli_yaml_number(trli_yaml_get(tolerance, "absolute")) : absolute;
+    time->relative = of_values ? trli_yaml_number(of_values) : relative;
+    time->absolute = both ? trli_yaml_number(trli_yaml_get(tolerance, "absolute")) : absolute;
     if (min) time->dt_min = trli_yaml_number(min);
     if (max) time->dt_max = trli_yaml_number(max);
     if (initial) time->dt_initial = trli_yaml_number(initial);
@@ -79,7 +81,7 @@ static trl_err read_adaptive(trli_deck *deck, const trli_yaml *method)
                         "'time.method.dt.initial' does not lie between 'min' and 'max'");
     const double least = 1e-14;
     if (time->relative > 0 && time->relative < least)
-        return trl_fail(deck->ctx, TRL_ERR_INPUT, trli_yaml_place(trli_yaml_get(tolerance, "relative")),
+        return trl_fail(deck->ctx, TRL_ERR_INPUT, trli_yaml_place(of_values),
                         "a relative tolerance of %g is less than numbers near one another differ by: use 1e-14 or more",
                         time->relative);
     return TRL_OK;

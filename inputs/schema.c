@@ -186,8 +186,9 @@ static const trli_key keys[] = {
     {"time.method", WORD | MAPPING, 0, "auto", .words = TRL_METHOD_LIST(ENUM_WORD) "auto",
      .doc = "the integrator; auto: leapfrog if all equations have ddt2, else ssprk3" TRL_METHOD_LIST(ENUM_MEANING)},
     {"time.method.name", WORD, TRLI_REQUIRED, .words = TRL_METHOD_LIST(ENUM_WORD), .doc = "the integrator"},
-    {"time.method.tolerance", MAPPING, 0,
-     .doc = "what is tolerated of the error of a step by bs3, dp5 or an implicit method, whose dt follows from it: "
+    {"time.method.tolerance", NUMBER | MAPPING, TRLI_ABOVE, POSITIVE,
+     .doc = "as a number, the relative one; what is tolerated of the error of a step by bs3, dp5 or an implicit "
+            "method, whose dt follows from it: "
             "absolute + relative "
             "times the larger magnitude before and after the step, as the root mean square over all points"},
     {"time.method.tolerance.relative", NUMBER, 0, "1e-6", POSITIVE, .doc = "relative to each value"},
