@@ -283,8 +283,7 @@ static bool advise_home(const checker *c, const level *at, const char *name)
     for (int i = 0; i < 2 * count; ++i) {
         const trli_key *k = &key[i % count];
         const char *path = k->path, *dot = strrchr(path, '.');
-        const bool below = length > 0 && strncmp(path, here, length) == 0 && path[length] == '.';
-        if (below != (i < count)) continue;
+        if ((length > 0 && strncmp(path, here, length) == 0 && path[length] == '.') != (i < count)) continue;
         if (k->flags & (TRLI_RESERVED | TRLI_LATER) || strcmp(trli_schema_name(k), name) != 0) continue;
         any = true;
         if (dot)
