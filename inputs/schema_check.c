@@ -275,23 +275,22 @@ static int items_of(const checker *c, const trli_key *key)
 /* Where a key of this name belongs, which stands elsewhere, first below where it stands. Whether there is any. */
 static bool advise_home(const checker *c, const level *at, const char *name)
 {
-    int count;
-    bool any = false;
+    int count, found = 0;
     const char *const here = at->key ? at->key->path : "";
     const size_t length = strlen(here);
     const trli_key *key = trli_schema_keys(&count);
     for (int i = 0; i < 2 * count; ++i) {
         const trli_key *k = &key[i % count];
         const char *path = k->path, *dot = strrchr(path, '.');
-        if ((length > 0 && strncmp(path, here, length) == 0 && path[length] == '.') != (i < count)) continue;
+        if ((strncmp(path, here, length) == 0 && path[length] == '.') != (i < count)) continue;
         if (k->flags & (TRLI_RESERVED | TRLI_LATER) || strcmp(trli_schema_name(k), name) != 0) continue;
-        any = true;
+        ++found;
         if (dot)
             trl_advise(c->ctx, "put `%s` into `%.*s`", name, (int)(dot - path), path);
         else
             trl_advise(c->ctx, "put `%s` at the beginning of a line", name);
     }
-    return any;
+    return found > 0;
 }
 
 /* Remedies for a value that does not fit: the nearest of the key's words, or some of them, then one of each form. */
