@@ -70,6 +70,6 @@ const char *trli_multigrid_unasked(const trli_solver *s)
     if (!s->linear) return "auto does not take it for equations that are not linear";
     const bool steps = !s->sim->problem->time.none;
     if (trli_solver_reads_fields(s) && !s->ask.varying && (steps || trli_galerkin_missing(s)))
-        return "auto does not take it where coefficients are fields";
+        return "auto does not take it in steps whose coefficients are fields";
     return NULL;
 }

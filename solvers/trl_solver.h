@@ -25,10 +25,11 @@ extern "C" {
       "2014): for many ranks with few points each")                                                                \
     X(BICGSTAB, bicgstab, "stabilised biconjugate gradients (van der Vorst 1992)")                                 \
     X(GMRES, gmres, "generalised minimal residuals, restarted (Saad & Schultz 1986)")
-#define TRL_PRECONDITIONER_LIST(X)                                                                                 \
-    X(AUTO, auto, "multigrid where unknowns are not coupled, no coefficients are fields and it pays, else jacobi") \
-    X(MULTIGRID, multigrid, "a cycle of multigrid")                                                                \
-    X(NONE, none, "no preconditioner")                                                                             \
+#define TRL_PRECONDITIONER_LIST(X)                                                                             \
+    X(AUTO, auto,                                                                                              \
+      "multigrid where unknowns are not coupled, no step has fields as coefficients and it pays, else jacobi") \
+    X(MULTIGRID, multigrid, "a cycle of multigrid")                                                            \
+    X(NONE, none, "no preconditioner")                                                                         \
     X(JACOBI, jacobi, "division by the operator's diagonal")
 #define TRL_SOLVE_CYCLE_LIST(X)                                          \
     X(AUTO, auto, "f for the method multigrid, v for a preconditioner")  \
