@@ -145,7 +145,10 @@ static bool read_state(trl_context *ctx, hid_t file, trli_checkpoint_state *stat
 static bool has_field(hid_t file, int dim, const trli_output_field *field, char reason[TRLI_REASON_ROOM])
 {
     trl_location location = TRL_CELL;
-    hid_t data = H5Lexists(file, field->name, H5P_DEFAULT) > 0 ? H5Dopen2(file, field->name, H5P_DEFAULT) : -1;
+    const bool exists = H5Lexists(file, field->name, H5P_DEFAULT) > 0;
+    if (field->found) *field->found = exists;
+    if (field->found && !exists) return true;
+    hid_t data = exists ? H5Dopen2(file, field->name, H5P_DEFAULT) : -1;
     bool good = data >= 0 && trli_hdf5_get_location(data, &location);
     if (data >= 0) H5Dclose(data);
     if (good && trl_location_on(location, dim) == field->location) return true;
@@ -167,6 +170,7 @@ static bool has_no_more(trl_context *ctx, hid_t file, int n, const trli_output_f
     for (int t = 0; good && t < tags; ++t) {
         bool known = false;
         for (int i = 0; i < n && !known; ++i) known = strcmp(fields[i].name, name[t]) == 0;
+        known = known || trli_hdf5_is_optional(file, name[t]);
         good = known;
         if (!known)
             snprintf(reason, TRLI_REASON_ROOM, "it has a field '%s', which the deck does not advance in time", name[t]);
@@ -299,6 +303,18 @@ static int64_t lineage_of(const char *path, const char *own)
     return trli_seal_read(path, &seal, reason) ? seal.lineage : -1;
 }
 
+/* Read a field on all ranks, if rank 0 found it. */
+static trl_err read_field(trl_context *ctx, const trl_layout *layout, const char *path, const trli_output_field *field)
+{
+    int there = !field->found || *field->found;
+    trl_err err = TRL_OK;
+    if (field->found) TRL_TRY(trli_broadcast(ctx, &there, 1, MPI_INT, 0));
+    if (field->found) *field->found = there;
+    if (there) err = trli_hdf5_read(ctx, layout, path, field->name, 0, field);
+done:
+    return err;
+}
+
 trl_err trli_checkpoint_read(trl_context *ctx, const trl_layout *layout, const char *own, const char *where,
                              trli_checkpoint_state *state, int n, const trli_output_field *fields)
 {
@@ -311,7 +327,7 @@ trl_err trli_checkpoint_read(trl_context *ctx, const trl_layout *layout, const c
     TRL_TRY(choose(ctx, layout, &s, n, fields, state, &path));
     if (first) state->lineage = lineage_of(path, own);
     TRL_TRY(trli_broadcast(ctx, state, sizeof *state, MPI_BYTE, 0));
-    for (int i = 0; i < n && err == TRL_OK; ++i) err = trli_hdf5_read(ctx, layout, path, fields[i].name, 0, &fields[i]);
+    for (int i = 0; i < n && err == TRL_OK; ++i) err = read_field(ctx, layout, path, &fields[i]);
 done:
     end_search(&s);
     trli_free(path);

@@ -256,6 +256,11 @@ bool trli_hdf5_times(trl_context *ctx, hid_t file, trl_gidx **step, double **tim
     return false;
 }
 
+bool trli_hdf5_is_optional(hid_t file, const char *tag)
+{
+    return H5Aexists_by_name(file, tag, "optional", H5P_DEFAULT) > 0;
+}
+
 typedef struct tag_list {
     trl_context *ctx;
     char **name;

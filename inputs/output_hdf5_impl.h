@@ -60,6 +60,9 @@ bool trli_hdf5_times(trl_context *ctx, hid_t file, trl_gidx **step, double **tim
 bool trli_hdf5_tags(trl_context *ctx, hid_t file, char ***name, int *n);
 void trli_hdf5_free_tags(char **name, int n);
 
+/* Whether a tag's variable is one that a checkpoint may be without. */
+bool trli_hdf5_is_optional(hid_t file, const char *tag);
+
 /* The shape of a field of the whole grid at a location, slowest axis first; returns its rank. */
 int trli_hdf5_shape(const trl_grid *grid, trl_location location, hsize_t shape[3]);
 /* Read the owned points of a field from a dataset of that shape, or of one more axis, whose index is `time`. Fails with
@@ -103,6 +106,7 @@ typedef struct trli_file_variable {
     const char *name;
     trl_location location;
     const char *word;                        /* of its attribute */
+    bool optional;                           /* a checkpoint may be without it */
     trl_gidx points[3], chunk[3], chunks[3]; /* of the grid; of a chunk; chunks along each axis */
     int64_t *place;                          /* [times][chunks z][y][x] where each chunk begins in the file, bytes; one
                                                 block holds those of all variables of a file */

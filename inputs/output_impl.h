@@ -15,6 +15,7 @@ typedef struct trli_output_field {
     trl_location location;  /* bits of axes that the grid lacks are zero */
     const char *word;       /* the location's attribute; NULL: its name */
     const trl_array *patch; /* [layout->nlocal] */
+    bool *found;            /* NULL, or a checkpoint may be without it; reading one says here whether it has it */
 } trli_output_field;
 
 /* Below a folder, created with its parents if missing: fields/<step, 8 digits>.nc for each output time, and

@@ -46,7 +46,8 @@ static void plan_variable(const trl_grid *grid, const int patches[3], int compre
     const int64_t most = compression ? MOST_COMPRESSED_BYTES : MOST_CHUNK_BYTES;
     int64_t bytes = sizeof(double);
     const char *word = field->word ? field->word : trl_location_name(field->location);
-    *v = (trli_file_variable){.name = field->name, .location = field->location, .word = word};
+    *v = (trli_file_variable){
+        .name = field->name, .location = field->location, .word = word, .optional = field->found != NULL};
     for (int a = 0; a < 3; ++a) {
         v->points[a] = a < grid->dim ? trl_grid_points(grid, field->location, a) : 1;
         v->chunk[a] = a < grid->dim ? (v->points[a] + patches[a] - 1) / patches[a] : 1;
@@ -255,7 +256,8 @@ static bool describe_variable(hid_t data, const trli_file_variable *v)
         snprintf(what, sizeof what, "%.*s, component %s", (int)(dot - v->name), v->name, dot + 1);
     else
         snprintf(what, sizeof what, "%s", v->name);
-    return trli_hdf5_put_text(data, "long_name", what) && trli_hdf5_put_text(data, "location", v->word);
+    return trli_hdf5_put_text(data, "long_name", what) && trli_hdf5_put_text(data, "location", v->word) &&
+           (!v->optional || trli_hdf5_put_text(data, "optional", "yes"));
 }
 
 /* Let HDF5 place a chunk of so many bytes; filters: bits of those that it did not go through. */

@@ -403,6 +403,54 @@ START_TEST(keeps_the_previous_checkpoint_when_one_rank_cannot_write)
 }
 END_TEST
 
+/* Write T and some optional fields; read T, and of optional ones those named, of which *found says which are there. */
+static void exchange_optional(const trl_layout *layout, int written, const char *const *name, int n, bool *found)
+{
+    fixture_field t = fixture_create(layout, "T", TRL_CELL, 1), read = fixture_create(layout, "T", TRL_CELL, -1);
+    fixture_field more[2], seen[2];
+    trli_output_field to[3] = {t.field}, from[3] = {read.field};
+    bool unused;
+    trli_checkpoint_state state;
+    for (int i = 0; i < 2; ++i) {
+        more[i] = fixture_create(layout, i ? "p:b" : "p:a", TRL_CELL, 5 + i);
+        seen[i] = fixture_create(layout, name[i], TRL_CELL, -1);
+        to[i + 1] = more[i].field;
+        to[i + 1].found = &unused;
+        from[i + 1] = seen[i].field;
+        from[i + 1].found = &found[i];
+    }
+    start_empty();
+    ck_ok(write_state(layout, 1, 1 + written, to));
+    ck_ok(trli_checkpoint_read(test_ctx, layout, "out", "out/checkpoint", &state, 1 + n, from));
+    ck_assert(fixture_all(fixture_visit(layout, &read, 1, false)));
+    for (int i = 0; i < n; ++i)
+        if (found[i]) ck_assert(fixture_all(fixture_visit(layout, &seen[i], 5 + i, false)));
+    for (int i = 0; i < 2; ++i) {
+        fixture_destroy(&more[i]);
+        fixture_destroy(&seen[i]);
+    }
+    fixture_destroy(&t);
+    fixture_destroy(&read);
+}
+
+START_TEST(optional_fields_may_be_missing_on_either_side)
+{
+    static const char *const same[] = {"p:a", "p:b"}, *const other[] = {"p:a", "p:c"};
+    const trl_grid grid = fixture_grid(2, 11, 7, 5, false);
+    trl_layout *layout = fixture_layout(test_ctx, &grid);
+    for (int written = 0; written <= 2; ++written)
+        for (int n = 0; n <= 2; ++n) {
+            bool found[2] = {true, true};
+            exchange_optional(layout, written, same, n, found);
+            for (int i = 0; i < n; ++i) ck_assert_int_eq(found[i], i < written);
+        }
+    bool found[2] = {false, true};
+    exchange_optional(layout, 2, other, 2, found);
+    ck_assert(found[0] && !found[1]);
+    trl_layout_destroy(&layout);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, reads_back_the_state_and_every_bit);
@@ -415,6 +463,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, skips_checkpoints_that_do_not_fit);
     tcase_add_test(tc, says_what_a_file_lacks_to_be_a_checkpoint);
     tcase_add_test(tc, refuses_the_checkpoint_of_another_problem);
+    tcase_add_test(tc, optional_fields_may_be_missing_on_either_side);
     tcase_add_test(tc, keeps_the_previous_checkpoint_when_the_disk_is_full);
     tcase_add_test(tc, keeps_the_previous_checkpoint_when_one_rank_cannot_write);
 }
