@@ -111,6 +111,6 @@ def write(rng):
         f"incompressible: {{velocity: {velocity}, pressure: p, density: \"{density}\", solver: s{pressure}}}",
         f"solvers: {{s: {solver}}}",
         *([f"expressions: {{mu: \"{thinning.format(velocity)}\"}}"] if thinning else []), "equations:", *lines,
-        f"time: {{{time}, steps: 3}}",
+        f"time: {{{time}, steps: {rng.choice([3, 6])}}}",
         f"output: {{series: {{every: {{steps: 1}}, values: {{{values}}}}}}}", ""
     ])
