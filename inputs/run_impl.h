@@ -25,10 +25,12 @@ typedef enum trli_wall {
         TRLI_WALL_COUNT
 } trli_wall;
 
-/* Some of a simulation's fields, as the output functions want them. */
+/* Some of a simulation's fields, and then some of those that it carries, as the output functions want them. */
 typedef struct trli_field_set {
     int n, nlocal;
-    int *field;              /* [n] numbers in the simulation */
+    int nfields;             /* of n, those that are not carried */
+    int *field;              /* [n] numbers in the simulation, of a kind each */
+    bool *found;             /* [n] of those that are carried: a checkpoint had it */
     trl_array *array;        /* [n][nlocal] */
     trli_output_field *list; /* [n] views of array */
 } trli_field_set;

@@ -25,7 +25,20 @@ static void release_set(trli_field_set *set)
     trli_free(set->field);
     trli_free(set->array);
     trli_free(set->list);
+    trli_free(set->found);
     *set = (trli_field_set){0};
+}
+
+static void add_to_set(trli_field_set *set, int number, const char *name, trl_location location, const char *word,
+                       bool *found)
+{
+    set->field[set->n] = number;
+    set->list[set->n] = (trli_output_field){.name = name,
+                                            .location = location,
+                                            .word = word,
+                                            .patch = set->array + (size_t)set->n * (size_t)set->nlocal,
+                                            .found = found};
+    ++set->n;
 }
 
 static trl_err create_set(trl_context *ctx, const trl_simulation *sim, bool (*wanted)(const trl_field_info *),
@@ -33,25 +46,30 @@ static trl_err create_set(trl_context *ctx, const trl_simulation *sim, bool (*wa
 {
     int nfields = trl_simulation_fields(sim);
     set->nlocal = trl_simulation_layout(sim)->nlocal;
-    size_t room = (size_t)nfields + 1;
+    size_t room = (size_t)(nfields + trl_simulation_carried(sim)) + 1;
     set->field = trli_new(ctx, room, sizeof *set->field);
     set->array = trli_new(ctx, room * (size_t)(set->nlocal + 1), sizeof *set->array);
     set->list = trli_new(ctx, room, sizeof *set->list);
-    if (!set->field || !set->array || !set->list)
+    set->found = trli_new(ctx, room, sizeof *set->found);
+    if (!set->field || !set->array || !set->list || !set->found)
         return trli_no_memory(ctx, NULL, "for the output of %d fields", nfields);
     for (int f = 0; f < nfields; ++f) {
         const trl_field_info *info = trl_simulation_field(sim, f);
-        if (!wanted(info)) continue;
-        set->field[set->n] = f;
-        set->list[set->n] = (trli_output_field){
-            .name = info->name,
-            .location = info->location,
-            .word = info->location_word,
-            .patch = set->array + (size_t)set->n * (size_t)set->nlocal,
-        };
-        ++set->n;
+        if (wanted(info)) add_to_set(set, f, info->name, info->location, info->location_word, NULL);
     }
+    set->nfields = set->n;
     return TRL_OK;
+}
+
+/* Let a set go on with what the simulation carries: all of it, to be read, or what is known, to be written. */
+static void add_carried(const trl_simulation *sim, bool all, trli_field_set *set)
+{
+    set->n = set->nfields;
+    for (int i = 0; i < trl_simulation_carried(sim); ++i) {
+        const trl_carried_info info = trl_simulation_carried_field(sim, i);
+        if (!all && !info.known) continue;
+        add_to_set(set, i, info.name, info.location, info.location_word, &set->found[set->n]);
+    }
 }
 
 /* Time levels rotate: addresses are asked for anew before each use. Collective: yes. */
@@ -59,7 +77,8 @@ static trl_err refresh_set(trl_context *ctx, trl_simulation *sim, trli_field_set
 {
     for (int i = 0; i < set->n; ++i)
         for (int p = 0; p < set->nlocal; ++p)
-            set->array[(size_t)i * (size_t)set->nlocal + (size_t)p] = trl_simulation_array(sim, set->field[i], p);
+            set->array[(size_t)i * (size_t)set->nlocal + (size_t)p] =
+                (i < set->nfields ? trl_simulation_array : trl_simulation_carried_array)(sim, set->field[i], p);
     return trl_context_agree(ctx, trl_simulation_fetched(sim));
 }
 
@@ -131,6 +150,7 @@ trl_err trli_session_resume(trli_session *run, const char *where)
     trl_err err = TRL_OK;
     TRL_TRY(checkpoint_path(run, where, path, sizeof path));
     TRL_TRY(trl_context_agree(run->ctx, create_set(run->ctx, run->sim, is_state, &run->state)));
+    add_carried(run->sim, true, &run->state);
     TRL_TRY(refresh_set(run->ctx, run->sim, &run->state));
     TRL_TRY(trli_checkpoint_read(run->ctx, trl_simulation_layout(run->sim), run->options->directory, path, &state,
                                  run->state.n, run->state.list));
@@ -142,6 +162,8 @@ trl_err trli_session_resume(trli_session *run, const char *where)
             path, state.time_start, run->problem->time.start));
     TRL_TRY(trl_simulation_resume(run->sim, state.step, state.time, state.dt));
     trl_simulation_set_control(run->sim, state.control);
+    for (int i = run->state.nfields; i < run->state.n; ++i)
+        if (run->state.found[i]) trl_simulation_carry(run->sim, run->state.field[i]);
     run->first_step = run->between_step = state.step;
     run->lineage = state.lineage;
 done:
@@ -339,6 +361,7 @@ trl_err trli_session_write_checkpoint(trli_session *run, bool forced)
     TRL_TRY(close_rows(run));
     if (run->row.lost) return TRL_ERR_IO;
     if (!run->state.list) TRL_TRY(trl_context_agree(run->ctx, create_set(run->ctx, sim, is_state, &run->state)));
+    add_carried(sim, false, &run->state);
     TRL_TRY(refresh_set(run->ctx, sim, &run->state));
     int keep = options->checkpoint_keep > 0 ? options->checkpoint_keep : 1;
     TRL_TRY(trli_checkpoint_write(run->ctx, trl_simulation_layout(sim), options->directory, keep, &state, run->state.n,

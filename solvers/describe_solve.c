@@ -98,6 +98,16 @@ static void describe_prospect(const trli_listing *l, const trl_solve_stats *s)
         trli_listing_say(l, "  preconditioner %s", s->preconditioner);
 }
 
+static void describe_guesses(const trli_listing *l, const trl_solve_stats *s)
+{
+    if (s->guessed == 0) return;
+    trli_listing_say(
+        l,
+        "  first guesses of %d solve%s a step have what the last %d steps' solutions had beyond theirs: %d "
+        "fields more for each unknown",
+        s->guessed, s->guessed == 1 ? "" : "s", s->guess_steps, s->guessed * s->guess_steps + 1);
+}
+
 void trli_describe_solvers(const trli_listing *l)
 {
     for (int i = 0; i < trl_simulation_solvers(l->sim); ++i) {
@@ -107,6 +117,7 @@ void trli_describe_solvers(const trli_listing *l)
                          : s->singular ? ""
                                        : ", whose matrix is applied, not stored");
         if (s->singular) trli_listing_say(l, "  constants are in its null space: the mean of the first guess is kept");
+        describe_guesses(l, s);
         if (s->levels > 0 && !s->no_multigrid) describe_levels(l, i);
         if (s->no_direct) trli_listing_say(l, "  not solved directly, because %s", s->no_direct);
         if (s->no_multigrid) trli_listing_say(l, "  no multigrid, because %s", s->no_multigrid);

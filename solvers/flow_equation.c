@@ -72,6 +72,14 @@ static bool known_at_zero(const trl_simulation *sim)
     return true;
 }
 
+/* How often a step solves for the pressure, but for explicit slopes. */
+static int solves_of(const trl_simulation *sim)
+{
+    const trl_integrator *m = sim->integrator;
+    const int again = trli_flow_solves_again(sim), last = !m->last_is_new;
+    return (m->stages - 1) * (m->implicit ? trli_flow_passes(sim) : 1) + last + again;
+}
+
 trl_err trli_flow_request(const struct trli_solving *so, int n, trli_solve_request *request)
 {
     const trl_simulation *sim = so->sim;
@@ -85,6 +93,7 @@ trl_err trli_flow_request(const struct trli_solving *so, int n, trli_solve_reque
     request->size = find_size;
     if (known_at_zero(sim)) request->at_zero = find_at_zero;
     if (so->in_steps) request->from = &sim->equation[sim->flow->pressure].state;
+    if (so->in_steps) request->solves = solves_of(sim);
     request->varying = true;
     request->keeps_points = true;
     request->unbalanced = "more flows in through sides and solids than out of them, or less, where all sides give "

@@ -34,6 +34,7 @@ struct trli_solver {
     bool coupled;                     /* an unknown is in another one's equation */
     const trli_solver *finest;        /* of a coarser grid: that of the first grid; else NULL */
     struct trli_multigrid *multigrid; /* NULL: none */
+    struct trli_guesses *history;     /* likewise */
     trli_direct *direct;              /* NULL: none */
     bool linear;                      /* the Jacobian does not depend on the unknowns */
     trli_vector x;                    /* the unknowns */
@@ -57,14 +58,13 @@ struct trli_solver {
     trli_residual of_zero, of_zero_alone; /* likewise where x is zero; program NULL: not known without x */
     double size;                          /* what the request's size is, as last found; -1: it has none */
     bool trusted, sure; /* direct solutions of the step `trusted_step`, or of later ones, need not be looked at */
-    trl_gidx trusted_step;
+    trl_gidx trusted_step, mean_step;
     trl_gidx sized_step;            /* in which the size was found last: in each, or where rounding may matter */
     bool at_zero, ahead, guess_due; /* x is zero; x.next is the direct solution for r; x is to be what ask.from has */
     bool mean_set;                  /* a direct solution makes it what it should be */
     bool mean_known;                /* the solution of the step `mean_step` has it */
-    trl_gidx mean_step;
-    double wanted_mean;          /* of a direct solution, where it is free */
-    int qq, dd, compared;        /* scalars: q.q, d.d, and the product of q with what `with` says */
+    double wanted_mean;             /* of a direct solution, where it is free */
+    int qq, dd, compared;           /* scalars: q.q, d.d, and the product of q with what `with` says */
     int *one, *with_one;         /* [n] scalars: factor of 1 in d, and in what q is compared with, for each unknown */
     int noise[2], with_noise[2]; /* scalars: factors of two random vectors in these */
     int *x_sum[2];               /* [n] scalars of `means`: sums of x, and of what it is to begin with */

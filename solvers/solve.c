@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "krylov_impl.h"
+#include "first_guess_impl.h"
 #include "lifecycle_impl.h"
 #include "lower_impl.h"
 #include "memory_impl.h"
@@ -531,6 +531,7 @@ static trl_err compile(trli_solver *s)
     TRL_TRY(choose_direct(s));
     if (s->settings.method != TRL_SOLVE_DIRECT) TRL_TRY(choose_preconditioner(s));
     TRL_TRY(trli_krylov_compile(s));
+    err = trli_guess_history_compile(s);
 done:
     return err;
 }

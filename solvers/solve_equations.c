@@ -231,6 +231,7 @@ static trl_err add_system(struct trli_solving *so, int n, int *equation, int *fi
                                   .field = field,
                                   .instance = make_instance,
                                   .residual = residual,
+                                  .solves = trli_solving_solves(so),
                                   .on_grid = true,
                                   .data = &m};
     TRL_TRY(find_settings(sim, n, equation, &request.settings));
@@ -527,6 +528,7 @@ done:
 trl_err trli_solve_initial(trl_simulation *sim, bool dt_known)
 {
     if (!sim->solving) return TRL_OK;
+    trli_solving_forget_steps(sim);
     if (sim->late) sim->late->within = true;
     const trl_err err = solve_initial(sim, sim->solving, dt_known);
     if (sim->late) sim->late->within = false;
@@ -537,8 +539,11 @@ trl_err trli_solve_initial(trl_simulation *sim, bool dt_known)
 trl_err trli_solve_before(trl_simulation *sim, const trli_next_step *next)
 {
     const struct trli_solving *so = sim->solving;
-    if (!so || !so->changing || (so->dt == next->dt && so->step == sim->step_number)) return TRL_OK;
-    return solve_present(sim, next->dt, TRLI_FLOW_DONE);
+    if (!so) return TRL_OK;
+    const bool known = !so->changing || (so->dt == next->dt && so->step == sim->step_number);
+    const trl_err err = known ? TRL_OK : solve_present(sim, next->dt, TRLI_FLOW_DONE);
+    trli_solving_begin_step(sim);
+    return err;
 }
 
 trl_err trli_solve_stage(trl_simulation *sim, const trli_next_step *next, int stage, double time)
@@ -568,6 +573,7 @@ int trli_solving_result(const trl_simulation *sim, int variable)
 
 void trli_solve_after(trl_simulation *sim, const trli_next_step *next)
 {
+    trli_solving_leave_step(sim);
     trli_solving_resume(sim, next->number, next->dt);
 }
 
@@ -586,14 +592,4 @@ trl_err trli_solve_step(trl_simulation *sim, const trli_next_step *next, bool ch
     trli_solve_after(sim, next);
 done:
     return err;
-}
-
-int trli_solving_count(const trl_simulation *sim)
-{
-    return sim->solving ? sim->solving->nsolvers : 0;
-}
-
-const trli_solver *trli_solving_solver(const trl_simulation *sim, int solver)
-{
-    return sim->solving->solver[solver];
 }

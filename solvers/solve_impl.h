@@ -31,6 +31,7 @@ typedef struct trli_solve_request {
     /* OPTIONAL, of one unknown: -F where that is zero, if conditions on sides leave nothing of it then. */
     trl_err (*at_zero)(void *data, trli_instance *in, trli_ir_value *value);
     const int *from;        /* OPTIONAL [n] fields of an earlier solution, that guesses are made with */
+    int solves;             /* OPTIONAL: of a step, whose first guesses may follow from those of steps before */
     bool varying;           /* auto may take multigrid although coefficients are fields */
     bool keeps_points;      /* points on sides are what the caller set them to, not what conditions say now */
     bool brings;            /* trli_solver_bring was called: */
@@ -61,6 +62,16 @@ void trli_solver_guess(trli_solver *solver);
 /* Before a solve, of a system with `from`: the guess is from + factor * (x - from), unless the last solution was a
  * direct one, which needs none. Collective: yes. */
 TRL_NODISCARD trl_err trli_solver_extrapolate(trli_solver *solver, double factor, trl_gidx step, double time);
+/* The solves that follow are those of a step, in the order of all steps, until it is left; what they taught about first
+ * guesses stays once the step is accepted. Or forget all that steps taught. */
+void trli_solver_begin_step(trli_solver *solver);
+void trli_solver_leave_step(trli_solver *solver);
+void trli_solver_end_step(trli_solver *solver, bool accepted);
+void trli_solver_forget_steps(trli_solver *solver);
+/* How many fields have what steps taught, and the i-th of them; after all was forgotten: it has values again. */
+int trli_solver_carried(const trli_solver *solver);
+int trli_solver_carried_field(const trli_solver *solver, int i, bool *known);
+void trli_solver_carry(trli_solver *solver, int i);
 /* Before the first solve, of one unknown: each patch's field is to have what other ranks own around it, too. Whether
  * the last solution brought that along: a direct one does. */
 void trli_solver_bring(trli_solver *solver, const trl_offsets *around);

@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <math.h>
 
+#include "first_guess_impl.h"
 #include "multistep_impl.h"
 #include "solve_ahead_impl.h"
 #include "solve_errors_impl.h"
@@ -146,18 +147,6 @@ static trl_err clear(trli_solver *s)
     return err;
 }
 
-/* x is what it is to begin with. */
-static trl_err provide_guess(trli_solver *s)
-{
-    trl_err err = TRL_OK;
-    if (!s->guess_due) return TRL_OK;
-    s->guess_due = false;
-    TRL_TRY(trli_solver_program(s, s->guess));
-    trli_vector_swap(s, &s->x);
-done:
-    return err;
-}
-
 /* norm(F(0)), or where that says nothing of the guess; and the residual of the guess, or of zero if that is as good to
  * begin with. at_zero: x is zero, or to be made so. m: of the guess. */
 static trl_err find_reference(trli_solver *s, bool from_zero, const trli_measured *m, double *reference, double *norm)
@@ -170,7 +159,7 @@ static trl_err find_reference(trli_solver *s, bool from_zero, const trli_measure
     trl_err err = TRL_OK;
     s->ahead = false;
     if (!ahead && m->told) TRL_TRY(trli_solver_take_means(s, m));
-    if (!without_x) TRL_TRY(provide_guess(s));
+    if (!without_x) TRL_TRY(trli_guess_provide(s));
     if (!without_x) TRL_TRY(clear(s));
     if (ahead) {
         TRL_TRY(trli_solver_go_ahead(s, alone, m));
@@ -184,9 +173,10 @@ static trl_err find_reference(trli_solver *s, bool from_zero, const trli_measure
     *norm = *reference;
     s->at_zero = known && from_zero;
     if (s->at_zero) goto done;
-    TRL_TRY(provide_guess(s));
+    TRL_TRY(trli_guess_provide(s));
     if (!without_x) trli_vector_swap(s, &s->x);
     TRL_TRY(find_residual(s, &s->residual, norm)); /* sets points on sides, which products may read */
+    if (trli_guess_withdraw(s, *norm, *reference)) TRL_TRY(find_residual(s, &s->residual, norm));
     if (!known) *reference = *norm;
 done:
     return err;
@@ -476,13 +466,14 @@ static trl_err solve(trli_solver *s, double *mean, double *scratch)
     s->cycles_failed = s->direct_failed = false; /* anew in each solve, so that a restart takes the same way */
     s->brought = false;
     if (!s->looked) {
-        TRL_TRY(provide_guess(s));
+        TRL_TRY(trli_guess_provide(s));
         TRL_TRY(trli_solver_residual(s, &norm));
         TRL_TRY(trli_solver_look(s));
     }
     s->method = s->settings.method == TRL_SOLVE_AUTO ? s->krylov : s->settings.method; /* likewise */
     if (s->stats.singular && !knows_means(s)) TRL_TRY(measure_means(s, &measured));
     TRL_TRY(choose_start(s, &directly));
+    TRL_TRY(trli_guess_begin(s));
     TRL_TRY(find_reference(s, directly, &measured, &reference, &norm));
     s->guess_due = false;
     if (!isfinite(norm)) return trli_solver_not_finite(s, "at the first guess");
@@ -497,6 +488,7 @@ static trl_err solve(trli_solver *s, double *mean, double *scratch)
     if (s->stats.singular && !s->mean_set) TRL_TRY(restore_means(s, mean, scratch));
     s->mean_known = s->stats.singular;
     s->mean_step = s->step;
+    TRL_TRY(trli_guess_note(s));
     ++s->stats.solves;
     s->stats.last_residual = norm;
     s->stats.last_reference = reference;
@@ -509,24 +501,6 @@ trl_err trli_solver_run(trli_solver *solver, trl_gidx step, double time)
     solver->step = step;
     solver->time = time;
     return solve(solver, solver->mean, solver->mean + solver->ask.n);
-}
-
-void trli_solver_guess(trli_solver *solver)
-{
-    solver->guess_due = true;
-}
-
-trl_err trli_solver_extrapolate(trli_solver *solver, double factor, trl_gidx step, double time)
-{
-    trl_err err = TRL_OK;
-    if (solver->method == TRL_SOLVE_DIRECT) return TRL_OK;
-    solver->step = step;
-    solver->time = time;
-    trli_solver_set(solver, solver->length, factor);
-    TRL_TRY(trli_solver_program(solver, solver->extrapolate));
-    trli_vector_swap(solver, &solver->x);
-done:
-    return err;
 }
 
 void trli_solver_bring(trli_solver *solver, const trl_offsets *around)
@@ -561,6 +535,16 @@ done:
 }
 
 /* ---- all systems of a simulation ---- */
+
+int trli_solving_count(const trl_simulation *sim)
+{
+    return sim->solving ? sim->solving->nsolvers : 0;
+}
+
+const trli_solver *trli_solving_solver(const trl_simulation *sim, int solver)
+{
+    return sim->solving->solver[solver];
+}
 
 int trl_simulation_solvers(const trl_simulation *sim)
 {

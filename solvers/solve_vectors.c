@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "compile_impl.h"
-#include "krylov_impl.h"
+#include "first_guess_impl.h"
 #include "lifecycle_impl.h"
 #include "memory_impl.h"
 #include "partials_impl.h"
@@ -179,6 +179,7 @@ void trli_solver_equalise(trli_solver *solver)
         equalise(model, solver->x.now[i], solver->x.next[i]);
         equalise(model, solver->d.now[i], solver->d.next[i]);
     }
+    trli_guess_history_equalise(solver);
     if (solver->multigrid) trli_multigrid_equalise(solver->multigrid);
 }
 

@@ -72,4 +72,14 @@ void trli_solve_after(trl_simulation *sim, const trli_next_step *next);
 /* A step with what is solved after each stage. Collective: yes. */
 TRL_NODISCARD trl_err trli_solve_step(trl_simulation *sim, const trli_next_step *next, bool check);
 
+/* ---- carried.c: what steps taught about first guesses ---- */
+
+/* How often a step solves each system, but for a flow's pressure. */
+int trli_solving_solves(const struct trli_solving *so);
+/* What is solved from here on are a step's systems; other ones; the step is accepted, or not; forget all. */
+void trli_solving_begin_step(const trl_simulation *sim);
+void trli_solving_leave_step(const trl_simulation *sim);
+void trli_solving_end_step(const trl_simulation *sim, bool accepted);
+void trli_solving_forget_steps(const trl_simulation *sim);
+
 #endif

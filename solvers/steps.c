@@ -216,6 +216,7 @@ void trli_accept_steps(trl_simulation *sim, const trli_next_step *last, int coun
     sim->dt = last->dt;
     sim->step_number = last->number;
     sim->steps_run += count;
+    trli_solving_end_step(sim, true);
 }
 
 trl_err trl_simulation_step(trl_simulation *sim)
@@ -235,6 +236,7 @@ static trl_err take_step(trl_simulation *sim, trli_next_step *next)
     if (late) late->within = !waits && !sim->multistep;
     trl_err err = adaptive ? trli_adaptive_step(sim, next) : trli_run_step(sim, next);
     if (late) late->within = false;
+    if (err != TRL_OK) trli_solving_end_step(sim, false);
     if (err != TRL_OK && trli_late_is_pending(sim)) { /* what failed before comes first */
         const trl_err settled = trl_simulation_settle(sim);
         if (settled != TRL_OK) err = settled;
@@ -276,6 +278,7 @@ trl_err trl_simulation_resume(trl_simulation *sim, trl_gidx step, double time, d
                         "a simulation cannot resume at step %" PRId64 ", t = %g with dt = %g", step, time, dt);
     for (int v = 0; v < sim->nequations; ++v) trli_frame_written(sim->frame, sim->equation[v].state);
     trli_solving_resume(sim, step, dt);
+    trli_solving_forget_steps(sim);
     trli_first_rates_forget(sim);
     trli_multistep_forget(sim);
     sim->step_number = step;

@@ -159,6 +159,20 @@ TRL_API TRL_NODISCARD trl_err trl_simulation_extremes(trl_simulation *sim, doubl
  * time cannot be. */
 TRL_API TRL_NODISCARD trl_err trl_simulation_resume(trl_simulation *sim, trl_gidx step, double time, double dt);
 
+/* Fields beside the state that help later steps to solve their equations: part of a checkpoint, each while it is known.
+ * To resume without them costs iterations, not accuracy. After trl_simulation_resume, which forgets all, the caller
+ * names those that have values again, in their order. */
+typedef struct trl_carried_info {
+    const char *name;
+    trl_location location;
+    const char *location_word;
+    bool known;
+} trl_carried_info;
+TRL_API int trl_simulation_carried(const trl_simulation *sim);
+TRL_API trl_carried_info trl_simulation_carried_field(const trl_simulation *sim, int i);
+TRL_API trl_array trl_simulation_carried_array(const trl_simulation *sim, int i, int local_patch);
+TRL_API void trl_simulation_carry(trl_simulation *sim, int i);
+
 /* Let the next step follow from the state alone, as after trl_simulation_resume: multistep methods forget the steps
  * before, and begin at order 1. To be called where a checkpoint is written, so that the run goes on as one that resumes
  * there. Nothing by other methods. */

@@ -88,6 +88,7 @@ typedef struct trl_solve_stats {
     trl_coarse_grids coarse;    /* what multigrid's coarser grids have */
     bool linear, singular;      /* singular: constants are in the null space */
     double condition;           /* a bound of it, of the matrix over its diagonal; INFINITY: none; 0: not looked for */
+    int guessed, guess_steps;   /* solves of a step whose first guesses follow from so many steps before; 0: none */
     int64_t solves, iterations; /* so far */
     int last_iterations, last_newton;
     double last_residual;  /* norm(A - B) after the last solve, */

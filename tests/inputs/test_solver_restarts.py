@@ -11,6 +11,30 @@ import test_solvers as t
 
 FLOWS = (8, 13)  # random ones
 
+# First guesses follow from the steps before.
+TAUGHT = """trellis: 1
+grid: {cells: [13, 17], length: [6.3, 6.3], periodic: [true, false]}
+incompressible: {velocity: [u, v], pressure: p, density: "2 + rho", solver: s}
+solvers: {s: SOLVER}
+equations:
+  u: {location: xface, initial: "cos(x)*sin(y)", boundary: {y-: {dirichlet: 0}, y+: {dirichlet: "cos(9*t)"}},
+      ddt: RATE"-div(advective_flux(u, [u, at(v, zedge)]))", implicit: "0.05*laplacian(u)"}}
+  v: {location: yface, initial: "-sin(x)*cos(y)", boundary: {y-: {dirichlet: 0}, y+: {dirichlet: 0}},
+      ddt: RATE"-div(advective_flux(v, [at(u, zedge), v])) + 0.3*sin(9*t)", implicit: "0.05*laplacian(v)"}}
+  rho: {initial: "sin(x)*cos(y)", ddt: "-div(advective_flux(rho, [u, v], vanleer))",
+        boundary: {y-: {neumann: 0}, y+: {neumann: 0}}}
+  q: {solve: "laplacian(q) - q = rho + at(u, cell)", solver: s, boundary: {y-: {dirichlet: 0}, y+: {dirichlet: 0}}}
+time: {METHOD, steps: 8}
+"""
+
+
+def taught(method, solver="{method: cg, preconditioner: multigrid}"):
+    """A deck of that; only some methods have implicit terms."""
+    text = TAUGHT.replace("SOLVER", solver).replace("METHOD", method).replace("RATE", "{explicit: ")
+    if "ark3" in method:
+        return text
+    return text.replace("{explicit: ", "").replace('", implicit: "', " + ").replace('"}}\n', '"}\n')
+
 
 # Operators that change in time by their conditions alone: what is found of them once is found again.
 SIDES = """trellis: 1
@@ -32,6 +56,24 @@ def check(text, middle, *how):
     t.check("a restart", t.run(text, how, more=("--restart", "latest"))["fields"] == whole, whole)
 
 
+def check_others():
+    """A run is continued on other ranks, in other patches; and from one that learned nothing, or by one that does."""
+    text, first = taught("method: ssprk3, dt: 0.02"), ("run.threads=1", "output.checkpoint.every.steps=5")
+    whole = t.run(text, first, more=("--steps", "5")) and t.run(text)["fields"]
+    for ranks, settings in ((3, ("grid.patches=auto", "run.threads=1")), (1, ("grid.patches=[2, 3]", "run.threads=2"))):
+        found = t.run(text, settings, ranks, more=("--restart", "out/checkpoint/00000005.nc"))["fields"]
+        t.check(f"a restart on {ranks} ranks", found == whole, (found, whole))
+    solvers = ["{method: direct}", "{method: cg, tolerance: 1e-11}"]
+    for before, after in (solvers, solvers[::-1]):
+        one = text.replace("2 + rho", "2")
+        t.run(one.replace("solvers: {s: {method: cg, preconditioner: multigrid}}", f"solvers: {{s: {before}}}"), first,
+              more=("--steps", "5"))
+        other = one.replace("solvers: {s: {method: cg, preconditioner: multigrid}}", f"solvers: {{s: {after}}}")
+        parts = [t.run(other, more=more)["fields"] for more in (("--restart", "latest"), ())]
+        for name, field in parts[0].items():
+            t.check(f"{name} by {before}, then {after}", abs(field["l2"] - parts[1][name]["l2"]) < 1e-8, parts)
+
+
 def main():
     steps = t.STEPS.replace("METHOD", "rk4")
     by_error = bits.whole_rates(bits.SPLIT).replace("METHOD", bits.BY_ERROR.replace("ark3", "dp5"))
@@ -39,6 +81,11 @@ def main():
                  bits.SPLIT.replace("METHOD", bits.BY_ERROR), bits.INDEFINITE, by_error,
                  *(random_flows.write(random.Random(seed)) for seed in FLOWS)):
         check(text, 2)
+    for method in ("method: ssprk3, dt: 0.02", "method: rk4, dt: {cfl: 0.3}", "method: ark3, dt: 0.03",
+                   "method: {name: bs3, tolerance: {relative: 1e-4}, dt: {initial: 1}}"):
+        for middle in (1, 2, 5):
+            check(taught(method), middle)
+    check_others()
     check(SIDES.replace("LOCATION", "cell").replace("SOLVER", "{}"), 2)
     solver = t.run(SIDES.replace("LOCATION", "cell").replace("SOLVER", "{method: direct}"))["solvers"][0]
     t.check("a direct method that follows its conditions", solver["iterations"] == solver["solves"], solver)
