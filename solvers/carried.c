@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* What steps leave to later ones beside the state: what they taught about first guesses. */
+/* What steps leave to later ones beside the state: corrections of first guesses. */
 #include "parameters_impl.h"
 #include "solving_impl.h"
 #include "symbols_impl.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* First guesses that learn from the steps before: a step solves the same systems as the one before it, in the same
+/* First guesses with corrections of the steps before: a step solves the same systems as the one before it, in the same
  * order, and what each solution had beyond its first guess changes little. Of each solve of a step the last ones of
  * these corrections are kept, over dt; the guess gets what they extrapolate to. */
 #ifndef TRLI_FIRST_GUESS_IMPL_H

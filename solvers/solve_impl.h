@@ -62,13 +62,13 @@ void trli_solver_guess(trli_solver *solver);
 /* Before a solve, of a system with `from`: the guess is from + factor * (x - from), unless the last solution was a
  * direct one, which needs none. Collective: yes. */
 TRL_NODISCARD trl_err trli_solver_extrapolate(trli_solver *solver, double factor, trl_gidx step, double time);
-/* The solves that follow are those of a step, in the order of all steps, until it is left; what they taught about first
- * guesses stays once the step is accepted. Or forget all that steps taught. */
+/* The solves that follow are those of a step, in the order of all steps, until it is left; corrections of first
+ * guesses stay once the step is accepted. Or forget all of them. */
 void trli_solver_begin_step(trli_solver *solver);
 void trli_solver_leave_step(trli_solver *solver);
 void trli_solver_end_step(trli_solver *solver, bool accepted);
 void trli_solver_forget_steps(trli_solver *solver);
-/* How many fields have what steps taught, and the i-th of them; after all was forgotten: it has values again. */
+/* How many fields have corrections, and the i-th of them; after all were forgotten: it has values again. */
 int trli_solver_carried(const trli_solver *solver);
 int trli_solver_carried_field(const trli_solver *solver, int i, bool *known);
 void trli_solver_carry(trli_solver *solver, int i);

@@ -72,7 +72,7 @@ void trli_solve_after(trl_simulation *sim, const trli_next_step *next);
 /* A step with what is solved after each stage. Collective: yes. */
 TRL_NODISCARD trl_err trli_solve_step(trl_simulation *sim, const trli_next_step *next, bool check);
 
-/* ---- carried.c: what steps taught about first guesses ---- */
+/* ---- carried.c: corrections of first guesses ---- */
 
 /* How often a step solves each system, but for a flow's pressure. */
 int trli_solving_solves(const struct trli_solving *so);
