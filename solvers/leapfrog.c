@@ -102,14 +102,9 @@ trl_err trli_instance_of_present(trl_simulation *sim, trli_program *program, trl
         if (sim->equation[v].is_rate) TRL_TRY(add_present_rate(sim, state, v, &in->variable[v]));
     if (copies) TRL_TRY(add_copies(sim, in));
     in->rates_only = true;
+    in->fill.rates_only = !copies; /* those of the state have their ghosts */
     TRL_TRY(trli_instance_planes(in, false));
-    if (copies) {
-        TRL_TRY(trli_instance_fill(in));
-    } else { /* those of the state have their ghosts */
-        in->fill.filled = true;
-        for (int v = 0; v < sim->nequations; ++v)
-            if (sim->equation[v].is_rate) TRL_TRY(trli_instance_fill_field(in, in->variable[v]));
-    }
+    TRL_TRY(trli_instance_fill(in));
     *instance = in;
     in = NULL;
 done:

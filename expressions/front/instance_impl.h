@@ -50,6 +50,7 @@ struct trli_instance {
     struct {                        /* of sides.c */
         int conditions_from;        /* the first step of conditions; -1: none yet */
         bool filled;                /* a step sets the ghosts of the variables */
+        bool rates_only;            /* this is for those of rates alone: others have theirs, by an earlier instance */
     } fill;
 };
 

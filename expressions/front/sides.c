@@ -90,6 +90,12 @@ static int *list_of_none(trl_context *ctx, size_t n)
     return list;
 }
 
+/* Whether the ghosts of a variable are not set yet. */
+static bool is_to_be_filled(const trli_instance *in, int v)
+{
+    return !in->fill.filled && in->variable[v] >= 0 && (!in->fill.rates_only || in->model->variable[v].is_rate);
+}
+
 /* Make items of the steps that lowering appended. */
 static trl_err add_steps(trli_arranging *ar)
 {
@@ -106,8 +112,8 @@ static trl_err add_steps(trli_arranging *ar)
     if (!ar->variable_of || !ar->field_writer || !ar->field_filler || !ar->scalar_writer || !ar->exchange_of ||
         !ar->step)
         return trli_no_memory_for_sides(ar->model);
-    for (int v = 0; v < ar->model->nvariables && !ar->in->fill.filled; ++v)
-        if (ar->in->variable[v] >= 0) ar->variable_of[ar->in->variable[v]] = v;
+    for (int v = 0; v < ar->model->nvariables; ++v)
+        if (is_to_be_filled(ar->in, v)) ar->variable_of[ar->in->variable[v]] = v;
     if (ar->nsteps > 0) memcpy(ar->step, program->step + ar->first, (size_t)ar->nsteps * sizeof *ar->step);
     for (int i = 0; i < ar->nsteps; ++i) TRL_TRY(trli_side_item(ar, &(trli_item){.kind = TRLI_ITEM_STEP, .step = i}));
 done:
@@ -423,7 +429,7 @@ trl_err trli_instance_fill(trli_instance *instance)
     trl_err err = TRL_OK;
     if (!fields) return trli_no_memory_for_sides(model);
     for (int v = 0; v < model->nvariables; ++v)
-        if (instance->variable[v] >= 0) fields[n++] = instance->variable[v];
+        if (is_to_be_filled(instance, v)) fields[n++] = instance->variable[v];
     note_start(instance);
     TRL_TRY(begin(instance, false, &ar));
     TRL_TRY(append_fill(&ar, n, fields));

@@ -167,6 +167,27 @@ START_TEST(sides_that_move_give_their_rates)
 }
 END_TEST
 
+/* The points on x+ are between those of e, whose neighbours may be another patch's. */
+START_TEST(a_side_that_follows_neighbours_of_another_unknown_has_the_rate_that_follows_from_theirs)
+{
+    open_text(
+        "grid: {cells: [9, 12], periodic: [false, true], patches: [1, 2]}\nequations:\n"
+        "  e: {location: node, initial: \"sin(3*x) + 0.1*random(5)\", ddt2: \"laplacian(e)\",\n"
+        "      boundary: {x-: {neumann: 0}, x+: {neumann: 0}}}\n"
+        "  f: {location: xface, initial: 0.5, ddt2: \"laplacian(f)\",\n"
+        "      boundary: {x-: {neumann: 0}, x+: {dirichlet: \"0.3*at(e, xface)*sin(9*t)\"}}}\n"
+        "time: {method: leapfrog, dt: 1e-3, steps: 5}\noutput: {series: {values: {rate: \"probe(f_t, [1, 0.7])\", "
+        "wanted: \"probe(0.3*(at(e_t, xface)*sin(9*t) + at(e, xface)*9*cos(9*t)), [1, 0.7])\"}}}\n");
+    for (int step = 1; step <= 5; ++step) {
+        ck_ok(trl_simulation_step(sim));
+        const double rate = series_of(0);
+        ck_assert_double_gt(fabs(rate), 0.1);
+        ck_assert_double_eq_tol(rate, series_of(1), 1e-13);
+    }
+    close_problem();
+}
+END_TEST
+
 START_TEST(what_cannot_be_is_refused_with_a_remedy)
 {
     static const struct {
@@ -219,6 +240,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, a_wave_takes_half_of_the_memory_and_a_quarter_of_the_work_of_rk4);
     tcase_add_test(tc, elastic_energy_stays_as_the_source_left_it);
     tcase_add_test(tc, sides_that_move_give_their_rates);
+    tcase_add_test(tc, a_side_that_follows_neighbours_of_another_unknown_has_the_rate_that_follows_from_theirs);
     tcase_add_test(tc, what_cannot_be_is_refused_with_a_remedy);
     tcase_add_test(tc, dt_is_bounded_by_two_over_the_fastest_oscillation);
 }
