@@ -11,6 +11,8 @@
 #include "compile_impl.h"
 #include "lifecycle_impl.h"
 #include "lower_impl.h"
+#include "memory_impl.h"
+#include "reads_impl.h"
 #include "sides_impl.h"
 
 /* Append what computes the rate at the present time, from the state with ghosts. */
@@ -38,29 +40,72 @@ done:
     return err;
 }
 
-/* Whether conditions of the program's last fill read a rate. */
-static trl_err conditions_read_rates(trl_simulation *sim, const trli_program *program, bool *read)
+/* What some steps need of those before them. */
+typedef struct needs {
+    bool *field, *scalar; /* [nfields], [nscalars] of the model */
+} needs;
+
+static trl_err need_values(trli_model *model, int n, const trli_ir_value *value, const needs *need)
 {
-    const trli_step *fill = &program->step[program->nsteps - 1];
-    const trli_ir *ir = &sim->model->ir;
-    trli_walk walk = {0};
+    trli_reads reads = {0};
+    trl_err err = trli_reads_find(&model->ir, &model->walk, n, value, &reads);
+    for (int i = 0; i < reads.nfields; ++i) need->field[reads.field[i]] = true;
+    for (int i = 0; i < reads.nscalars; ++i) need->scalar[reads.scalar[i]] = true;
+    trli_reads_free(&reads);
+    return err;
+}
+
+static trl_err need_side(trli_model *model, const trli_side *side, const needs *need)
+{
     trl_err err = TRL_OK;
-    *read = false;
-    while (fill->kind != TRLI_STEP_FILL || fill->fill.exchange_only) --fill;
-    for (int i = 0; i < 6 * fill->nout; ++i) {
-        const trli_side *side = &fill->fill.sides[i / 6][i % 6];
-        for (int k = 0; k < 4 * side->npieces; ++k) {
-            const trli_piece *p = &side->piece[k / 4];
-            const trli_ir_value value = (const trli_ir_value[]){p->where, p->a, p->b, p->c}[k % 4];
-            if (value < 0) continue;
-            TRL_TRY(trli_ir_walk(ir, &walk, 1, &value));
-            for (int j = 0; j < walk.count; ++j)
-                for (int v = 0; ir->node[walk.list[j]].op == TRLI_OP_FIELD && v < sim->nequations; ++v)
-                    *read |= sim->equation[v].is_rate && ir->node[walk.list[j]].index == sim->equation[v].state;
-        }
+    for (int k = 0; k < side->npieces; ++k) {
+        const trli_piece *p = &side->piece[k];
+        const trli_ir_value value[] = {p->where, p->a, p->b, p->c};
+        for (size_t i = 0; i < sizeof value / sizeof *value; ++i)
+            if (value[i] >= 0) TRL_TRY(need_values(model, 1, &value[i], need));
+        for (int r = 0; p->modifier && r < p->modifier->ninputs; ++r) need->field[p->inputs[r]] = true;
     }
 done:
-    trli_walk_free(&walk);
+    return err;
+}
+
+/* Note what a step needs, if what it computes is needed. */
+static trl_err need_step(trli_model *model, const trli_step *s, const needs *need)
+{
+    const trli_plugin_step *plugin = trli_step_plugin(s);
+    bool needed = s->scalar >= 0 && need->scalar[s->scalar];
+    trl_err err = TRL_OK;
+    for (int o = 0; o < s->nout; ++o) {
+        const bool one = need->field[s->field[o]];
+        needed |= one;
+        for (int side = 0; one && s->kind == TRLI_STEP_FILL && side < 6; ++side)
+            TRL_TRY(need_side(model, &s->fill.sides[o][side], need));
+    }
+    if (!needed) return TRL_OK;
+    for (int i = 0; plugin && i < plugin->called->ninputs; ++i) need->field[plugin->input[i]] = true;
+    if (s->value) TRL_TRY(need_values(model, s->nout > 0 ? s->nout : 1, s->value, need));
+done:
+    return err;
+}
+
+/* Whether the ghosts of unknowns that are no rates follow from rates, in some steps or directly. */
+static trl_err ghosts_need_rates(trl_simulation *sim, const trli_instance *state, bool *need_rates)
+{
+    trli_model *model = sim->model;
+    const trli_program *program = state->program;
+    const needs need = {trli_new(sim->ctx, (size_t)model->nfields + 1, sizeof *need.field),
+                        trli_new(sim->ctx, (size_t)model->nscalars + 1, sizeof *need.scalar)};
+    trl_err err = TRL_OK;
+    *need_rates = false;
+    if (!need.field || !need.scalar) TRL_TRY(trli_no_memory(sim->ctx, NULL, "for boundary conditions"));
+    for (int v = 0; v < sim->nequations; ++v) need.field[sim->equation[v].state] = !sim->equation[v].is_rate;
+    for (int i = program->nsteps - 1; i >= state->fill.conditions_from; --i)
+        TRL_TRY(need_step(model, &program->step[i], &need));
+    for (int v = 0; v < sim->nequations; ++v)
+        *need_rates |= sim->equation[v].is_rate && need.field[sim->equation[v].state];
+done:
+    trli_free(need.field);
+    trli_free(need.scalar);
     return err;
 }
 
@@ -96,7 +141,7 @@ trl_err trli_instance_of_present(trl_simulation *sim, trli_program *program, trl
         *instance = state;
         return TRL_OK;
     }
-    TRL_TRY(conditions_read_rates(sim, program, &copies));
+    TRL_TRY(ghosts_need_rates(sim, state, &copies));
     TRL_TRY(trli_instance_of_state(sim, program, &in));
     for (int v = 0; v < sim->nequations; ++v)
         if (sim->equation[v].is_rate) TRL_TRY(add_present_rate(sim, state, v, &in->variable[v]));

@@ -188,6 +188,32 @@ START_TEST(a_side_that_follows_neighbours_of_another_unknown_has_the_rate_that_f
 }
 END_TEST
 
+/* The curvature beside x+, where the condition says what lies beyond. */
+START_TEST(conditions_read_rates_of_the_present_time_however_they_come_by_them)
+{
+    static const struct {
+        const char *read, *number;
+    } cases[] = {{"w_t", "probe(w_t, [0.9375])"},
+                 {"q", "probe(w_t, [0.9375])"},
+                 {"integral(w_t)", "integral(w_t)"},
+                 {"integral(q)", "integral(w_t)"},
+                 {"probe(w_t, [0.5])", "probe(w_t, [0.5])"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+        open_text(
+            "grid: {cells: [8]}\nexpressions: {q: {formula: \"1*w_t\", boundary: {x-: {neumann: 0}, x+: {neumann: "
+            "0}}}}\nequations:\n  w: {initial: \"sin(3*x)\", initial_rate: \"cos(x)\", ddt2: \"laplacian(w)\",\n"
+            "      boundary: {x-: {neumann: 0}, x+: {dirichlet: \"0.3*%s\"}}}\n"
+            "time: {method: leapfrog, dt: 0.01, steps: 5}\noutput: {series: {values: {\n"
+            "  curvature: \"probe(laplacian(w), [0.9375])\",\n"
+            "  wanted: \"64*(0.6*%s - 3*probe(w, [0.9375]) + probe(w, [0.8125]))\"}}}\n",
+            cases[i].read, cases[i].number);
+        for (int step = 0; step < 5; ++step) ck_ok(trl_simulation_step(sim));
+        ck_assert_double_eq_tol(series_of(0), series_of(1), 1e-12);
+    }
+    close_problem();
+}
+END_TEST
+
 START_TEST(what_cannot_be_is_refused_with_a_remedy)
 {
     static const struct {
@@ -241,6 +267,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, elastic_energy_stays_as_the_source_left_it);
     tcase_add_test(tc, sides_that_move_give_their_rates);
     tcase_add_test(tc, a_side_that_follows_neighbours_of_another_unknown_has_the_rate_that_follows_from_theirs);
+    tcase_add_test(tc, conditions_read_rates_of_the_present_time_however_they_come_by_them);
     tcase_add_test(tc, what_cannot_be_is_refused_with_a_remedy);
     tcase_add_test(tc, dt_is_bounded_by_two_over_the_fastest_oscillation);
 }
