@@ -5,6 +5,7 @@ few lines of Python."""
 import json
 import math
 import re
+import sys
 
 import random_decks
 
@@ -133,8 +134,8 @@ class Odes:
         text = re.sub(r"old\((\w+)\)", r"old_\1", text)
         return compile(text.replace("^", "**").replace("if(", "choose("), text, "eval")
 
-    def integrate(self, volume, parameters):
-        """The values of the equations after all steps."""
+    def integrate(self, volume, parameters, rounding=0):
+        """The values of the equations after all steps, each of which rounds sums by so much of their terms."""
         rates, named, first, initial = ({name: self.code(text) for name, text in formulas.items()}
                                         for formulas in (self.rate, self.named, self.first, self.initial))
         for name, text in self.second.items():
@@ -143,6 +144,11 @@ class Odes:
         y = {name: eval(text, dict(parameters)) for name, text in initial.items()}
         if self.leapfrog:
             return self.leap(volume, parameters, y, rates, named, first)
+
+        def total(weights, slopes, name):
+            terms = [w * k[name] for w, k in zip(weights, slopes)]
+            return sum(terms) + rounding * sum(map(abs, terms))
+
         def step(t, dt, start):
             """The values after a step, and the difference to another solution if there is one."""
             times, stages = TABLEAUS[self.method]
@@ -158,9 +164,8 @@ class Odes:
                     return values, {}
                 slopes.append({name: eval(text, scope) for name, text in rates.items()})
                 if row is not None:
-                    values = {name: start[name] + dt * sum(w * k[name] for w, k in zip(row, slopes)) for name in start}
-            return values, {name: dt * sum(w * k[name] for w, k in zip(ERRORS[self.method][0], slopes))
-                            for name in start}
+                    values = {name: start[name] + dt * total(row, slopes, name) for name in start}
+            return values, {name: dt * total(ERRORS[self.method][0], slopes, name) for name in start}
 
         if self.tolerance:
             return self.adapt(step, y)
@@ -214,17 +219,26 @@ class Odes:
             derivative = {name: value + weight * moved[name] / h for name, value in derivative.items()}
         return derivative
 
+    def felt(self, volume, y):
+        """How far eight times the rounding of sums moves the values: steps multiply what it does to the differences
+        that dt follows from, and so to where the last step ends."""
+        moved = [self.integrate(volume, self.parameters, by * sys.float_info.epsilon) for by in (-8, 8)]
+        return {name: max(abs(other[name] - value) for other in moved) for name, value in y.items()}
+
     def solution(self, volume):
-        """The values, and those derivatives by a that differences can tell: not where a choice changes nearby."""
+        """The values, and those derivatives by a that differences can tell: not where a choice changes nearby. Of each
+        how near a run comes to it."""
         y = self.integrate(volume, self.parameters)
+        felt = self.felt(volume, y) if self.tolerance else dict.fromkeys(y, 0)
         first, second = (self.difference(volume, h) if self.feels else {} for h in (1e-3, 5e-4))
         known = {name: value for name, value in second.items() if abs(value - first[name]) < 1e-7 * (1 + abs(value))}
-        return {**y, **{f"{name}_a": value for name, value in known.items()}}
+        return {**{name: (value, 1e-10 * (1 + abs(value)) + felt[name]) for name, value in y.items()},
+                **{f"{name}_a": (value, 1e-6 * (1 + abs(value))) for name, value in known.items()}}
 
 
 def write(rng, method):
-    """The text of a deck, its dimension, the number of its formulas, and its solution: the value of each equation, or
-    None where it is large."""
+    """The text of a deck, its dimension, the number of its formulas, and its solution: the value of each equation and
+    how near a run comes to it, or None where it is large."""
     odes = Odes(rng, method)
     text = odes.write()
     lengths = json.loads(odes.grid[odes.grid.index("length: ") + 8:-1])
@@ -232,6 +246,6 @@ def write(rng, method):
         solution = odes.solution(math.prod(lengths))
     except (OverflowError, ValueError):
         solution = None
-    if solution and max(map(abs, solution.values())) > 1e6:
+    if solution and max(abs(value) for value, _ in solution.values()) > 1e6:
         solution = None
     return text, odes.dim, len(odes.rate) + len(odes.named) + len(odes.first), solution
