@@ -10,8 +10,8 @@
 #include "lifecycle_impl.h"
 #include "lower_impl.h"
 #include "memory_impl.h"
-#include "operators_impl.h"
 #include "simulation_impl.h"
+#include "spatialops_impl.h"
 #include "symbols_impl.h"
 
 enum { LOCATIONS = 8, FAR = 64 /* from a side, in points */ };
@@ -64,8 +64,8 @@ static trl_err check_points(const trl_simulation *sim)
     const trl_grid *g = &sim->layout->grid;
     for (int i = 0; i < r->n; ++i)
         for (int a = 0; a < g->dim; ++a) {
-            const double x = r->at[(ptrdiff_t)i * g->dim + a];
-            if (!(x >= g->origin[a] && x <= g->origin[a] + g->length[a])) return fail_outside(sim, i, a);
+            double x = r->at[(ptrdiff_t)i * g->dim + a];
+            if (!trli_in_domain(g, a, &x)) return fail_outside(sim, i, a);
         }
     return TRL_OK;
 }
@@ -79,9 +79,10 @@ static int find_patch(const trl_simulation *sim, trl_location location, int i, r
     *place = (receiver_place){.number = i};
     for (int a = 0; a < g->dim; ++a) {
         trl_gidx point, last = trl_grid_points(g, location, a) - 1;
+        double x = sim->problem->receivers.at[(ptrdiff_t)i * g->dim + a];
         int by;
-        trli_locate(g, a, location, sim->problem->receivers.at[(ptrdiff_t)i * g->dim + a], &point, &by,
-                    &place->weight[a]);
+        (void)trli_in_domain(g, a, &x); /* checked; it may be an end but for rounding */
+        trli_locate(g, a, location, x, &point, &by, &place->weight[a]);
         first[a] = point + by;
         cell[a] = point < g->cells[a] ? point : g->cells[a] - 1;
         const trl_gidx least = first[a], most = first[a] + (place->weight[a] != 0) - last;

@@ -11,6 +11,13 @@ static inline char trli_axis_name(int axis)
     return "xyz"[axis];
 }
 
+/* Whether a coordinate lies in the domain. One that rounding puts beyond an end becomes that end. */
+bool trli_in_domain(const trl_grid *grid, int axis, double *coordinate);
+/* Where a coordinate in the domain lies between points of a location along an axis: an owned point, the offset *by from
+ * it to the one before or at the coordinate, and the weight of the next one; 0: that is not read. */
+void trli_locate(const trl_grid *grid, int axis, trl_location location, double where, trl_gidx *point, int *by,
+                 double *weight);
+
 /* First element of part i when n elements are cut into parts as evenly as possible, the larger parts first. */
 trl_gidx trli_cut_first(trl_gidx n, trl_gidx parts, trl_gidx i);
 /* The part that holds an element. Needs parts <= n. */

@@ -21,8 +21,8 @@ TRL_NODISCARD trl_err trli_lower_apply(trli_lowering *lw, const char *name, cons
 TRL_NODISCARD trl_err trli_lower_stencil(trli_lowering *lw, const trl_ast *node, const trl_scope *scope,
                                          const trl_operator *stencil, trli_operand *operand);
 
-/* That an argument has one coordinate per axis, and such a coordinate, which is a number inside of the domain; one that
- * rounding puts beyond an end is that end. */
+/* That an argument has one coordinate per axis, and such a coordinate, which is a number inside of the domain, as
+ * trli_in_domain says. */
 TRL_NODISCARD trl_err trli_check_position(trli_lowering *lw, const trl_formula_operator *op, const trl_ast *where);
 TRL_NODISCARD trl_err trli_lower_coordinate(trli_lowering *lw, const trl_ast *where, int axis, const trl_scope *scope,
                                             double *coordinate);
@@ -45,9 +45,6 @@ TRLI_OPERATOR_FAMILY(advective_flux);     /* fluxes.c */
 TRLI_OPERATOR_FAMILY(reconstruction);
 TRLI_OPERATOR_FAMILY(reduction); /* reductions.c */
 TRLI_OPERATOR_FAMILY(probe);
-/* Where a coordinate in the domain lies between points of a location along an axis: an owned point, the offset *by from
- * it to the one before or at the coordinate, and the weight of the next one; 0: that is not read. */
-void trli_locate(const trl_grid *grid, int axis, int location, double where, trl_gidx *point, int *by, double *weight);
 TRLI_OPERATOR_FAMILY(old); /* operators.c */
 TRLI_OPERATOR_FAMILY(ddt);
 TRLI_OPERATOR_FAMILY(random);

@@ -5,6 +5,7 @@
 
 #include "operators_impl.h"
 #include "parameters_impl.h"
+#include "spatialops_impl.h"
 #include "symbols_impl.h"
 
 typedef struct mask_search {
@@ -98,18 +99,6 @@ trl_err trli_lower_reduction(trli_lowering *lw, const trl_formula_operator *op, 
     *operand = trli_operand_scalar(TRLI_ANYWHERE, result);
 done:
     return err;
-}
-
-void trli_locate(const trl_grid *g, int axis, int location, double where, trl_gidx *point, int *by, double *weight)
-{
-    int bit = location >> axis & 1;
-    double s = (where - g->origin[axis]) / g->spacing[axis] - (bit ? 0 : 0.5);
-    double below = floor(s);
-    *weight = s - below;
-    /* The point is owned; the two values are read from it at offsets by and by + 1. */
-    trl_gidx last = trl_grid_points(g, (trl_location)location, axis) - 1, first = (trl_gidx)below;
-    *point = first < 0 ? 0 : first > last ? last : first;
-    *by = (int)(first - *point);
 }
 
 trl_err trli_lower_probe(trli_lowering *lw, const trl_formula_operator *op, const trl_ast *node, const trl_scope *scope,

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* noise and point_source: values that a formula adds at cells and steps, or around a point. */
-#include <float.h>
-#include <math.h>
-
 #include "operators_impl.h"
 #include "parameters_impl.h"
+#include "spatialops_impl.h"
 
 static double cell_volume(const trli_lowering *lw)
 {
@@ -38,13 +36,8 @@ trl_err trli_lower_coordinate(trli_lowering *lw, const trl_ast *where, int axis,
 {
     const trl_grid *g = lw->ir->grid;
     const double lo = g->origin[axis], hi = lo + g->length[axis];
-    const double rounding = 4 * DBL_EPSILON * fmax(fabs(lo), fabs(hi)); /* -0.05 + 0.7 is below 0.65 */
     trl_err err = trli_lower_number(lw, where->arg[axis], scope, coordinate);
-    if (err != TRL_OK) return err;
-    if (*coordinate >= lo - rounding && *coordinate <= hi + rounding) {
-        *coordinate = fmin(fmax(*coordinate, lo), hi);
-        return TRL_OK;
-    }
+    if (err != TRL_OK || trli_in_domain(g, axis, coordinate)) return err;
     return trli_lower_fail(lw, where->arg[axis], "%c = %g lies outside the domain, %g to %g", 'x' + axis, *coordinate,
                            lo, hi);
 }

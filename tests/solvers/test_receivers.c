@@ -119,6 +119,29 @@ START_TEST(needs_no_condition_at_a_side_that_no_point_is_near)
 }
 END_TEST
 
+/* -0.05 + 0.7 is below 0.65, and 1 / (1/49) is more than 49. */
+START_TEST(takes_an_end_for_a_place_where_rounding_puts_it_beyond)
+{
+    static const char *const value[] = {"T"};
+    const double *const *found;
+    new_deck();
+    say("grid: {cells: [49, 8], length: [1, 0.7], origin: [0, -0.05]}\nequations: {T: {location: node, initial: "
+        "\"x + 10*y\", ddt: \"0\"}}\ntime: {dt: 1, steps: 1}\n"
+        "output: {series: {values: {T: \"probe(T, [1, 0.65])\"}}}\n");
+    at[0][0] = 1;
+    at[0][1] = 0.65;
+    ck_ok(open_with_receivers(1, 1, value, 0, NULL));
+    ck_ok(trl_simulation_initialise(sim));
+    ck_ok(trl_simulation_observe(sim));
+    ck_ok(trl_simulation_receive(sim, &found));
+    ck_assert(near(found[0][0], 7.5, 1e-14));
+    ck_assert_double_eq(trl_simulation_series(sim)[0], found[0][0]);
+    at[0][1] = 0.65 + 1e-14;
+    ck_fails(open_with_receivers(1, 1, value, 0, NULL), TRL_ERR_INPUT, "receiver 0 of 1 (from 0) lies outside");
+    trl_context_clear_diagnostics(test_ctx);
+}
+END_TEST
+
 START_TEST(rejects_points_outside_and_unknown_names)
 {
     static const char *const unknown[] = {"nothing"};
@@ -146,6 +169,7 @@ static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, has_the_bits_of_probe_in_every_way);
     tcase_add_test(tc, needs_no_condition_at_a_side_that_no_point_is_near);
+    tcase_add_test(tc, takes_an_end_for_a_place_where_rounding_puts_it_beyond);
     tcase_add_test(tc, rejects_points_outside_and_unknown_names);
 }
 
