@@ -14,9 +14,9 @@ enum { BATCH = 64 /* values that are added to an exact sum at once */ };
 
 typedef struct spectrum {
     const trl_spectrum_entry *entry;
-    int *shown;  /* [entry->nfields] */
-    int columns; /* wave numbers 0, 1, .. */
-    double unit; /* between them */
+    int nshown, *shown; /* its fields; of a vector all components */
+    int columns;        /* wave numbers 0, 1, .. */
+    double unit;        /* between them */
 } spectrum;
 
 struct trli_spectra {
@@ -35,10 +35,14 @@ typedef struct gathering {
 
 /* ---- what is asked for ---- */
 
-static int find_shown(const trl_simulation *sim, const char *name)
+/* The field of a name, or a component of a vector of that name; -1: there is none. */
+static int find_shown(const trl_simulation *sim, const char *name, const char *component)
 {
-    for (int i = 0; i < sim->nshown; ++i)
-        if (!sim->shown[i].info.is_exact && strcmp(sim->shown[i].info.name, name) == 0) return i;
+    const size_t n = strlen(name);
+    for (int i = 0; i < sim->nshown; ++i) {
+        const trl_field_info *info = &sim->shown[i].info;
+        if (!info->is_exact && strncmp(info->name, name, n) == 0 && strcmp(info->name + n, component) == 0) return i;
+    }
     return -1;
 }
 
@@ -65,14 +69,19 @@ static trl_err check_axes(const trl_simulation *sim, const trl_spectrum_entry *e
 
 static trl_err find_fields(const trl_simulation *sim, spectrum *s)
 {
-    s->shown = trli_new(sim->ctx, (size_t)s->entry->nfields + 1, sizeof *s->shown);
+    static const char *const component[] = {"", ".x", ".y", ".z"};
+    s->shown = trli_new(sim->ctx, 3 * (size_t)s->entry->nfields + 1, sizeof *s->shown);
     if (!s->shown) return trli_no_memory(sim->ctx, NULL, "for the spectrum '%s'", s->entry->name);
     for (int i = 0; i < s->entry->nfields; ++i) {
-        s->shown[i] = find_shown(sim, s->entry->field[i]);
-        if (s->shown[i] < 0)
+        const int before = s->nshown;
+        for (size_t c = 0; c < sizeof component / sizeof *component; ++c) {
+            const int found = find_shown(sim, s->entry->field[i], component[c]);
+            if (found >= 0) s->shown[s->nshown++] = found;
+        }
+        if (s->nshown == before)
             return trl_fail(sim->ctx, TRL_ERR_INPUT, &s->entry->place,
                             "'%s' in the spectrum '%s' is neither an equation nor a field that is written: add it to "
-                            "output.fields (a component of a vector is 'q.x')",
+                            "output.fields",
                             s->entry->field[i], s->entry->name);
     }
     return TRL_OK;
@@ -232,7 +241,7 @@ static trl_err find_one(trl_simulation *sim, const spectrum *s, double *value)
     if (!g.sum || !g.batch || !g.filled) err = trli_no_memory(sim->ctx, NULL, "for the spectrum '%s'", s->entry->name);
     TRL_TRY(trl_context_agree(sim->ctx, err));
     for (size_t i = 0; i < n; ++i) trl_sum_clear(&g.sum[i]);
-    for (int i = 0; i < s->entry->nfields; ++i) TRL_TRY(add_field(sim, s, &sim->shown[s->shown[i]], &g));
+    for (int i = 0; i < s->nshown; ++i) TRL_TRY(add_field(sim, s, &sim->shown[s->shown[i]], &g));
     for (int at = 0; at < (int)n; ++at) {
         flush(&g, at);
         if (at >= s->columns) trl_sum_merge(&g.sum[at % s->columns], &g.sum[at]);

@@ -12,12 +12,13 @@ from run_series import columns
 
 SPECTRA = """trellis: 1
 grid: {{cells: {cells}, length: {length}, periodic: {periodic}}}
+expressions: {{{expressions}}}
 equations:
   u: {{location: {location}, initial: "{formula}", ddt: 0}}
   v: {{initial: "sin(2*pi*x)", ddt: 0}}
 time: {{dt: 1, steps: 1}}
 output:
-  fields: []
+  fields: [{fields}]
   series:
     every: {{steps: 1}}
     values: {{half: "integral(u^2)/2", {values}}}
@@ -27,7 +28,8 @@ output:
 
 def run(ranks=1, threads=1, **deck):
     """The last line of the series by name, and the text of the file."""
-    text = SPECTRA.format(**{"location": "cell", "values": "", "length": "[1, 1]", **deck})
+    text = SPECTRA.format(**{"location": "cell", "values": "", "length": "[1, 1]", "fields": "", "expressions": "",
+                             **deck})
     without = [key for key in ("values", "spectra") if deck.get(key, "") is None]
     text = "".join(line for line in text.splitlines(True) if line.split(":")[0].strip() not in without)
     return run_series.run(text, ranks, "--threads", str(threads))
@@ -56,6 +58,10 @@ def known_waves():
     check("walls across y", columns(row, "E"), [0, 0, (1 + 9 + 25 + 49) / 64 / 16, 0])
     row = run(cells=[5], length=[1], periodic="true", formula="1 + cos(4*pi*x)", spectra="E: {of: u}")[0]
     check("one dimension", columns(row, "E"), [0.5, 0, 0.25])
+    row = run(cells=[8, 6], periodic="true", formula="x", fields="w", spectra="E: {of: w}, X: {of: w, along: x}",
+              expressions='w: ["0.2 + 0.7*sin(2*pi*x + 0.3)", "0.8*cos(4*pi*y)"]')[0]
+    check("a vector", columns(row, "E"), [0.02, 0.1225, 0.16, 0, 0, 0])
+    check("a vector along x", columns(row, "X"), [0.18, 0.1225, 0, 0, 0])
     row = run(cells=[5], length=[1], periodic="true", formula="1", spectra="E: {of: u}", values=None)[0]
     check("a series of spectra alone", columns(row, "E"), [0.5, 0, 0])
 
