@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Part of Trellis, an expression-graph PDE solver framework.
-"""What random decks have beside formulas: types of plugins, fields of files, families of two indices, spectra."""
+"""What random decks have beside formulas: types of plugins, fields of files, families of two indices, spectra, output
+times."""
 
 
 def applied(w):
@@ -70,3 +71,9 @@ def products(w, where):
              f"    for: {{i: 1..2, j: {w.rng.choice(['0..1', '1..q'])}}}"]
     w.fields["two2_1"] = where
     return lines
+
+
+def every(rng, step):
+    """When there is output: with steps that grow, not a thousand times."""
+    time = "{time: 1.5e-3}" if step else "{time: 0.011}"
+    return rng.choice(["{steps: 1}", "{steps: 1}", time, "{at: [1e-3, 0.0021, 0.05]}", "{log: 4}"])

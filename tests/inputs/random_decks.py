@@ -509,10 +509,6 @@ def partial_equations(w, places):
     return text, lines
 
 
-def every(rng):
-    return rng.choice(["{steps: 1}", "{steps: 1}", "{time: 1.5e-3}", "{at: [1e-3, 0.0021, 0.05]}", "{log: 4}"])
-
-
 def without_step(lines):
     """The same lines without what depends on the step."""
     text = re.sub(r"\bdt\b", "0.01", "\n".join(lines))
@@ -594,6 +590,6 @@ def write(rng, method, partial=True, flat=False):
     start = rng.choice(["", "", "start: 0.3, "])
     return "\n".join(["trellis: 1", line, "parameters: {p: 0.75, q: 3, m: 0.4}"] + text + equations + [
         f"time: {{method: {method}, {start}steps: {rng.choice([1, 2, 3, 1, 2, 3, 1, 2, 3, 30])}{stop}}}",
-        f"output: {{every: {every(rng)}, fields: [{', '.join(names)}], {keep}"
-        f"series: {{every: {every(rng)}, values: {{{series}}}{profiles}{means}}}}}", ""
+        f"output: {{every: {random_beside.every(rng, step)}, fields: [{', '.join(names)}], {keep}"
+        f"series: {{every: {random_beside.every(rng, step)}, values: {{{series}}}{profiles}{means}}}}}", ""
     ]), dim, w.written
