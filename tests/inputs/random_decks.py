@@ -272,7 +272,7 @@ class Writer:
         self.written += 1
         read = self.beside(axis) if self.bounded and self.rng.random() < 0.35 else None
         if self.rated and not self.bounded[1] >> axis & 1 and self.rng.random() < 0.2:
-            return f"0.1 - 0.3*{self.rated}"
+            return self.rng.choice(["0.1 - 0.3*R", "0.2 - 0.1*integral(R)", "0.1*norm(R)"]).replace("R", self.rated)
         if read:
             return self.rng.choice([f"0.3*{read}", f"0.1 - 0.2*{read}*sin(9*t)", f"sin({read}) + t"])
         others = [c for c in self.axes if c != self.axes[axis]]
