@@ -239,11 +239,9 @@ trl_err trli_grid_level_read(trli_grid_level *l, const char *name, trli_program 
     trl_err err = TRL_OK;
     TRL_TRY(trli_solver_begin(s, name, program));
     TRL_TRY(open_making(l, *program, &m));
-    for (int i = 0; i < n; ++i) {
-        s->sim->model->field[field[i]].exchanged = true;
-        TRL_TRY(trli_instance_fill_field(m.in, field[i]));
-        TRL_TRY(trli_program_read(*program, field[i], depth, &none));
-    }
+    for (int i = 0; i < n; ++i) s->sim->model->field[field[i]].exchanged = true;
+    TRL_TRY(trli_instance_fill_fields(m.in, n, field));
+    for (int i = 0; i < n; ++i) TRL_TRY(trli_program_read(*program, field[i], depth, &none));
 done:
     close_making(&m);
     return err;

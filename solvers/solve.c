@@ -11,6 +11,7 @@
 #include "memory_impl.h"
 #include "parameters_impl.h"
 #include "sides_impl.h"
+#include "solve_reads_impl.h"
 #include "symbols_impl.h"
 #include "told_sums_impl.h"
 
@@ -150,82 +151,6 @@ done:
     return err;
 }
 
-/* The Jacobian reads a field that the program does not compute. */
-static void note_reading(trli_solver *s, int field)
-{
-    bool known = false;
-    for (int i = 0; i < s->ask.n; ++i) known |= field == s->d.now[i];
-    for (int v = 0; v < s->sim->nequations; ++v) {
-        const bool now = s->in_field[v] == field, old = !now && s->old_field[v] == field;
-        s->reads[v] |= now;
-        s->reads_old[v] |= old;
-        known |= now || old;
-    }
-    s->opaque |= !known;
-}
-
-/* Whether a value depends on one of the unknowns, through what the program computes; *does stays true. */
-static trl_err depends(trli_solver *s, const trli_program *program, trli_ir_value value, bool *does)
-{
-    trli_model *model = s->sim->model;
-    trli_walk walk = {0};
-    trli_ir_value *todo = NULL;
-    bool *seen = NULL;
-    int n = 0, capacity = 0, which;
-    trl_err err = TRL_OK;
-    seen = trli_new(model->ctx, (size_t)model->nfields + (size_t)model->nscalars + 1, sizeof *seen);
-    if (!seen || !trli_make_room(model->ctx, &todo, n, 1, &capacity, sizeof *todo)) TRL_TRY(no_memory(s));
-    todo[n++] = value;
-    while (n > 0) { /* to the end: what is read is noted on the way */
-        const trli_ir_value v = todo[--n];
-        TRL_TRY(trli_ir_walk(&model->ir, &walk, 1, &v));
-        for (int32_t k = 0; k < walk.count; ++k) {
-            const trli_node *node = trli_ir_node(&model->ir, walk.list[k]);
-            if (node->op != TRLI_OP_FIELD && node->op != TRLI_OP_SCALAR) continue;
-            bool *known = &seen[node->op == TRLI_OP_FIELD ? node->index : model->nfields + node->index];
-            if (*known) continue;
-            *known = true;
-            for (int i = 0; node->op == TRLI_OP_FIELD && i < s->ask.n; ++i) *does |= node->index == s->x.now[i];
-            const trli_step *producer = trli_program_producer(program, node, &which);
-            if (producer && producer->kind == TRLI_STEP_PLUGIN) *does = s->opaque = true; /* nobody knows */
-            s->reduces |= producer && producer->kind == TRLI_STEP_REDUCE;
-            if (node->op == TRLI_OP_FIELD && !producer) note_reading(s, node->index);
-            if (!producer || !producer->value) continue;
-            if (!trli_make_room(model->ctx, &todo, n, 1, &capacity, sizeof *todo)) TRL_TRY(no_memory(s));
-            todo[n++] = producer->value[which];
-        }
-    }
-done:
-    trli_walk_free(&walk);
-    trli_free(todo);
-    trli_free(seen);
-    return err;
-}
-
-/* The conditions of the tangents' ghosts, too, may depend on the unknowns. */
-static trl_err sides_depend(trli_solver *s, bool *does)
-{
-    const trli_program *p = s->apply;
-    trl_err err = TRL_OK;
-    for (int k = 0; k < p->nsteps; ++k) {
-        const trli_step *step = &p->step[k];
-        for (int o = 0; step->kind == TRLI_STEP_FILL && o < step->nout; ++o)
-            for (int side = 0; side < 6; ++side) {
-                const trli_side *at = &step->fill.sides[o][side];
-                for (int i = 0; at->tangent && i < at->npieces; ++i) {
-                    const trli_piece *piece = &at->piece[i];
-                    const trli_ir_value value[] = {piece->where, piece->kind == TRL_BC_ROBIN ? piece->a : TRLI_NO_VALUE,
-                                                   piece->b,     piece->da,
-                                                   piece->db,    piece->dc};
-                    for (size_t j = 0; j < sizeof value / sizeof *value; ++j)
-                        if (value[j] >= 0) TRL_TRY(depends(s, p, value[j], does));
-                }
-            }
-    }
-done:
-    return err;
-}
-
 /* q = J d */
 static trl_err compile_apply(trli_solver *s)
 {
@@ -246,6 +171,7 @@ static trl_err compile_apply(trli_solver *s)
     TRL_TRY(trli_instance_fill(in));
     TRL_TRY(trli_instance_prepare(in));
     for (int i = 0; i < s->ask.n; ++i) {
+        const trl_location location = model->variable[s->ask.variable[i]].location;
         TRL_TRY(s->ask.residual(s->ask.data, in, i, &value[i]));
         TRL_TRY(trli_tangent(in, s->direction, value[i], &value[i]));
         if (value[i] < 0 && s->ask.n == 1)
@@ -253,11 +179,11 @@ static trl_err compile_apply(trli_solver *s)
                              "the equation does not contain its unknown '%s': nothing can be solved for",
                              s->ask.names));
         if (value[i] < 0) value[i] = trli_ir_constant(&model->ir, 0);
-        TRL_TRY(depends(s, s->apply, value[i], &varies));
+        TRL_TRY(trli_solver_depends(s, s->apply, value[i], location, &varies));
         TRL_TRY(trli_solver_masked(s, in, i, &value[i]));
-        TRL_TRY(depends(s, s->apply, value[i], &mask_varies)); /* notes what masks read */
+        TRL_TRY(trli_solver_depends(s, s->apply, value[i], location, &mask_varies)); /* notes what masks read */
     }
-    TRL_TRY(sides_depend(s, &varies));
+    TRL_TRY(trli_solver_sides_depend(s, &varies));
     s->linear = !varies;
     TRL_TRY(trli_solver_store(s, s->apply, s->q.now, value));
 done:

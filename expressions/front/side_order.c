@@ -111,10 +111,19 @@ static void compute_more(trli_item *writer, const trl_offsets *part, int across)
     }
 }
 
-/* Whether an item is the step that fills all variables. */
-static bool fills_all(const trli_arranging *ar, int i)
+/* Whether an item is the step that fills several fields, behind all others. */
+static bool fills_last(const trli_arranging *ar, int i)
 {
-    return ar->fills_all && ar->item[i].kind == TRLI_ITEM_STEP && ar->item[i].step == ar->nsteps - 1;
+    return ar->fills_last && ar->item[i].kind == TRLI_ITEM_STEP && ar->item[i].step == ar->nsteps - 1;
+}
+
+/* Whether that is one of the fields, which it exchanges itself. */
+static bool fills_itself(const trli_arranging *ar, int i, int field)
+{
+    bool does = false;
+    for (int o = 0; fills_last(ar, i) && o < ar->step[ar->nsteps - 1].nout; ++o)
+        does |= ar->step[ar->nsteps - 1].field[o] == field;
+    return does;
 }
 
 /* An item reads a variable's points. */
@@ -123,7 +132,7 @@ static trl_err note_variable(trli_arranging *ar, int reader, int variable, const
     int *exchange = &ar->exchange_of[variable];
     trl_err err = TRL_OK;
     TRL_TRY(follow_planes(ar, reader, variable, points));
-    if (!leaves || fills_all(ar, reader)) goto done; /* it exchanges them itself */
+    if (!leaves || fills_itself(ar, reader, ar->in->variable[variable])) goto done;
     if (*exchange < 0) {
         *exchange = ar->nitems;
         TRL_TRY(trli_side_item(ar, &(trli_item){.kind = TRLI_ITEM_EXCHANGE, .variable = variable}));
@@ -248,7 +257,7 @@ done:
 
 static void note_writer(trli_arranging *ar, int i)
 {
-    if (fills_all(ar, i)) return; /* the others come before */
+    if (fills_last(ar, i)) return; /* the others come before */
     const trli_step *s = &ar->step[ar->item[i].step];
     int *writer = s->kind == TRLI_STEP_FILL ? ar->field_filler : ar->field_writer;
     if (s->scalar >= 0) ar->scalar_writer[s->scalar] = i;

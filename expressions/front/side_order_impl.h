@@ -51,7 +51,7 @@ typedef struct trli_arranging {
     trli_queue pending; /* planes that are to be one step */
     int ncandidates;    /* of the program, before */
     bool inner;         /* steps are appended for conditions whose steps are arranged later, with these */
-    bool fills_all;     /* the last step fills all variables */
+    bool fills_last;    /* the last step fills several fields, which others read without these ghosts */
     bool check;
 } trli_arranging;
 

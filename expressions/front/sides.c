@@ -387,16 +387,22 @@ done:
     return err;
 }
 
-trl_err trli_instance_fill_field(trli_instance *instance, int field)
+trl_err trli_instance_fill_fields(trli_instance *instance, int n, const int *field)
 {
     trli_arranging ar;
     trl_err err = TRL_OK;
     TRL_TRY(begin(instance, false, &ar));
-    TRL_TRY(append_fill(&ar, 1, &field));
+    TRL_TRY(append_fill(&ar, n, field));
+    ar.fills_last = n > 1;
     if (!ar.inner && instance->program->nsteps > ar.first + 1) TRL_TRY(arrange(&ar));
 done:
     end(&ar);
     return err;
+}
+
+trl_err trli_instance_fill_field(trli_instance *instance, int field)
+{
+    return trli_instance_fill_fields(instance, 1, &field);
 }
 
 /* What conditions read is computed before there are ghosts. Where others read it beyond the points owned, it is
@@ -433,7 +439,7 @@ trl_err trli_instance_fill(trli_instance *instance)
     note_start(instance);
     TRL_TRY(begin(instance, false, &ar));
     TRL_TRY(append_fill(&ar, n, fields));
-    ar.fills_all = true;
+    ar.fills_last = true;
     if (instance->program->nsteps > ar.first + 1) TRL_TRY(arrange(&ar));
     instance->fill.filled = true;
     TRL_TRY(repeat_steps(instance));

@@ -8,7 +8,8 @@
 
 /* Append the fill of the variables' ghosts with their boundary conditions; the first step of an instance. */
 TRL_NODISCARD trl_err trli_instance_fill(trli_instance *instance);
-/* Append the fill of one field's ghosts. */
+/* Append the fill of some fields' ghosts, whose conditions may read the others, or of one's. */
+TRL_NODISCARD trl_err trli_instance_fill_fields(trli_instance *instance, int n, const int *field);
 TRL_NODISCARD trl_err trli_instance_fill_field(trli_instance *instance, int field);
 /* Append what sets points on sides of the variables' fields, after all that their conditions read; check: to finite
  * values. Conditions that need each other's points are an INPUT error that names the cycle. */

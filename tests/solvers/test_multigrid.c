@@ -419,8 +419,41 @@ START_TEST(pressures_of_jumping_densities_have_entries)
 }
 END_TEST
 
+/* k of cells is read at the faces of sides, too, where the conditions of T are what reads u and v. */
+START_TEST(coarser_grids_have_what_conditions_of_coefficients_read)
+{
+    double norm[2];
+    static const char *const solvers[] = {"preconditioner: multigrid", "preconditioner: none, iterations: 1000"};
+    for (int i = 0; i < 2; ++i) {
+        open_text("grid: {cells: [32, 24], periodic: [true, false], patches: [2, 2]}\n"
+                  "solvers: {s: {method: cg, tolerance: 1e-10, %s}}\nequations:\n"
+                  "  u: {location: xface, initial: \"1 + 0.3*sin(2*pi*x)\", ddt: 0}\n"
+                  "  v: {location: yface, initial: \"1 + 0.3*cos(2*pi*x)\", ddt: 0}\n"
+                  "  T: {initial: y, ddt: 0, boundary: {y-: {dirichlet: \"at(u, cell)\"}, y+: {neumann: v}}}\n"
+                  "  p: {initial: 0, solver: s, solve: \"div((1 + T)*grad(p)) = 10*sin(2*pi*x)\", boundary: {y-: "
+                  "{neumann: 0}, y+: {dirichlet: 0.3}}}\ntime: {dt: 0.1, steps: 1}\n"
+                  "output: {series: {values: {p: \"norm(p)\"}}}\n",
+                  solvers[i]);
+        run_to_end();
+        if (i == 0) ck_assert_int_le(trl_simulation_solver(sim, 0)->iterations, 30);
+        norm[i] = trl_simulation_series(sim)[0];
+    }
+    ck_assert_double_gt(norm[0], 0.1);
+    ck_assert_double_eq_tol(norm[0], norm[1], 1e-8);
+    new_deck();
+    say("grid: {cells: [32, 24], periodic: [true, false]}\nsolvers: {s: {preconditioner: multigrid}}\nequations:\n"
+        "  T: {initial: y, ddt: 0, boundary: {y-: {dirichlet: 0}, y+: {neumann: \"integral(T)\"}}}\n"
+        "  p: {initial: 0, solver: s, solve: \"div((1 + T)*grad(p)) = 1\", boundary: {y-: {neumann: 0}, y+: "
+        "{dirichlet: 0}}}\ntime: {dt: 0.1, steps: 1}\n");
+    ck_fails(open_problem(), TRL_ERR_INPUT,
+             "there is no multigrid for 'p', because the operator contains a sum or an extreme over all points");
+    close_problem();
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
+    tcase_add_test(tc, coarser_grids_have_what_conditions_of_coefficients_read);
     tcase_add_test(tc, iterations_do_not_grow_with_the_mesh);
     tcase_add_test(tc, each_kind_of_cycle_takes_the_iterations_it_is_known_for);
     tcase_add_test(tc, auto_leaves_hard_equations_to_jacobi);

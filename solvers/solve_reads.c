@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* What the Jacobian of a system reads: the unknowns, so that it changes with them, and fields that multigrid needs on
+ * coarser grids. */
+#include "memory_impl.h"
+#include "reads_impl.h"
+#include "solve_reads_impl.h"
+
+/* The Jacobian reads a field that the program does not compute. */
+static void note_reading(trli_solver *s, int field)
+{
+    bool known = false;
+    for (int i = 0; i < s->ask.n; ++i) known |= field == s->d.now[i];
+    for (int v = 0; v < s->sim->nequations; ++v) {
+        const bool now = s->in_field[v] == field, old = !now && s->old_field[v] == field;
+        s->reads[v] |= now;
+        s->reads_old[v] |= old;
+        known |= now || old;
+    }
+    s->opaque |= !known;
+}
+
+/* Values that are looked at, and where they are computed. */
+typedef struct place {
+    trli_ir_value value;
+    int location; /* -1: anywhere */
+} place;
+
+typedef struct places {
+    int n, capacity;
+    place *list;
+} places;
+
+static trl_err no_memory(const trli_solver *s)
+{
+    return trli_no_memory(s->sim->ctx, NULL, "to solve for '%s'", s->ask.names);
+}
+
+static trl_err push(const trli_solver *s, places *todo, trli_ir_value value, int location)
+{
+    if (value < 0) return TRL_OK;
+    if (!trli_make_room(s->sim->ctx, &todo->list, todo->n, 1, &todo->capacity, sizeof *todo->list)) return no_memory(s);
+    todo->list[todo->n++] = (place){value, location};
+    return TRL_OK;
+}
+
+/* The ghosts of a field follow from what its conditions read. Those of unknowns and tangents: see below. */
+static trl_err push_sides(trli_solver *s, const trli_program *program, int field, places *todo)
+{
+    trl_err err = TRL_OK;
+    for (int i = 0; i < s->ask.n; ++i)
+        if (field == s->x.now[i]) return TRL_OK;
+    for (int k = 0; k < program->nsteps; ++k) {
+        const trli_step *step = &program->step[k];
+        for (int o = 0; step->kind == TRLI_STEP_FILL && o < step->nout; ++o)
+            for (int side = 0; step->field[o] == field && side < 6; ++side) {
+                const trli_side *at = &step->fill.sides[o][side];
+                for (int i = 0; !at->tangent && i < at->npieces; ++i) {
+                    const trli_piece *p = &at->piece[i];
+                    TRL_TRY(push(s, todo, p->where, -1));
+                    TRL_TRY(push(s, todo, p->a, -1));
+                    TRL_TRY(push(s, todo, p->b, -1));
+                    TRL_TRY(push(s, todo, p->c, -1));
+                    for (int r = 0; p->modifier && r < p->modifier->ninputs; ++r)
+                        TRL_TRY(push(s, todo, trli_ir_field(&s->sim->model->ir, p->inputs[r]), -1));
+                }
+            }
+    }
+done:
+    return err;
+}
+
+/* A node that a value is made of. */
+static trl_err look_at(trli_solver *s, const trli_program *program, trli_node node, places *todo, bool *does)
+{
+    int which;
+    const trli_step *producer = trli_program_producer(program, &node, &which);
+    trl_err err = TRL_OK;
+    for (int i = 0; node.op == TRLI_OP_FIELD && i < s->ask.n; ++i) *does |= node.index == s->x.now[i];
+    if (producer && producer->kind == TRLI_STEP_PLUGIN) *does = s->opaque = true; /* nobody knows */
+    s->reduces |= producer && producer->kind == TRLI_STEP_REDUCE;
+    if (node.op == TRLI_OP_FIELD && !producer) note_reading(s, node.index);
+    if (!producer || !producer->value) return TRL_OK;
+    const int location = producer->kind == TRLI_STEP_REDUCE ? (int)producer->reduce.location
+                         : producer->nout > 0               ? (int)s->sim->model->field[producer->field[which]].location
+                                                            : -1;
+    err = push(s, todo, producer->value[which], location);
+    return err;
+}
+
+/* The conditions of what is read at other points than the value's own, or of what these points are computed from. */
+static trl_err look_beyond(trli_solver *s, const trli_program *program, const place *at, bool *seen, places *todo)
+{
+    trli_model *model = s->sim->model;
+    trli_reads reads = {0};
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_reads_find(&model->ir, &model->walk, 1, &at->value, &reads));
+    for (int i = 0; i < reads.nfields; ++i) {
+        const int field = reads.field[i];
+        const trl_offsets hull = trl_footprint_hull(&reads.footprint[i]);
+        bool beyond = at->location != (int)model->field[field].location;
+        int which;
+        for (int a = 0; a < 3; ++a) beyond |= hull.lo[a] < 0 || hull.hi[a] > 0;
+        if (!beyond || seen[field]) continue;
+        seen[field] = true;
+        TRL_TRY(push_sides(s, program, field, todo));
+        const trli_node node = {.op = TRLI_OP_FIELD, .index = field};
+        const trli_step *producer = trli_program_producer(program, &node, &which);
+        if (producer && producer->value) TRL_TRY(push(s, todo, producer->value[which], -1));
+    }
+done:
+    trli_reads_free(&reads);
+    return err;
+}
+
+trl_err trli_solver_depends(trli_solver *s, const trli_program *program, trli_ir_value value, trl_location location,
+                            bool *does)
+{
+    trli_model *model = s->sim->model;
+    const size_t nf = (size_t)model->nfields;
+    trli_walk walk = {0};
+    places todo = {0};
+    bool *seen = trli_new(model->ctx, 2 * nf + (size_t)model->nscalars + 1, sizeof *seen); /* then those with sides */
+    trl_err err = TRL_OK;
+    if (!seen) TRL_TRY(no_memory(s));
+    TRL_TRY(push(s, &todo, value, (int)location));
+    while (todo.n > 0) { /* to the end: what is read is noted on the way */
+        const place at = todo.list[--todo.n];
+        TRL_TRY(trli_ir_walk(&model->ir, &walk, 1, &at.value));
+        for (int32_t k = 0; k < walk.count; ++k) {
+            const trli_node node = *trli_ir_node(&model->ir, walk.list[k]);
+            if (node.op != TRLI_OP_FIELD && node.op != TRLI_OP_SCALAR) continue;
+            bool *known = &seen[node.op == TRLI_OP_FIELD ? (size_t)node.index : nf + (size_t)node.index];
+            if (!*known) TRL_TRY(look_at(s, program, node, &todo, does));
+            *known = true;
+        }
+        TRL_TRY(look_beyond(s, program, &at, seen + nf + model->nscalars, &todo));
+    }
+done:
+    trli_walk_free(&walk);
+    trli_free(todo.list);
+    trli_free(seen);
+    return err;
+}
+
+trl_err trli_solver_sides_depend(trli_solver *s, bool *does)
+{
+    const trli_program *p = s->apply;
+    trl_err err = TRL_OK;
+    for (int k = 0; k < p->nsteps; ++k) {
+        const trli_step *step = &p->step[k];
+        for (int o = 0; step->kind == TRLI_STEP_FILL && o < step->nout; ++o)
+            for (int side = 0; side < 6; ++side) {
+                const trl_location location = s->sim->model->field[step->field[o]].location;
+                const trli_side *at = &step->fill.sides[o][side];
+                for (int i = 0; at->tangent && i < at->npieces; ++i) {
+                    const trli_piece *piece = &at->piece[i];
+                    const trli_ir_value value[] = {piece->where, piece->kind == TRL_BC_ROBIN ? piece->a : TRLI_NO_VALUE,
+                                                   piece->b,     piece->da,
+                                                   piece->db,    piece->dc};
+                    for (size_t j = 0; j < sizeof value / sizeof *value; ++j)
+                        if (value[j] >= 0) TRL_TRY(trli_solver_depends(s, p, value[j], location, does));
+                }
+            }
+    }
+done:
+    return err;
+}
