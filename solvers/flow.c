@@ -293,6 +293,7 @@ static trl_err compile_before(trl_simulation *sim)
     TRL_TRY(trli_program_create(sim->model, "pressure before a stage", &flow->hold));
     TRL_TRY(trli_program_create(sim->model, "velocity without it", &flow->leave_out));
     TRL_TRY(trli_solving_instance(sim->solving, flow->hold, &in, &old));
+    TRL_TRY(trli_flow_set_points(sim, flow->hold, old)); /* conditions of the density may read them */
     TRL_TRY(trli_instance_fill(in));
     TRL_TRY(trli_instance_prepare(in));
     for (int a = 0; a < flow->n; ++a) {
@@ -537,6 +538,7 @@ trl_err trli_flow_hold(trl_simulation *sim, int stage, const trli_next_step *nex
 {
     trl_err err;
     if (!sim->flow) return TRL_OK;
+    sim->frame->scalar[sim->solving->time_scalar] = sim->frame->scalar[sim->stage_time[stage + 1]];
     trli_solving_swap(sim->solving, stage);
     trli_flow_weigh(sim, stage, next->dt);
     err = trli_run_checked(sim, sim->flow->hold, next->number, next->time, false);

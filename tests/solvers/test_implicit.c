@@ -253,6 +253,38 @@ START_TEST(what_does_not_suit_a_method_is_refused)
 }
 END_TEST
 
+/* The velocity at a side, which the density's condition reads, is that of the stage. */
+START_TEST(conditions_of_a_density_read_the_velocity)
+{
+    static const struct {
+        const char *method, *u, *v;
+        double dt;
+    } runs[] = {{"ssprk3", "\"0.3*sin(3*t) + 0.02*laplacian(u)\"", "\"0.02*laplacian(v)\"", 0.005},
+                {"ark3", "{explicit: \"0.3*sin(3*t)\", implicit: \"0.02*laplacian(u)\"}",
+                 "{explicit: 0, implicit: \"0.02*laplacian(v)\"}", 0.01}};
+    double top[2], rho[2];
+    for (int i = 0; i < 2; ++i) {
+        open_text("grid: {cells: [8, 8], periodic: [false, false]}\n"
+                  "incompressible: {velocity: [u, v], pressure: p, density: rho}\nequations:\n"
+                  "  u: {location: xface, initial: y, ddt: %s, boundary: {x-: {dirichlet: \"y*(1 + t)\"}, x+: "
+                  "{outflow: true}, y-: {dirichlet: 0}, y+: {outflow: true}}}\n"
+                  "  v: {location: yface, initial: 0.7, ddt: %s, boundary: {x-: {dirichlet: 0}, x+: {outflow: true}, "
+                  "y-: {dirichlet: 0.7}, y+: {outflow: true}}}\n"
+                  "  rho: {initial: 1.5, ddt: \"-div(advective_flux(rho, [u, v]))\", boundary: {x-: {neumann: 0}, "
+                  "x+: {neumann: 0}, y-: {dirichlet: \"1 + 0.2*at(u, cell)*cos(9*t)\"}, y+: {outflow: true}}}\n"
+                  "time: {method: %s, dt: %g, end: 0.08}\n"
+                  "output: {series: {values: {top: \"domain_max(p)\", rho: \"integral(rho)\"}}}\n",
+                  runs[i].u, runs[i].v, runs[i].method, runs[i].dt);
+        run_to_end();
+        top[i] = trl_simulation_series(sim)[0];
+        rho[i] = trl_simulation_series(sim)[1];
+    }
+    ck_assert_double_eq_tol(top[0], top[1], 1e-7);
+    ck_assert_double_eq_tol(rho[0], rho[1], 1e-8);
+    close_problem();
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, methods_have_their_orders);
@@ -262,6 +294,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, steps_by_error_control_solve_for_the_rest);
     tcase_add_test(tc, diffusion_takes_a_hundred_times_the_explicit_step);
     tcase_add_test(tc, divided_terms_give_what_whole_ones_do);
+    tcase_add_test(tc, conditions_of_a_density_read_the_velocity);
     tcase_add_test(tc, what_does_not_suit_a_method_is_refused);
 }
 
