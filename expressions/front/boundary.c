@@ -173,11 +173,29 @@ static bool is_tangent(const trli_instance *in, int field, int *direction, int *
     return *direction != 0;
 }
 
-static trl_err differentiate_side(trli_instance *in, int direction, const trli_boundary_source *source, trli_side *side)
+/* A modifier of a field that does not change inside, and of others that do not change, sets nothing that changes. */
+static trl_err drop_constant(trli_instance *in, int direction, trli_piece *p)
+{
+    trl_err err = TRL_OK;
+    for (int r = 0; r < p->modifier->ninputs; ++r) {
+        trli_ir_value inner;
+        TRL_TRY(trli_tangent(in, direction, trli_ir_field(&in->model->ir, p->inputs[r]), &inner));
+        if (inner >= 0) return TRL_OK;
+    }
+    p->modifier = NULL;
+    p->kind = TRL_BC_DIRICHLET;
+    p->a = trli_ir_constant(&in->model->ir, 0);
+done:
+    return err;
+}
+
+static trl_err differentiate_side(trli_instance *in, int direction, const trli_boundary_source *source, bool only_sides,
+                                  trli_side *side)
 {
     trl_err err = TRL_OK;
     for (int i = 0; i < side->npieces; ++i) {
         trli_piece *p = &side->piece[i];
+        if (p->modifier && only_sides) TRL_TRY(drop_constant(in, direction, p));
         if (p->modifier)
             return trl_fail(
                 in->model->ctx, TRL_ERR_INPUT, &p->place,
@@ -230,7 +248,7 @@ trl_err trli_boundary_lower_side(trli_instance *instance, int field, int s, trli
     side->primal = primal;
     if (side->tangent && model->direction[direction - 1].time)
         TRL_TRY(drop_unknown_rate(instance, target, s / 2, side));
-    if (side->tangent) TRL_TRY(differentiate_side(instance, direction, &source, side));
+    if (side->tangent) TRL_TRY(differentiate_side(instance, direction, &source, model->field[field].only_sides, side));
 done:
     return err;
 }

@@ -462,20 +462,25 @@ bool trli_sides_set_parts(const trli_model *model, const trl_bc_side *deck, trl_
     return may;
 }
 
-static trl_err replace_on_side(trli_instance *sides, int field, int s, trli_ir_value there, trli_ir_value *value)
+void trli_side_replace_set(trli_ir *ir, const trli_side *side, int s, trli_ir_value there, trli_ir_value *value)
 {
-    trli_ir *ir = &sides->model->ir;
-    trli_side lowered = {0};
     trli_ir_value on_side = *value;
-    trl_err err = TRL_OK;
-    TRL_TRY(trli_boundary_lower_side(sides, field, s, &lowered));
-    for (int i = lowered.npieces - 1; i >= 0; --i) {
-        const trli_piece *p = &lowered.piece[i];
-        const trli_ir_value here = trli_sets_points(p) ? there : *value;
+    for (int i = side->npieces - 1; i >= 0; --i) {
+        const trli_piece *p = &side->piece[i];
+        const trli_ir_value given = there >= 0 ? there : p->da >= 0 ? p->da : trli_ir_constant(ir, 0);
+        const trli_ir_value here = trli_sets_points(p) ? given : *value;
         on_side = p->where < 0 ? here : trli_ir_select(ir, p->where, here, on_side);
     }
     *value = trli_ir_select(ir, trli_ir_at_side(ir, s / 2, s % 2), on_side, *value);
-    err = ir->err;
+}
+
+static trl_err replace_on_side(trli_instance *sides, int field, int s, trli_ir_value there, trli_ir_value *value)
+{
+    trli_side lowered = {0};
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_boundary_lower_side(sides, field, s, &lowered));
+    trli_side_replace_set(&sides->model->ir, &lowered, s, there, value);
+    err = sides->model->ir.err;
 done:
     trli_free(lowered.piece);
     return err;

@@ -19,5 +19,7 @@ bool trli_sides_set_parts(const trli_model *model, const trl_bc_side *deck, trl_
 /* *value = there at the points of a field that conditions of such sides set. */
 TRL_NODISCARD trl_err trli_sides_replace_set(trli_instance *instance, int field, trli_ir_value there,
                                              trli_ir_value *value);
+/* Likewise of one side s, lowered; there = TRLI_NO_VALUE: what the conditions of a tangent say. */
+void trli_side_replace_set(trli_ir *ir, const trli_side *side, int s, trli_ir_value there, trli_ir_value *value);
 
 #endif

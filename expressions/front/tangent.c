@@ -73,8 +73,9 @@ done:
     return err;
 }
 
-/* The tangent of a field with boundary values of its own is one, too. */
-static trl_err bounded_tangent(trli_tangent_of *t, int field, trli_ir_value inner, trli_ir_value *tangent)
+/* The tangent of a field with boundary values of its own is one, too. only_sides: inside, the field does not change. */
+static trl_err bounded_tangent(trli_tangent_of *t, int field, trli_ir_value inner, bool only_sides,
+                               trli_ir_value *tangent)
 {
     trli_model *model = t->in->model;
     trli_side lowered[6] = {{0}};
@@ -89,10 +90,14 @@ static trl_err bounded_tangent(trli_tangent_of *t, int field, trli_ir_value inne
     model->field[stored].boundary = source;
     model->field[stored].direction = t->direction;
     model->field[stored].primal = field;
+    model->field[stored].only_sides = only_sides;
     TRL_TRY(trli_instance_sides(t->in, &sides));
     TRL_TRY(trli_boundary_lower(sides, stored, lowered));
     *tangent = TRLI_NO_VALUE;
     if (inner < 0 && trli_sides_are_zero(lowered)) goto done;
+    for (int s = 0; only_sides && s < 6; ++s)
+        if (model->field[stored].location >> s / 2 & 1)
+            trli_side_replace_set(t->d.ir, &lowered[s], s, TRLI_NO_VALUE, &value);
     TRL_TRY(trli_program_add_kernel(t->in->program, name, 1, &stored, &value, NULL));
     TRL_TRY(trli_instance_fill_field(t->in, stored));
     *tangent = trli_ir_field(t->d.ir, stored);
@@ -110,7 +115,7 @@ static trl_err stored_leaf(trli_tangent_of *t, trli_ir_value v, trli_ir_value va
     TRL_TRY(trli_derivative_need(&t->d, value, &inner));
     if (inner == TRLI_TANGENT_UNKNOWN) return TRL_OK;
     if (model->field[field].boundary.side) {
-        TRL_TRY(bounded_tangent(t, field, inner, &inner));
+        TRL_TRY(bounded_tangent(t, field, inner, false, &inner));
     } else if (inner >= 0 && !t->in->inline_only) {
         const trli_node *n = trli_ir_node(t->d.ir, inner);
         if (n->varies && n->op != TRLI_OP_FIELD) {
@@ -142,10 +147,25 @@ static trl_err plugin_leaf(trli_tangent_of *t, trli_ir_value v, const trli_step 
     if (!ready) return TRL_OK;
     if (!zero) return plugin_fails(t, called);
     trli_ir_value tangent = TRLI_NO_VALUE;
-    if (field->boundary.side) TRL_TRY(bounded_tangent(t, t->d.ir->node[v].index, TRLI_NO_VALUE, &tangent));
+    if (field->boundary.side) TRL_TRY(bounded_tangent(t, t->d.ir->node[v].index, TRLI_NO_VALUE, false, &tangent));
     TRL_TRY(trli_derivative_set(&t->d, v, tangent));
 done:
     return err;
+}
+
+/* Whether a variable without a tangent of its own may change where its conditions set it. Conditions themselves read it
+ * where it does not change. */
+static bool changes_at_sides(const trli_instance *in, int variable)
+{
+    const int field = in->variable[variable];
+    return !in->inline_only && field >= 0 && in->model->field[field].boundary.side;
+}
+
+static trl_err variable_leaf(trli_tangent_of *t, trli_ir_value v)
+{
+    trli_ir_value tangent;
+    trl_err err = bounded_tangent(t, t->d.ir->node[v].index, TRLI_NO_VALUE, true, &tangent);
+    return err == TRL_OK ? trli_derivative_set(&t->d, v, tangent) : err;
 }
 
 /* An expression evaluated once a step belongs to the instance at the start of the step. */
@@ -187,6 +207,8 @@ static trl_err leaf(trli_derivative *d, trli_ir_value v)
     }
     const trli_step *producer = trli_program_producer(t->in->program, &n, &which);
     if (n.op == TRLI_OP_SCALAR) return scalar_leaf(t, v, producer);
+    for (int i = 0; !model->direction[t->direction - 1].time && i < model->nvariables; ++i)
+        if (t->in->variable[i] == n.index && changes_at_sides(t->in, i)) return variable_leaf(t, v);
     if (!producer && model->field[n.index].persistent) /* what other programs make does not change */
         return trli_derivative_set(d, v, TRLI_NO_VALUE);
     if (!producer)
@@ -223,7 +245,7 @@ static trl_err seed(trli_tangent_of *t, const trli_instance *in)
     const trli_model *model = t->in->model;
     trl_err err = TRL_OK;
     for (int v = 0; v < model->nvariables; ++v)
-        if (!model->variable[v].direction && in->variable[v] >= 0)
+        if (!model->variable[v].direction && in->variable[v] >= 0 && !(in == t->in && changes_at_sides(in, v)))
             TRL_TRY(trli_derivative_set(&t->d, trli_ir_field(t->d.ir, in->variable[v]), TRLI_NO_VALUE));
     for (int v = 0; v < model->nvariables; ++v) {
         const trli_variable *variable = &model->variable[v];

@@ -29,6 +29,7 @@ typedef struct trli_model_field {
     const char
         *why; /* of an intermediate: the reason why it is stored, instead of being a part of its readers' kernels */
     int direction, primal; /* direction not 0: its conditions are the derivatives of those of field primal */
+    bool only_sides;       /* such a field is 0 but where its conditions say something else */
 } trli_model_field;
 
 #endif

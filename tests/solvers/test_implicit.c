@@ -285,6 +285,35 @@ START_TEST(conditions_of_a_density_read_the_velocity)
 }
 END_TEST
 
+/* A field changes with what is solved for beyond its sides, and on them, where its conditions read that. */
+START_TEST(conditions_of_coefficients_are_differentiated)
+{
+    static const struct {
+        const char *at, *below, *above, *phi, *equation;
+    } cases[] = {
+        {"cell", "{dirichlet: phi}", "{dirichlet: \"1 + integral(phi)\"}", "0",
+         "div((1 + T)*grad(phi)) - 10*sin(2*pi*x)"},
+        {"cell", "{dirichlet: \"3*x*phi\"}", "{neumann: phi}", "0", "laplacian(phi + 0.1*T) - 10*sin(2*pi*x)"},
+        {"cell", "{dirichlet: \"3*phi\"}", "{neumann: phi}", "0", "laplacian(phi) + 0.1*laplacian(T) - 10*sin(2*pi*x)"},
+        {"yface", "{dirichlet: \"1 + phi^2\"}", "{neumann: 1}", "0.1", "laplacian(phi) - T^2*phi - 10*sin(2*pi*x)"},
+        {"yface", "[{where: \"x > 0.4\", dirichlet: \"1 + phi^2\"}, {neumann: phi}]", "{neumann: 1}", "0.1",
+         "laplacian(phi) - 0.01*laplacian(T)*phi - 10*sin(2*pi*x)"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+        open_text("grid: {cells: [16, 12], periodic: [true, false]}\nequations:\n"
+                  "  T: {location: %s, initial: y, ddt: 0, boundary: {y-: %s, y+: %s}}\n"
+                  "  phi: {location: %s, initial: %s, solve: \"%s\", boundary: {y-: {neumann: 2}, y+: {dirichlet: "
+                  "0.3}}}\ntime: {method: euler, dt: 0.1, steps: 1}\n",
+                  cases[i].at, cases[i].below, cases[i].above, cases[i].at, cases[i].phi, cases[i].equation);
+        run_to_end();
+        const trl_solve_stats *stats = trl_simulation_solver(sim, 0);
+        ck_assert_msg(stats->last_residual < 1e-6, "case %zu: %g", i, stats->last_residual);
+        ck_assert_msg(stats->iterations < 700, "case %zu: %g", i, (double)stats->iterations);
+    }
+    close_problem();
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, methods_have_their_orders);
@@ -295,6 +324,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, diffusion_takes_a_hundred_times_the_explicit_step);
     tcase_add_test(tc, divided_terms_give_what_whole_ones_do);
     tcase_add_test(tc, conditions_of_a_density_read_the_velocity);
+    tcase_add_test(tc, conditions_of_coefficients_are_differentiated);
     tcase_add_test(tc, what_does_not_suit_a_method_is_refused);
 }
 
