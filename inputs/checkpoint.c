@@ -142,6 +142,35 @@ static bool read_state(trl_context *ctx, hid_t file, trli_checkpoint_state *stat
     return good;
 }
 
+/* The length of a field's name as users know it; *before: the field is a rate half a step before. */
+static int known_name(const char *name, bool *before)
+{
+    const size_t length = strlen(name), tail = strlen(TRL_HALF_STEP_BEFORE);
+    *before = length > tail && strcmp(name + length - tail, TRL_HALF_STEP_BEFORE) == 0;
+    return (int)(*before ? length - tail : length);
+}
+
+/* Why a checkpoint is refused that lacks a field: it may have the rate of another time, by another method. */
+static void say_missing(hid_t file, const char *name, char reason[TRLI_REASON_ROOM])
+{
+    char other[TRLI_REASON_ROOM];
+    bool before;
+    const int length = known_name(name, &before);
+    snprintf(other, sizeof other, "%.*s%s", length, name, before ? "" : TRL_HALF_STEP_BEFORE);
+    if (H5Lexists(file, other, H5P_DEFAULT) <= 0)
+        snprintf(reason, TRLI_REASON_ROOM, "it has no field '%.*s', which the deck advances in time", length, name);
+    else if (before)
+        snprintf(
+            reason, TRLI_REASON_ROOM,
+            "it is none of leapfrog, which needs '%.*s' half a step before: set the method under 'time' to the one "
+            "that wrote it",
+            length, name);
+    else
+        snprintf(reason, TRLI_REASON_ROOM,
+                 "it is one of leapfrog, with '%.*s' half a step before: set the method under 'time' to leapfrog",
+                 length, name);
+}
+
 static bool has_field(hid_t file, int dim, const trli_output_field *field, char reason[TRLI_REASON_ROOM])
 {
     trl_location location = TRL_CELL;
@@ -156,7 +185,7 @@ static bool has_field(hid_t file, int dim, const trli_output_field *field, char 
         snprintf(reason, TRLI_REASON_ROOM, "its field '%s' is at location '%s', in the deck it is at '%s'", field->name,
                  trl_location_name(location), field->word ? field->word : trl_location_name(field->location));
     else
-        snprintf(reason, TRLI_REASON_ROOM, "it has no field '%s', which the deck advances in time", field->name);
+        say_missing(file, field->name, reason);
     return false;
 }
 
@@ -165,7 +194,7 @@ static bool has_no_more(trl_context *ctx, hid_t file, int n, const trli_output_f
 {
     char **name;
     int tags;
-    bool good = trli_hdf5_tags(ctx, file, &name, &tags);
+    bool before, good = trli_hdf5_tags(ctx, file, &name, &tags);
     if (!good) snprintf(reason, TRLI_REASON_ROOM, "its fields cannot be listed");
     for (int t = 0; good && t < tags; ++t) {
         bool known = false;
@@ -173,7 +202,8 @@ static bool has_no_more(trl_context *ctx, hid_t file, int n, const trli_output_f
         known = known || trli_hdf5_is_optional(file, name[t]);
         good = known;
         if (!known)
-            snprintf(reason, TRLI_REASON_ROOM, "it has a field '%s', which the deck does not advance in time", name[t]);
+            snprintf(reason, TRLI_REASON_ROOM, "it has a field '%.*s', which the deck does not advance in time",
+                     known_name(name[t], &before), name[t]);
     }
     trli_hdf5_free_tags(name, tags);
     return good;

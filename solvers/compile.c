@@ -303,7 +303,7 @@ static trl_err compile_observe(trl_simulation *sim)
     trl_err err = TRL_OK, first = TRL_OK, one;
     for (int v = 0; v < sim->nequations; ++v) {
         const char *name = sim->equation[v].deck->name;
-        if (is_behind(sim, v)) name = trli_model_name(sim->model, "%s:half", name);
+        if (is_behind(sim, v)) name = trli_model_name(sim->model, "%s" TRL_HALF_STEP_BEFORE, name);
         const trl_field_info info = {.name = name,
                                      .location = sim->model->variable[v].location,
                                      .equation = true,

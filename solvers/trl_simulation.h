@@ -64,6 +64,9 @@ TRL_API int trl_simulation_stages(const trl_simulation *sim);
 /* Override the number of steps (--steps) before stepping. */
 TRL_API void trl_simulation_set_steps(trl_simulation *sim, trl_gidx steps);
 
+/* What the name of a rate ends in whose values are those half a step before, as leapfrog has them: "w_t:half". */
+#define TRL_HALF_STEP_BEFORE ":half"
+
 /* Fields that can be observed: every equation first, in deck order, then the output fields, then those that are kept
  * but not written, then (names ending in ":exact") the exact solutions. A vector gives one field per component, "q.x".
  */

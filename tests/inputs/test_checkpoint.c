@@ -322,6 +322,41 @@ START_TEST(refuses_the_checkpoint_of_another_problem)
 }
 END_TEST
 
+/* Leapfrog's rates are those half a step before, under names that no deck has. */
+START_TEST(says_which_method_a_checkpoint_needs)
+{
+    const trl_grid grid = fixture_grid(2, 8, 6, 1, false);
+    trl_layout *layout = fixture_layout(test_ctx, &grid);
+    fixture_field w = fixture_create(layout, "w", TRL_CELL, 0), rate = fixture_create(layout, "w_t", TRL_CELL, 1),
+                  half = fixture_create(layout, "w_t" TRL_HALF_STEP_BEFORE, TRL_CELL, 1);
+    const trli_output_field of_leapfrog[] = {w.field, half.field}, of_others[] = {w.field, rate.field};
+    const char *file = "out/checkpoint/00000100.nc";
+    trli_checkpoint_state state;
+    start_empty();
+    ck_ok(write_state(layout, 1, 2, of_leapfrog));
+    ck_fails(trli_checkpoint_read(test_ctx, layout, "out", file, &state, 2, of_others), TRL_ERR_INPUT,
+             "does not fit the deck: it is one of leapfrog, with 'w_t' half a step before: set the method under 'time' "
+             "to leapfrog");
+    trl_context_clear_diagnostics(test_ctx);
+    ck_fails(trli_checkpoint_read(test_ctx, layout, "out", file, &state, 1, of_others), TRL_ERR_INPUT,
+             "it has a field 'w_t', which the deck does not advance in time");
+    trl_context_clear_diagnostics(test_ctx);
+    ck_ok(write_state(layout, 1, 2, of_others));
+    ck_fails(
+        trli_checkpoint_read(test_ctx, layout, "out", file, &state, 2, of_leapfrog), TRL_ERR_INPUT,
+        "does not fit the deck: it is none of leapfrog, which needs 'w_t' half a step before: set the method under "
+        "'time' to the one that wrote it");
+    trl_context_clear_diagnostics(test_ctx);
+    ck_ok(write_state(layout, 1, 1, of_others));
+    ck_fails(trli_checkpoint_read(test_ctx, layout, "out", file, &state, 2, of_leapfrog), TRL_ERR_INPUT,
+             "it has no field 'w_t', which the deck advances in time");
+    fixture_destroy(&w);
+    fixture_destroy(&rate);
+    fixture_destroy(&half);
+    trl_layout_destroy(&layout);
+}
+END_TEST
+
 START_TEST(skips_checkpoints_that_do_not_fit)
 {
     trl_grid grid = fixture_grid(2, 8, 6, 1, false), changed[5] = {grid, grid, grid, grid};
@@ -460,6 +495,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, leaves_the_checkpoints_of_other_runs_alone);
     tcase_add_test(tc, skips_damaged_checkpoints_with_a_warning);
     tcase_add_test(tc, sees_every_bit_that_flips);
+    tcase_add_test(tc, says_which_method_a_checkpoint_needs);
     tcase_add_test(tc, skips_checkpoints_that_do_not_fit);
     tcase_add_test(tc, says_what_a_file_lacks_to_be_a_checkpoint);
     tcase_add_test(tc, refuses_the_checkpoint_of_another_problem);
