@@ -52,6 +52,16 @@ def scalar_sides(rng, periodic):
                            for s in "-+") + "}"
 
 
+def read_velocities(rng, sides, names, solver):
+    """The scalar's conditions, some of which read the velocity."""
+    read = f"at({rng.choice(names)}, cell)"
+    kinds = [f"{{dirichlet: \"1 + 0.2*{read}\"}}", f"{{dirichlet: \"1 + 0.2*{read}*cos(9*t)\"}}",
+             f"{{neumann: \"0.1*{read}\"}}"]
+    if "multigrid" not in solver:  # there is none of sums
+        kinds.append(f"{{dirichlet: \"1 + 0.2*norm({rng.choice(names)})\"}}")
+    return re.sub(r"{\w+: \w+}", lambda one: rng.choice([one[0], *kinds]), sides)
+
+
 def pressure_sides(rng, sides):
     """Conditions of the pressure for some sides, of the kinds that follow from those of the velocity."""
     said = []
@@ -95,7 +105,7 @@ def write(rng):
                   f"    ddt: {rate}",
                   f"    boundary: {sides[a]}"]
         lines += [f"    mask: \"{held}\""] if held else []
-    lines += ["  rho:", "    initial: \"1.5 + 0.4*sin(6*x)*cos(5*y)\"",
+    scalar = ["  rho:", "    initial: \"1.5 + 0.4*sin(6*x)*cos(5*y)\"",
               f"    ddt: \"-div(advective_flux(rho, {velocity}, {rng.choice(['minmod', 'koren'])}))\"",
               f"    boundary: {scalar_sides(rng, periodic)}"]
     step = rng.choice(["4e-3", "{cfl: 0.4, max: 0.01}"])
@@ -105,12 +115,15 @@ def write(rng):
     grid = rng.choice(["", "", f", length: {[rng.choice([1, 0.8, 2]) for _ in names]}, origin: {[-0.05] * dim}"])
     pressure = rng.choice(["", "", ", initial: \"0.3 + x\"", f", exact: \"cos({AXES[dim - 1]} - t)\""])
     pressure += pressure_sides(rng, sides) if rng.random() < 0.4 else ""
+    steps = rng.choice([3, 6])
+    if rng.random() < 0.5:  # drawn last
+        scalar[-1] = read_velocities(rng, scalar[-1], names, solver)
     values = f"leak: \"norm(div({velocity}))\", top: \"domain_max(p)\""
     return "\n".join([
         "trellis: 1", f"grid: {{cells: {cells}, periodic: {json.dumps(periodic)}{grid}}}",
         f"incompressible: {{velocity: {velocity}, pressure: p, density: \"{density}\", solver: s{pressure}}}",
         f"solvers: {{s: {solver}}}",
-        *([f"expressions: {{mu: \"{thinning.format(velocity)}\"}}"] if thinning else []), "equations:", *lines,
-        f"time: {{{time}, steps: {rng.choice([3, 6])}}}",
+        *([f"expressions: {{mu: \"{thinning.format(velocity)}\"}}"] if thinning else []), "equations:", *lines, *scalar,
+        f"time: {{{time}, steps: {steps}}}",
         f"output: {{series: {{every: {{steps: 1}}, values: {{{values}}}}}}}", ""
     ])
