@@ -500,6 +500,7 @@ void trli_solver_destroy(trli_solver **solver)
 {
     if (*solver) trli_multigrid_destroy(&(*solver)->multigrid);
     if (*solver) trli_direct_destroy(&(*solver)->direct);
+    if (*solver) trli_free((*solver)->scalar);
     trli_free(*solver);
     *solver = NULL;
 }

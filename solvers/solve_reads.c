@@ -20,6 +20,22 @@ static void note_reading(trli_solver *s, int field)
     s->opaque |= !known;
 }
 
+static trl_err no_memory(const trli_solver *s)
+{
+    return trli_no_memory(s->sim->ctx, NULL, "to solve for '%s'", s->ask.names);
+}
+
+/* The Jacobian reads a scalar that the program does not compute. */
+static trl_err note_scalar(trli_solver *s, int scalar)
+{
+    for (int i = 0; i < s->nscalars; ++i)
+        if (s->scalar[i] == scalar) return TRL_OK;
+    if (!trli_make_room(s->sim->ctx, &s->scalar, s->nscalars, 1, &s->scalars_room, sizeof *s->scalar))
+        return no_memory(s);
+    s->scalar[s->nscalars++] = scalar;
+    return TRL_OK;
+}
+
 /* Values that are looked at, and where they are computed. */
 typedef struct place {
     trli_ir_value value;
@@ -30,11 +46,6 @@ typedef struct places {
     int n, capacity;
     place *list;
 } places;
-
-static trl_err no_memory(const trli_solver *s)
-{
-    return trli_no_memory(s->sim->ctx, NULL, "to solve for '%s'", s->ask.names);
-}
 
 static trl_err push(const trli_solver *s, places *todo, trli_ir_value value, int location)
 {
@@ -80,6 +91,7 @@ static trl_err look_at(trli_solver *s, const trli_program *program, trli_node no
     if (producer && producer->kind == TRLI_STEP_PLUGIN) *does = s->opaque = true; /* nobody knows */
     s->reduces |= producer && producer->kind == TRLI_STEP_REDUCE;
     if (node.op == TRLI_OP_FIELD && !producer) note_reading(s, node.index);
+    if (node.op == TRLI_OP_SCALAR && !producer) return note_scalar(s, node.index);
     if (!producer || !producer->value) return TRL_OK;
     const int location = producer->kind == TRLI_STEP_REDUCE ? (int)producer->reduce.location
                          : producer->nout > 0               ? (int)s->sim->model->field[producer->field[which]].location

@@ -251,28 +251,13 @@ bool trli_solver_reads_fields(const trli_solver *s)
     return s->opaque;
 }
 
-static bool scalars_change(const trli_frame *frame, const trli_step_plan *plan, double *known)
-{
-    bool any = false;
-    for (int part = 0; part <= plan->nslabs; ++part) {
-        const trli_reads reads = reads_of(plan, part);
-        for (int r = 0; r < reads.nscalars; ++r) {
-            const double now = frame->scalar[reads.scalar[r]];
-            any |= known[reads.scalar[r]] != now;
-            known[reads.scalar[r]] = now;
-        }
-    }
-    return any;
-}
-
 bool trli_solver_scalars_change(const trli_solver *s, double *known)
 {
-    const trli_program *apply = s->apply;
     bool any = false;
-    for (int k = 0; k < apply->nsteps; ++k) {
-        const trli_step_kind kind = apply->step[k].kind;
-        if (kind == TRLI_STEP_KERNEL || kind == TRLI_STEP_FILL || kind == TRLI_STEP_PLANES)
-            any |= scalars_change(s->sim->frame, &apply->plan->step[k], known);
+    for (int i = 0; i < s->nscalars; ++i) {
+        const double now = s->sim->frame->scalar[s->scalar[i]];
+        any |= known[s->scalar[i]] != now;
+        known[s->scalar[i]] = now;
     }
     return any;
 }
