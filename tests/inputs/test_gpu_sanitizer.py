@@ -77,7 +77,11 @@ def main():
             if tool == "initcheck" and name in ("planes", "passes", "cut_passes"):
                 continue
             line = [sanitizer, "--tool", tool, "--launch-timeout", "60", *options, "--error-exitcode", "9", *run]
-            done = subprocess.run(line, env={**os.environ, **environment}, capture_output=True, text=True, check=False)
+            for _ in range(2):
+                done = subprocess.run(line, env={**os.environ, **environment}, capture_output=True, text=True,
+                                      check=False)
+                if done.returncode >= 0:
+                    break  # else the tool itself died by a signal, and has said nothing of the kernels
             if done.returncode != 0:
                 print(f"{tool} on {name} ends with {done.returncode}:\n{done.stdout[-4000:]}{done.stderr[-4000:]}")
                 failed += 1
