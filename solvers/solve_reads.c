@@ -47,16 +47,17 @@ typedef struct places {
     place *list;
 } places;
 
-static trl_err push(const trli_solver *s, places *todo, trli_ir_value value, int location)
+static trl_err push(const trli_solver *s, places *pending, trli_ir_value value, int location)
 {
     if (value < 0) return TRL_OK;
-    if (!trli_make_room(s->sim->ctx, &todo->list, todo->n, 1, &todo->capacity, sizeof *todo->list)) return no_memory(s);
-    todo->list[todo->n++] = (place){value, location};
+    if (!trli_make_room(s->sim->ctx, &pending->list, pending->n, 1, &pending->capacity, sizeof *pending->list))
+        return no_memory(s);
+    pending->list[pending->n++] = (place){value, location};
     return TRL_OK;
 }
 
 /* The ghosts of a field follow from what its conditions read. Those of unknowns and tangents: see below. */
-static trl_err push_sides(trli_solver *s, const trli_program *program, int field, places *todo)
+static trl_err push_sides(trli_solver *s, const trli_program *program, int field, places *pending)
 {
     trl_err err = TRL_OK;
     for (int i = 0; i < s->ask.n; ++i)
@@ -68,12 +69,12 @@ static trl_err push_sides(trli_solver *s, const trli_program *program, int field
                 const trli_side *at = &step->fill.sides[o][side];
                 for (int i = 0; !at->tangent && i < at->npieces; ++i) {
                     const trli_piece *p = &at->piece[i];
-                    TRL_TRY(push(s, todo, p->where, -1));
-                    TRL_TRY(push(s, todo, p->a, -1));
-                    TRL_TRY(push(s, todo, p->b, -1));
-                    TRL_TRY(push(s, todo, p->c, -1));
+                    TRL_TRY(push(s, pending, p->where, -1));
+                    TRL_TRY(push(s, pending, p->a, -1));
+                    TRL_TRY(push(s, pending, p->b, -1));
+                    TRL_TRY(push(s, pending, p->c, -1));
                     for (int r = 0; p->modifier && r < p->modifier->ninputs; ++r)
-                        TRL_TRY(push(s, todo, trli_ir_field(&s->sim->model->ir, p->inputs[r]), -1));
+                        TRL_TRY(push(s, pending, trli_ir_field(&s->sim->model->ir, p->inputs[r]), -1));
                 }
             }
     }
@@ -82,11 +83,10 @@ done:
 }
 
 /* A node that a value is made of. */
-static trl_err look_at(trli_solver *s, const trli_program *program, trli_node node, places *todo, bool *does)
+static trl_err look_at(trli_solver *s, const trli_program *program, trli_node node, places *pending, bool *does)
 {
     int which;
     const trli_step *producer = trli_program_producer(program, &node, &which);
-    trl_err err = TRL_OK;
     for (int i = 0; node.op == TRLI_OP_FIELD && i < s->ask.n; ++i) *does |= node.index == s->x.now[i];
     if (producer && producer->kind == TRLI_STEP_PLUGIN) *does = s->opaque = true; /* nobody knows */
     s->reduces |= producer && producer->kind == TRLI_STEP_REDUCE;
@@ -96,12 +96,11 @@ static trl_err look_at(trli_solver *s, const trli_program *program, trli_node no
     const int location = producer->kind == TRLI_STEP_REDUCE ? (int)producer->reduce.location
                          : producer->nout > 0               ? (int)s->sim->model->field[producer->field[which]].location
                                                             : -1;
-    err = push(s, todo, producer->value[which], location);
-    return err;
+    return push(s, pending, producer->value[which], location);
 }
 
 /* The conditions of what is read at other points than the value's own, or of what these points are computed from. */
-static trl_err look_beyond(trli_solver *s, const trli_program *program, const place *at, bool *seen, places *todo)
+static trl_err look_beyond(trli_solver *s, const trli_program *program, const place *at, bool *seen, places *pending)
 {
     trli_model *model = s->sim->model;
     trli_reads reads = {0};
@@ -115,10 +114,10 @@ static trl_err look_beyond(trli_solver *s, const trli_program *program, const pl
         for (int a = 0; a < 3; ++a) beyond |= hull.lo[a] < 0 || hull.hi[a] > 0;
         if (!beyond || seen[field]) continue;
         seen[field] = true;
-        TRL_TRY(push_sides(s, program, field, todo));
+        TRL_TRY(push_sides(s, program, field, pending));
         const trli_node node = {.op = TRLI_OP_FIELD, .index = field};
         const trli_step *producer = trli_program_producer(program, &node, &which);
-        if (producer && producer->value) TRL_TRY(push(s, todo, producer->value[which], -1));
+        if (producer && producer->value) TRL_TRY(push(s, pending, producer->value[which], -1));
     }
 done:
     trli_reads_free(&reads);
@@ -131,26 +130,26 @@ trl_err trli_solver_depends(trli_solver *s, const trli_program *program, trli_ir
     trli_model *model = s->sim->model;
     const size_t nf = (size_t)model->nfields;
     trli_walk walk = {0};
-    places todo = {0};
+    places pending = {0};
     bool *seen = trli_new(model->ctx, 2 * nf + (size_t)model->nscalars + 1, sizeof *seen); /* then those with sides */
     trl_err err = TRL_OK;
     if (!seen) TRL_TRY(no_memory(s));
-    TRL_TRY(push(s, &todo, value, (int)location));
-    while (todo.n > 0) { /* to the end: what is read is noted on the way */
-        const place at = todo.list[--todo.n];
+    TRL_TRY(push(s, &pending, value, (int)location));
+    while (pending.n > 0) { /* to the end: what is read is noted on the way */
+        const place at = pending.list[--pending.n];
         TRL_TRY(trli_ir_walk(&model->ir, &walk, 1, &at.value));
         for (int32_t k = 0; k < walk.count; ++k) {
             const trli_node node = *trli_ir_node(&model->ir, walk.list[k]);
             if (node.op != TRLI_OP_FIELD && node.op != TRLI_OP_SCALAR) continue;
             bool *known = &seen[node.op == TRLI_OP_FIELD ? (size_t)node.index : nf + (size_t)node.index];
-            if (!*known) TRL_TRY(look_at(s, program, node, &todo, does));
+            if (!*known) TRL_TRY(look_at(s, program, node, &pending, does));
             *known = true;
         }
-        TRL_TRY(look_beyond(s, program, &at, seen + nf + model->nscalars, &todo));
+        TRL_TRY(look_beyond(s, program, &at, seen + nf + model->nscalars, &pending));
     }
 done:
     trli_walk_free(&walk);
-    trli_free(todo.list);
+    trli_free(pending.list);
     trli_free(seen);
     return err;
 }
