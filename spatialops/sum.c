@@ -10,6 +10,7 @@
 #include <trl_field.h>
 
 #include "reduction_impl.h"
+#include "trl_sum_body.h"
 #include "vector_impl.h"
 
 /* One addition changes a word by at most 2^52. 1024 of them, and the words of a million normalised sums, fit into 63
@@ -30,14 +31,7 @@ void trl_sum_clear(trl_sum *s)
 
 void trl_sum_normalise(trl_sum *s)
 {
-    int64_t carry = 0;
-    for (int i = 0; i < TRL_SUM_WORDS - 1; ++i) {
-        int64_t word = s->word[i] + carry;
-        int64_t low = word & low_half;
-        carry = (word - low) / ((int64_t)1 << 32);
-        s->word[i] = low;
-    }
-    s->word[TRL_SUM_WORDS - 1] += carry; /* keeps the sign */
+    trl_sum_carry(s->word, TRL_SUM_WORDS);
     s->pending = 0;
 }
 
@@ -272,56 +266,11 @@ void trl_sum_merge(trl_sum *s, const trl_sum *other)
     s->pending = 1;
 }
 
-/* The words of |T|, each below 2^32, and its sign. */
-static bool magnitude(const trl_sum *s, uint64_t word[TRL_SUM_WORDS])
-{
-    trl_sum normal = *s;
-    trl_sum_normalise(&normal);
-    bool negative = normal.word[TRL_SUM_WORDS - 1] < 0;
-    if (negative) {
-        for (int i = 0; i < TRL_SUM_WORDS; ++i) normal.word[i] = -normal.word[i];
-        trl_sum_normalise(&normal);
-    }
-    for (int i = 0; i < TRL_SUM_WORDS; ++i) word[i] = (uint64_t)normal.word[i];
-    return negative;
-}
-
-/* The bits of the double nearest to T * 2^-1075, ties to even; the top word is the highest that is not zero. */
-static uint64_t round_to_double(const uint64_t word[TRL_SUM_WORDS], int top)
-{
-    int lead = 31;
-    while (!(word[top] >> lead & 1)) --lead;
-    int highest = 32 * top + lead;
-    uint64_t below = top > 0 ? word[top - 1] : 0;
-    if (highest <= 53) return (word[top] << 32 * top | (top > 0 ? below : 0)) >> 1; /* T is even: exact */
-
-    uint64_t last = top > 1 ? word[top - 2] : 0;
-    int shift = 31 - lead;
-    uint64_t window = (word[top] << 32 | below) << shift | last >> (32 - shift);
-    bool rest = (last << shift & 0xffffffff) != 0;
-    for (int i = 0; i < top - 2; ++i) rest = rest || word[i] != 0;
-
-    uint64_t significand = window >> 11, dropped = window & 0x7ff;
-    uint64_t exponent = (uint64_t)(highest - 52);
-    if (exponent >= 0x7ff) return (uint64_t)0x7ff << 52;
-    uint64_t bits = ((exponent - 1) << 52) + significand; /* the leading bit adds one to the exponent field */
-    bool up = dropped > 0x400 || (dropped == 0x400 && (rest || (significand & 1)));
-    return bits + up; /* carries into the exponent, up to infinity */
-}
-
 double trl_sum_value(const trl_sum *s)
 {
-    uint64_t word[TRL_SUM_WORDS], bits;
+    trl_sum total = *s;
     double value;
-    bool plus = s->special[PLUS_INFINITY] > 0, minus = s->special[MINUS_INFINITY] > 0;
-
-    if (s->special[NOT_A_NUMBER] > 0 || (plus && minus)) return (double)NAN;
-    if (plus || minus) return plus ? (double)INFINITY : -(double)INFINITY;
-    bool negative = magnitude(s, word);
-    int top = TRL_SUM_WORDS - 1;
-    while (top > 0 && word[top] == 0) --top;
-    if (word[top] == 0) return 0.0;
-    bits = round_to_double(word, top) | (uint64_t)negative << 63;
+    const uint64_t bits = trl_sum_bits(total.word, TRL_SUM_WORDS, total.special);
     memcpy(&value, &bits, sizeof value);
     return value;
 }
