@@ -87,6 +87,17 @@ add_custom_command(
     VERBATIM
 )
 
+# And that of the kernel that brings sums together.
+set(sum_prelude "${PROJECT_BINARY_DIR}/sum_prelude.c")
+set(sum_prelude_parts "${PROJECT_SOURCE_DIR}/spatialops/trl_sum_body.h")
+add_custom_command(
+    OUTPUT "${sum_prelude}"
+    COMMAND "${CMAKE_COMMAND}" -DNAME=trli_sum_prelude "-DOUTPUT=${sum_prelude}" "-DINPUTS=${sum_prelude_parts}" -P
+            "${PROJECT_SOURCE_DIR}/cmake/TrellisEmbed.cmake"
+    DEPENDS ${sum_prelude_parts} "${PROJECT_SOURCE_DIR}/cmake/TrellisEmbed.cmake"
+    VERBATIM
+)
+
 # A layer sees its own headers and those of the layers before it.
 set(layer_includes)
 set(TRL_LAYER_OBJECTS)
@@ -108,7 +119,7 @@ foreach(layer IN LISTS TRL_LAYERS)
         list(APPEND sources "${lines_prelude}" "${bound_prelude}")
     endif()
     if(layer STREQUAL "expressions")
-        list(APPEND sources "${kernel_prelude}")
+        list(APPEND sources "${kernel_prelude}" "${sum_prelude}")
         if(TARGET CUDA::nvrtc) # opened at run time, where the loader knows no other
             set_property(
                 SOURCE "${PROJECT_SOURCE_DIR}/expressions/backend/cuda/rtc.c" APPEND

@@ -137,9 +137,9 @@ static trl_err cg_compile(trli_solver *s, trli_krylov **method)
     TRL_TRY(trli_solver_begin(s, "step of cg", &m->update));
     TRL_TRY(trli_solver_product_with(s, m->update));
     TRL_TRY(add_curvature(s, m));
-    TRL_TRY(trli_program_scalar(m->update, "alpha",
-                                trli_ir_binary(ir, TRLI_OP_DIV, trli_ir_scalar(ir, m->rho), trli_ir_scalar(ir, m->dq)),
-                                &alpha));
+    TRL_TRY(trli_program_scalar(
+        m->update, "alpha", trli_ir_binary(ir, TRLI_OP_DIV, trli_ir_scalar(ir, m->next_rho), trli_ir_scalar(ir, m->dq)),
+        &alpha));
     TRL_TRY(compile_update(s, m, trli_ir_scalar(ir, alpha)));
 done:
     return err;
@@ -165,9 +165,9 @@ static trl_err cg_run(trli_solver *s, trli_krylov *method, double target, int mo
         trli_solver_set(s, m->keep, *iterations > 0);
         TRL_TRY(trli_solver_program(s, m->direction));
         trli_vector_swap(s, &s->d);
+        TRL_TRY(trli_solver_program(s, m->update));
         const double rho = trli_solver_scalar(s, m->next_rho);
         trli_solver_set(s, m->rho, rho);
-        TRL_TRY(trli_solver_program(s, m->update));
         *broken = !isfinite(rho / trli_solver_scalar(s, m->dq)) || rho == 0;
         if (*broken) break;
         swap_solution(s);

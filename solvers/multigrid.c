@@ -17,7 +17,6 @@
 #include "lower_impl.h"
 #include "memory_impl.h"
 #include "multigrid_impl.h"
-#include "parameters_impl.h"
 #include "sides_impl.h"
 #include "symbols_impl.h"
 
@@ -593,6 +592,7 @@ trl_err trli_multigrid_prepare(struct trli_multigrid *m, double time)
         average(&c, &m->level[k - 1], &m->level[k]);
         if (m->level[k].coefficients) run(&c, &m->level[k], m->level[k].coefficients);
         run(&c, &m->level[k], m->level[k].solver->diagonal);
+        note(&c, trli_frame_fetch_scalars(m->level[k].sim->frame));
         find_largest(&m->level[k]);
     }
     return trli_agree_within(m->solver->sim, c.err);

@@ -7,6 +7,7 @@
 #include "context_impl.h"
 #include "execution_impl.h"
 #include "executor_impl.h"
+#include "found_scalars_impl.h"
 #include "implicit_impl.h"
 #include "kernels_impl.h"
 #include "late_impl.h"
@@ -83,6 +84,7 @@ static trl_err run_and_look(trl_simulation *sim, const trli_program *program, bo
     atomic_store_explicit(&sim->frame->plugin_failed, false, memory_order_relaxed);
     trli_kernels_poll(sim->model);
     trl_err err = trli_program_run(program, sim->frame);
+    if (err == TRL_OK && trli_leaves_scalars(program)) err = trli_frame_fetch_scalars(sim->frame);
     if (!trli_was_made(sim, err) || err == TRL_ERR_DEVICE) trli_notice_post(sim->ctx);
     *found = ALL_FINITE;
     if (err == TRL_OK && check && !ahead) err = trl_workers_finish(sim->workers);
@@ -184,6 +186,12 @@ static trl_err leave_devices(trl_simulation *sim, const trli_program *program)
                        impure->name, impure->type);
     else if (spaces)
         err = trli_frame_leave_devices(sim->frame, spaces, needed);
+    const trl_place *lost = err == TRL_OK ? trli_found_scalars_lost(sim->frame, program) : NULL;
+    if (lost)
+        err = trl_fail(sim->ctx, TRL_ERR_DEVICE, lost,
+                       "what '%s' reads is lost with the device that had it; restart from the last checkpoint, or run "
+                       "without that device",
+                       program->name);
     for (int i = 0; sim->devices && i < sim->devices->n; ++i)
         sim->devices->device[i]->left_out |= (spaces >> sim->devices->device[i]->space) & 1;
     trli_reductions_clear(sim->frame, program);

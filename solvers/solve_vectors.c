@@ -43,12 +43,14 @@ void trli_vector_swap(const trli_solver *s, const trli_vector *v)
 
 double trli_solver_scalar(const trli_solver *s, int scalar)
 {
-    return s->sim->frame->scalar[scalar];
+    const trli_frame *frame = s->sim->frame;
+    return frame->scalar_valid[scalar] & 1 ? frame->scalar[scalar] : (double)NAN;
 }
 
 void trli_solver_set(const trli_solver *s, int scalar, double value)
 {
     s->sim->frame->scalar[scalar] = value;
+    s->sim->frame->scalar_valid[scalar] = 1;
 }
 
 double trli_solver_norm(const trli_solver *s, double square)
@@ -108,7 +110,7 @@ trl_err trli_solver_begin(trli_solver *s, const char *what, trli_program **progr
     const char *name = trli_model_name(s->sim->model, "%s of %s", what, s->ask.names);
     const trl_err err = trli_program_create(s->sim->model, name, program);
     if (err == TRL_OK) (*program)->place = s->ask.place;
-    if (err == TRL_OK) (*program)->fuses_sums = true;
+    if (err == TRL_OK) (*program)->fuses_sums = (*program)->fetched = true;
     return err;
 }
 

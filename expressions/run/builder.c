@@ -5,6 +5,7 @@
 #include "builder_impl.h"
 #include "context_impl.h"
 #include "cost_impl.h"
+#include "found_scalars_impl.h"
 #include "graph_impl.h"
 #include "halos_impl.h"
 #include "late_scalars_impl.h"
@@ -247,8 +248,11 @@ trl_err trli_builder_scalar(trli_task_builder *b, trl_task task, int scalar, trl
 {
     trl_handle h;
     trl_err err = TRL_OK;
-    const trl_handle_desc desc = {.name = "scalar", .block = -1, .key = -1}; /* devices get its value with a call */
+    const bool found = trli_is_found(b->model, scalar); /* of others devices get the value with a call */
+    const int64_t key = found ? trli_scalar_key(b->model, scalar) : -1;
+    const trl_handle_desc desc = {.name = "scalar", .bytes = found ? sizeof(double) : 0, .block = key, .key = key};
     TRL_TRY(handle_of(b, &b->scalar_handle[scalar], &desc, &h));
+    if (found && b->model->joint) TRL_TRY(trli_graph_set_home(b->graph, h, 1)); /* with the first patch */
     TRL_TRY(trl_graph_add_access(b->graph, task, h, access));
 done:
     return err;

@@ -55,6 +55,7 @@ typedef struct trli_task_builder {
 /* Keys of handles whose data may be copied. */
 int64_t trli_slot_key(const trli_model *model, int slot, int patch, trli_points which);
 int64_t trli_share_key(const trli_model *model, int reduction, int patch);
+int64_t trli_scalar_key(const trli_model *model, int scalar); /* of those that GPUs find */
 
 /* The set of points that a model has, once it is known along which axes it exchanges anything. */
 unsigned trli_points_of(const trli_model *model);

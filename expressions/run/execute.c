@@ -178,6 +178,7 @@ trl_err trli_task_kernel(void *data, const trl_task_args *args, bool *done)
 {
     trl_box box;
     (void)done;
+    if (args->chunk == 0) trli_fused_sums_begin(data, args);
     for (int next = 0; trli_rims_next(data, args, &next, &box);) compute(data, args, &box);
     return TRL_OK;
 }

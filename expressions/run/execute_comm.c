@@ -116,7 +116,7 @@ trli_partial *trli_reduction_part(const trli_step_task *t, const trl_task_args *
 {
     const trli_frame *frame = args->frame;
     if (args->space > 0) return trli_reduction_share(t, frame, args->space, r);
-    return &frame->reduction[t->program->run->reductions.first + t->group->first + r].part[args->worker];
+    return &trli_parts_of_patch(frame, t->program->run->reductions.first + t->group->first + r, t->patch)[args->worker];
 }
 
 /* Add the values of a tile, and expect others like them. */
@@ -257,7 +257,7 @@ void trli_reductions_merge(const trli_program *program, const trli_reduction_bat
         const trli_merge merge = all->reduction[r].merge;
         trli_partial *part = frame->reduction[all->first + r].part, total;
         trli_partial_clear(&total, merge);
-        for (int w = 0; w < frame->model->run->lanes; ++w) {
+        for (int w = 0; w < frame->model->run->lanes * frame->reduction[all->first + r].patches; ++w) {
             trli_partial_merge(&total, merge, &part[w]);
             trli_partial_clear(&part[w], merge);
         }
@@ -312,7 +312,7 @@ void trli_reductions_clear(trli_frame *frame, const trli_program *program)
 {
     const trli_reductions *all = &program->run->reductions;
     for (int r = 0; r < all->n; ++r)
-        for (int w = 0; w < frame->model->run->lanes; ++w)
+        for (int w = 0; w < frame->model->run->lanes * frame->reduction[all->first + r].patches; ++w)
             trli_partial_clear(&frame->reduction[all->first + r].part[w], all->reduction[r].merge);
     for (int p = 0; p < frame->model->layout->nlocal; ++p)
         for (int r = 0; r < all->n; ++r)

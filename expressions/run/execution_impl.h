@@ -24,7 +24,8 @@ typedef struct trli_step_run {
     bool native;                /* all of them are; else it is interpreted */
     struct trli_tuning *tuning; /* of a kernel that may be compiled; NULL: it is not */
     trli_slab_run *slab;        /* [nslabs] */
-    trli_code_use *gpu;         /* KERNEL: [parts for GPUs]; NULL: GPUs do not do it */
+    trli_code_use *gpu;         /* KERNEL: [parts for GPUs]; SCALAR: one; NULL: GPUs do not do it */
+    trli_ir_value twice[2];     /* SCALAR: its value for GPUs, which tell the host */
     bool gpu_folds;             /* these compute the ghosts of its slabs, */
     bool gpu_round;             /* and read points at the other sides of the axes that trli_step_plan.round says */
 } trli_step_run;

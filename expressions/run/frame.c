@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "context_impl.h"
+#include "found_scalars_impl.h"
 #include "frame_impl.h"
 #include "gpu_impl.h"
 #include "halos_impl.h"
@@ -123,7 +124,10 @@ static trl_err own_records(trli_frame *frame)
     const trli_model *model = frame->model;
     frame->scalar = trli_new(model->ctx, (size_t)model->nscalars, sizeof *frame->scalar);
     frame->nonfinite = trli_new(model->ctx, (size_t)model->run->lanes, sizeof *frame->nonfinite);
-    if (!frame->scalar || !frame->nonfinite) return trli_no_memory(model->ctx, NULL, "for the records of a frame");
+    frame->scalar_valid = trli_new(model->ctx, (size_t)model->nscalars, sizeof *frame->scalar_valid);
+    if (!frame->scalar || !frame->nonfinite || !frame->scalar_valid)
+        return trli_no_memory(model->ctx, NULL, "for the records of a frame");
+    for (int i = 0; i < model->nscalars; ++i) frame->scalar_valid[i] = 1;
     memcpy(frame->scalar, model->scalar, (size_t)model->nscalars * sizeof *frame->scalar);
     return TRL_OK;
 }
@@ -142,6 +146,7 @@ void trli_frame_release_shared(trli_frame *frame)
 {
     trli_free(frame->scalar);
     trli_free(frame->nonfinite);
+    trli_free(frame->scalar_valid);
 }
 
 static trl_err create_batches(trli_frame *frame, const trli_program *program)
@@ -162,9 +167,12 @@ static trl_err create_reductions(trli_frame *frame)
 {
     const trli_model *model = frame->model;
     trl_err err = TRL_OK;
+    for (int r = 0; r < model->run->nreductions; ++r) frame->reduction[r].patches = 1;
+    trli_found_scalars_part(frame);
     for (int r = 0; r < model->run->nreductions; ++r) {
         trli_reduction_run *reduction = &frame->reduction[r];
-        reduction->part = trli_new(model->ctx, (size_t)model->run->lanes, sizeof *reduction->part);
+        reduction->part =
+            trli_new(model->ctx, (size_t)model->run->lanes * (size_t)reduction->patches, sizeof *reduction->part);
         reduction->window = trli_new(model->ctx, (size_t)model->run->lanes, sizeof *reduction->window);
         if (!reduction->part || !reduction->window) return trli_no_memory(model->ctx, NULL, "for a reduction");
     }
@@ -251,5 +259,6 @@ void trli_frame_destroy(trli_frame **result)
     trli_free(frame->valid_rows);
     trli_free(frame->scalar);
     trli_free(frame->nonfinite);
+    trli_free(frame->scalar_valid);
     trli_free(frame);
 }

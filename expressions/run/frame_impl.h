@@ -30,7 +30,8 @@ typedef struct trli_exchange_run {
 } trli_exchange_run;
 
 typedef struct trli_reduction_run {
-    trli_partial *part;      /* [lanes] */
+    int patches;             /* 1; or where GPUs may bring shares of patches together, all of this rank's */
+    trli_partial *part;      /* [patches][lanes] what workers add */
     trli_sum_window *window; /* [lanes] of sums that kernels make: what sizes their next terms may have */
 } trli_reduction_run;
 
@@ -67,6 +68,10 @@ typedef struct trli_frame_part {
 typedef struct trli_frame {
     trli_model *model;
     double *scalar; /* [model->nscalars] */
+    /* By memory space of a device, the same of those that GPUs find (found_scalars_impl.h): NULL where there are none;
+     * the host's memory, where it is told of them; and the spaces that have the values, a bit 1 << space each. */
+    double *found[TRL_SPACES_MAX], *found_told;
+    uint32_t *scalar_valid;
     /* By memory space [slot][local patch]: which memory each slot is: time levels rotate. NULL where it has none. */
     void ***base[TRL_SPACES_MAX];
     uint32_t **valid;          /* [slot][local patch][TRLI_POINTS] spaces with the values, a bit 1 << space each */
@@ -155,6 +160,8 @@ TRL_NODISCARD trl_err trli_frame_send_patch(trli_frame *frame, int field, int pa
 trl_graph_memory trli_frame_memory(trli_model *model);
 /* For trli_graph_set_state, of a model that has kernels for GPUs. */
 size_t trli_frame_state(void *model, void *frame, int space, void *to);
+/* Between runs: wait for the devices, unless the host has all scalars. Fails with DEVICE. */
+TRL_NODISCARD trl_err trli_frame_fetch_scalars(trli_frame *frame);
 /* Before and after a run of a program whose kernels check their results: forget what was found; whether anything was.
  * What GPUs found is looked for on the host. Fails with DEVICE. */
 void trli_frame_forget_nonfinite(trli_frame *frame);

@@ -89,14 +89,9 @@ bool trli_gpu_does_reduction(const trli_step_task *t)
     return kernel_of(&t->group->gpu) && clears(t);
 }
 
-bool trli_gpu_does_halos(const trli_model *model)
-{
-    return model->run->gpu_pieces && model->run->gpu_pieces->function;
-}
-
 /* ---- calls ---- */
 
-static size_t room_of(int narrays, int nscalars)
+size_t trli_gpu_room(int narrays, int nscalars)
 {
     return (size_t)narrays * sizeof(trl_kernel_array) + (size_t)(nscalars + 1) * sizeof(double);
 }
@@ -104,7 +99,7 @@ static size_t room_of(int narrays, int nscalars)
 /* Of a kernel that reads these, and is given its numbers. */
 static size_t room_of_use(const trli_code_use *use, const trli_reads *reads, int nout)
 {
-    return room_of(reads->nfields + nout, reads->nscalars + (use->code ? use->code->ngiven : 0));
+    return trli_gpu_room(reads->nfields + nout, reads->nscalars + (use->code ? use->code->ngiven : 0));
 }
 
 size_t trli_gpu_scratch(const trli_program *program, const trli_step *s)
@@ -115,7 +110,7 @@ size_t trli_gpu_scratch(const trli_program *program, const trli_step *s)
     size_t most = 0;
     for (int n = 0; trli_gpu_form_call(program, s, n, &form); ++n) {
         const trli_gpu_form *there = form_of(program, form.called, form.form);
-        const size_t need = there ? room_of(there->kernel->narrays, there->kernel->nscalars) : 0;
+        const size_t need = there ? trli_gpu_room(there->kernel->narrays, there->kernel->nscalars) : 0;
         if (need > most) most = need;
     }
     for (int i = 0; run->gpu && i < trli_gpu_parts_of(program, s)->n; ++i) {
@@ -131,7 +126,7 @@ size_t trli_gpu_scratch(const trli_program *program, const trli_step *s)
         const trli_slab *slab = &p->slab[k];
         if (slab->kind == TRLI_SLAB_MODIFIER) continue;
         const bool image = slab->kind == TRLI_SLAB_IMAGE;
-        const size_t need = image ? room_of(2, 0) : room_of_use(&run->slab[k].gpu, &slab->reads, 1);
+        const size_t need = image ? trli_gpu_room(2, 0) : room_of_use(&run->slab[k].gpu, &slab->reads, 1);
         if (need > most) most = need;
     }
     return most;
@@ -146,11 +141,6 @@ size_t trli_gpu_reductions_scratch(const trli_reductions *reductions)
         if (need > most) most = need;
     }
     return most;
-}
-
-size_t trli_gpu_halos_scratch(const trli_model *model)
-{
-    return model->run->gpu_pieces ? room_of(2 * TRLI_GPU_PIECES, 3 * TRLI_GPU_PIECES) : 0;
 }
 
 static trl_kernel_array array_of(const trl_task_args *args, const trli_step_task *t, int field, trli_gpu_call *call)
@@ -173,7 +163,8 @@ static trli_gpu_call begin_call_in(const trl_task_args *args, const trli_step_ta
     trli_gpu_call call = {.label = t->step->label ? t->step->label : "ghosts",
                           .launch = {.grid = trli_kernel_grid_of(&on),
                                      .nonfinite = frame->alarm[args->space] + frame->alternate,
-                                     .late = trli_frame_late(frame, args->space)},
+                                     .late = trli_frame_late(frame, args->space),
+                                     .found = frame->found[args->space]},
                           .array = array,
                           .scalar = scalar};
     for (int a = 0; a < 3; ++a) {
@@ -183,8 +174,7 @@ static trli_gpu_call begin_call_in(const trl_task_args *args, const trli_step_ta
     return call;
 }
 
-/* The same in the scratch of the call's worker. */
-static trli_gpu_call begin_call(const trl_task_args *args, const trli_step_task *t, const trl_box *box, int narrays)
+trli_gpu_call trli_gpu_begin_call(const trl_task_args *args, const trli_step_task *t, const trl_box *box, int narrays)
 {
     const trli_frame *frame = args->frame;
     trl_kernel_array *const array = frame->scratch[args->worker];
@@ -194,8 +184,8 @@ static trli_gpu_call begin_call(const trl_task_args *args, const trli_step_task 
 }
 
 /* What a kernel has beside arrays: scalars, then the numbers that are its own. */
-static void take_scalars(const trl_task_args *args, const trli_code_use *use, const trli_reads *reads,
-                         trli_gpu_call *call)
+void trli_gpu_take_scalars(const trl_task_args *args, const trli_code_use *use, const trli_reads *reads,
+                           trli_gpu_call *call)
 {
     const trli_frame *frame = args->frame;
     for (int i = 0; i < reads->nscalars; ++i) call->scalar[i] = trli_frame_given(frame, reads->scalar[i]);
@@ -235,7 +225,7 @@ static trl_err launch_slab(const trl_task_args *args, const trli_step_task *t, i
     const trl_box box = trli_slab_box(t->program, slab, t->patch);
     const bool image = slab->kind == TRLI_SLAB_IMAGE;
     const int inputs = image ? 1 : slab->ninputs;
-    trli_gpu_call call = begin_call(args, t, &box, inputs + 1);
+    trli_gpu_call call = trli_gpu_begin_call(args, t, &box, inputs + 1);
     for (int i = 0; i < inputs && !image; ++i) call.array[i] = array_of(args, t, slab->input[i], &call);
     call.array[inputs] = array_of(args, t, slab->field, &call);
     if (image) { /* the other end of the row, or the row at the other side */
@@ -247,7 +237,7 @@ static trl_err launch_slab(const trl_task_args *args, const trli_step_task *t, i
         take_scalars_of_form(args, t, form_of(t->program, slab->modifier, TRLI_FORM_EVALUATE),
                              slab->modifier->cuda[TRLI_FORM_EVALUATE], slab, &call);
     else
-        take_scalars(args, &t->run->slab[k].gpu, &slab->reads, &call);
+        trli_gpu_take_scalars(args, &t->run->slab[k].gpu, &slab->reads, &call);
     return trli_gpu_launch(model->run->gpu_kernels, kernel_of_slab(t, k), &call, args->space, args->stream);
 }
 
@@ -313,9 +303,9 @@ void trli_gpu_call_in(const trl_task_args *args, const trli_step_task *t, const 
 void trli_gpu_call_part(const trl_task_args *args, const trli_step_task *t, int i, trli_gpu_call *call)
 {
     const trli_step_part *part = &trli_gpu_parts_of(t->program, t->step)->part[i];
-    *call = begin_call(args, t, &t->box, part->reads.nfields + part->nroots);
+    *call = trli_gpu_begin_call(args, t, &t->box, part->reads.nfields + part->nroots);
     set_arrays(args, t, part, call);
-    take_scalars(args, &t->run->gpu[i], &part->reads, call);
+    trli_gpu_take_scalars(args, &t->run->gpu[i], &part->reads, call);
 }
 
 static trl_err launch_part(const trl_task_args *args, const trli_step_task *t, int i)
@@ -332,7 +322,7 @@ static trl_err clear_shares(const trl_task_args *args, const trli_step_task *t, 
     const trli_model_run *run = t->program->model->run;
     const trl_box all = {{0, 0, 0}, {t->group->n, 1, 1}};
     if (trli_told_sums_are_empty(args->frame, t->program)) return TRL_OK;
-    trli_gpu_call call = begin_call(args, t, &all, 1);
+    trli_gpu_call call = trli_gpu_begin_call(args, t, &all, 1);
     call.launch.share = share;
     call.array[0] = (trl_kernel_array){0};
     for (int r = 0; r < TRLI_GPU_SHARES; ++r) {
@@ -353,13 +343,13 @@ static trl_err launch_fused(const trl_task_args *args, const trli_step_task *t)
     of.group = &t->program->run->reductions.group[f->group[0]];
     trl_kernel_partial *share = (trl_kernel_partial *)trli_reduction_part(&of, args, 0);
     TRL_TRY(clear_shares(args, &of, share));
-    trli_gpu_call call = begin_call(args, t, &t->box, n + f->nstored);
+    trli_gpu_call call = trli_gpu_begin_call(args, t, &t->box, n + f->nstored);
     call.shape = TRLI_GPU_MERGING;
     call.launch.share = share;
     set_sides(t, &call);
     for (int i = 0; i < n; ++i) call.array[i] = array_of(args, t, f->reads.field[i], &call);
     for (int r = 0; r < f->nstored; ++r) call.array[n + r] = array_of(args, t, t->step->field[r], &call);
-    take_scalars(args, &f->gpu, &f->reads, &call);
+    trli_gpu_take_scalars(args, &f->gpu, &f->reads, &call);
     err = trli_gpu_launch(t->program->model->run->gpu_kernels, kernel_of(&f->gpu), &call, args->space, args->stream);
 done:
     return err;
@@ -386,7 +376,7 @@ trl_err trli_task_plugin_gpu(void *data, const trl_task_args *args, bool *done)
     const trli_step *s = t->step;
     const trli_opaque *called = s->plugin.called;
     const trli_gpu_form *form = form_of(t->program, called, TRLI_FORM_EVALUATE);
-    trli_gpu_call call = begin_call(args, t, &t->box, form->kernel->narrays);
+    trli_gpu_call call = trli_gpu_begin_call(args, t, &t->box, form->kernel->narrays);
     (void)done;
     call.nresults = called->noutputs;
     for (int i = 0; i < called->ninputs; ++i) call.array[i] = array_of(args, t, s->plugin.input[i], &call);
@@ -424,12 +414,12 @@ trl_err trli_task_reduce_gpu(void *data, const trl_task_args *args, bool *done)
     trl_err err = TRL_OK;
     (void)done;
     TRL_TRY(clear_shares(args, t, share));
-    trli_gpu_call call = begin_call(args, t, &t->box, reads->nfields + 1);
+    trli_gpu_call call = trli_gpu_begin_call(args, t, &t->box, reads->nfields + 1);
     call.shape = TRLI_GPU_MERGING;
     call.launch.share = share;
     set_weighted(t, &call);
     for (int i = 0; i < reads->nfields; ++i) call.array[i] = array_of(args, t, reads->field[i], &call);
-    take_scalars(args, &t->group->gpu, reads, &call);
+    trli_gpu_take_scalars(args, &t->group->gpu, reads, &call);
     err = trli_gpu_launch(t->program->model->run->gpu_kernels, kernel_of(&t->group->gpu), &call, args->space,
                           args->stream);
 done:
@@ -445,152 +435,13 @@ trl_err trli_task_stable_dt_gpu(void *data, const trl_task_args *args, bool *don
     trl_err err = TRL_OK;
     (void)done;
     TRL_TRY(clear_shares(args, t, share));
-    trli_gpu_call call = begin_call(args, t, &t->box, form->kernel->narrays);
+    trli_gpu_call call = trli_gpu_begin_call(args, t, &t->box, form->kernel->narrays);
     call.shape = TRLI_GPU_SWEEPING;
     call.launch.share = share;
     call.array[0] = (trl_kernel_array){0}; /* a kernel is given one, if it reads none */
     for (int i = 0; i < called->ninputs; ++i) call.array[i] = array_of(args, t, t->step->plugin.input[i], &call);
     take_scalars_of_form(args, t, form, called->cuda[TRLI_FORM_STABLE_DT], NULL, &call);
     err = trli_gpu_launch(t->program->model->run->gpu_kernels, form->kernel, &call, args->space, args->stream);
-done:
-    return err;
-}
-
-/* ---- halos ---- */
-
-/* Where a piece begins in the memory of a field on a patch. */
-static trl_kernel_array place_of(const trl_task_args *args, int field, int patch, const trl_lidx at[3])
-{
-    const trl_array array = trli_frame_array(args->frame, field, patch, args->space);
-    trl_kernel_array to;
-    trli_native_set_array(&to, &array);
-    to.at += trl_array_offset(&array, at[0], at[1], at[2]);
-    return to;
-}
-
-/* Copies of pieces as one launch: from where, to where, and which points. */
-typedef struct pieces {
-    const trl_task_args *args;
-    const trli_step_task *task;
-    trli_gpu_call call;
-    int n;
-} pieces;
-
-static void begin_pieces(pieces *p, const char *label)
-{
-    const trl_box none = {{0, 0, 0}, {0, 0, 1}};
-    p->call = begin_call(p->args, p->task, &none, 2 * TRLI_GPU_PIECES);
-    p->call.label = label;
-    p->call.shape = TRLI_GPU_BY_PIECES;
-    p->n = 0;
-    memset(p->call.array, 0, room_of(2 * TRLI_GPU_PIECES, 3 * TRLI_GPU_PIECES - 1));
-}
-
-static trl_err launch_pieces(pieces *p)
-{
-    const trli_model_run *run = p->task->program->model->run;
-    p->call.launch.hi[1] = p->n;
-    return p->n == 0 ? TRL_OK
-                     : trli_gpu_launch(run->gpu_kernels, run->gpu_pieces, &p->call, p->args->space, p->args->stream);
-}
-
-static trl_err add_piece(pieces *p, const trli_exchange_piece *piece, trl_kernel_array from, trl_kernel_array to)
-{
-    trl_err err = TRL_OK;
-    long long points = 1;
-    if (p->n == TRLI_GPU_PIECES) {
-        TRL_TRY(launch_pieces(p));
-        begin_pieces(p, p->call.label);
-    }
-    p->call.array[2 * p->n] = from;
-    p->call.array[2 * p->n + 1] = to;
-    for (int a = 0; a < 3; ++a) {
-        p->call.scalar[3 * p->n + a] = piece->extent[a];
-        points *= piece->extent[a];
-    }
-    if (points > p->call.launch.hi[0]) p->call.launch.hi[0] = points;
-    ++p->n;
-done:
-    return err;
-}
-
-/* Whether ghosts lie beyond a side where kernels read the points at the other side; the patch has both. */
-static bool lies_round(const trl_layout *layout, const trli_exchange_piece *piece, unsigned axes)
-{
-    for (int a = 0; a < 3; ++a)
-        if (axes >> a & 1 && (piece->to[a] < 0 || piece->to[a] >= layout->grid.cells[a])) return true;
-    return false;
-}
-
-trl_err trli_task_halo_gpu(void *data, const trl_task_args *args, bool *done)
-{
-    const trli_step_task *t = data;
-    const bool unread = t->round && args->alone; /* by kernels of GPUs, and workers have none */
-    pieces p = {.args = args, .task = t};
-    trl_err err = TRL_OK;
-    (void)done;
-    begin_pieces(&p, "halo");
-    for (int i = 0; i < t->npieces; ++i) {
-        const trli_exchange_piece *piece = &t->piece[i];
-        const int field = t->exchanged->field[piece->field];
-        if (unread && lies_round(t->program->model->layout, piece, t->exchanged->round[piece->field])) continue;
-        TRL_TRY(add_piece(&p, piece, place_of(args, field, piece->source_local, piece->from),
-                          place_of(args, field, piece->target_local, piece->to)));
-    }
-    err = launch_pieces(&p);
-done:
-    return err;
-}
-
-/* ---- messages ---- */
-
-/* Where a piece of a message lies packed, after memory of the message. */
-static trl_kernel_array packed_place(unsigned char *memory, const trli_message *m, const trli_exchange_piece *piece)
-{
-    const long long row = piece->extent[0];
-    return (trl_kernel_array){.at = (double *)(memory + (piece->offset - m->offset)),
-                              .stride = {1, row, row * piece->extent[1]}};
-}
-
-trl_err trli_task_pack_gpu(void *data, const trl_task_args *args, bool *done)
-{
-    const trli_step_task *t = data;
-    const trl_exchange *exchange = ((const trli_frame *)args->frame)->exchange[t->exchange].exchange;
-    const trli_message *m = &exchange->sends.message[t->message];
-    unsigned char *memory = trli_exchange_target(exchange, t->message);
-    pieces p = {.args = args, .task = t};
-    trl_err err = TRL_OK;
-    (void)done;
-    begin_pieces(&p, "pack");
-    for (int n = m->first; n < m->first + m->n; ++n) {
-        const trli_exchange_piece *piece = &exchange->sends.transfer[n];
-        TRL_TRY(add_piece(&p, piece,
-                          place_of(args, t->exchanged->field[piece->field], piece->source_local, piece->from),
-                          packed_place(memory, m, piece)));
-    }
-    TRL_TRY(launch_pieces(&p));
-    err = trli_exchange_packed(exchange, t->message, args->stream);
-done:
-    return err;
-}
-
-trl_err trli_task_unpack_gpu(void *data, const trl_task_args *args, bool *done)
-{
-    const trli_step_task *t = data;
-    const trl_exchange *exchange = ((const trli_frame *)args->frame)->exchange[t->exchange].exchange;
-    const trli_message *m = &exchange->receives.message[t->message];
-    unsigned char *memory;
-    pieces p = {.args = args, .task = t};
-    trl_err err = TRL_OK;
-    (void)done;
-    TRL_TRY(trli_exchange_source(exchange, t->message, args->stream, &memory));
-    begin_pieces(&p, "unpack");
-    for (int n = m->first; n < m->first + m->n; ++n) {
-        const trli_exchange_piece *piece = &exchange->receives.transfer[n];
-        TRL_TRY(add_piece(&p, piece, packed_place(memory, m, piece),
-                          place_of(args, t->exchanged->field[piece->field], piece->target_local, piece->to)));
-    }
-    err = launch_pieces(&p);
 done:
     return err;
 }

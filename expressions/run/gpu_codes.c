@@ -7,6 +7,7 @@
 
 #include "compute_impl.h"
 #include "executor_impl.h"
+#include "found_scalars_impl.h"
 #include "gpu_impl.h"
 #include "gpu_kernel_impl.h"
 #include "late_scalars_impl.h"
@@ -145,6 +146,7 @@ static trli_emit_request request_of(const trli_program *program, const trli_step
                                 .nroots = part->nroots,
                                 .roots = part->value,
                                 .check_finite = s->variable != NULL,
+                                .found = model->run->found,
                                 .wide = model->run->gpu_wide,
                                 .layer = layer};
     for (int k = 0; layer && folds && k < part->nslabs; ++k) {
@@ -306,6 +308,7 @@ static trli_emit_request slab_of(const trli_program *program, const trli_step *s
                                .reads = &slab->reads,
                                .nroots = 1,
                                .roots = &slab->value,
+                               .found = program->model->run->found,
                                .wide = program->model->run->gpu_wide,
                                .check_finite = s->kind == TRLI_STEP_PLANES && s->variable};
 }
@@ -330,11 +333,27 @@ trli_emit_request trli_gpu_group(const trli_program *program, const trli_reducti
                                  .reads = &group->reads,
                                  .nroots = group->n,
                                  .roots = group->value,
+                                 .found = program->model->run->found,
                                  .wide = program->model->run->gpu_wide,
                                  .merge = group->merge};
     for (int r = 0; r < group->n; ++r)
         if (trli_is_weighted(&program->run->reductions.reduction[group->first + r])) request.weighted |= 1u << r;
     return request;
+}
+
+/* Of those that GPUs find. */
+static trl_err add_scalar(const trli_program *program, const trli_step *s)
+{
+    const trli_model *model = program->model;
+    trli_step_run *run = trli_run_of(program, s);
+    run->twice[0] = run->twice[1] = s->value[0];
+    trli_emit_request wanted = trli_found_scalar_request(program, s);
+    let_come_late(program, &wanted);
+    if (!model->run->found || !model->run->found[s->scalar]) return TRL_OK;
+    run->gpu = trli_new(model->ctx, 1, sizeof *run->gpu);
+    if (!run->gpu) return trli_no_memory(model->ctx, NULL, "for scalar '%s'", s->label);
+    note_scalars(model, wanted.reads);
+    return trli_codes_add(model->run->gpu_codes, &wanted, run->gpu);
 }
 
 static trl_err add_step(const trli_program *program, const trli_step *s)
@@ -343,6 +362,7 @@ static trl_err add_step(const trli_program *program, const trli_step *s)
     trli_step_run *run = trli_run_of(program, s);
     trl_err err = TRL_OK;
     if (s->kind == TRLI_STEP_KERNEL) TRL_TRY(add_parts(program, s));
+    if (s->kind == TRLI_STEP_SCALAR) TRL_TRY(add_scalar(program, s));
     for (int k = 0; k < p->nslabs && !run->gpu_folds; ++k) {
         if (p->slab[k].kind != TRLI_SLAB_KERNEL) continue;
         trli_emit_request wanted = slab_of(program, s, &p->slab[k]);
@@ -397,7 +417,8 @@ static bool makes_sums(const trli_program *program, const trli_fused_sums *f)
 
 static trl_err add_group(const trli_program *program, trli_reduction_group *group)
 {
-    const trli_emit_request wanted = trli_gpu_group(program, group);
+    trli_emit_request wanted = trli_gpu_group(program, group);
+    let_come_late(program, &wanted);
     if (!group->kernel || group->n > TRLI_GPU_SHARES) return TRL_OK;
     note_scalars(program->model, wanted.reads);
     return trli_codes_add(program->model->run->gpu_codes, &wanted, &group->gpu);
@@ -424,6 +445,7 @@ trl_err trli_gpu_write_texts(trli_model *model)
     model->run->gpu_reads = trli_new(model->ctx, (size_t)model->nscalars + 1, sizeof *model->run->gpu_reads);
     if (!model->run->gpu_reads) return trli_no_memory(model->ctx, NULL, "for kernels of GPUs");
     model->run->gpu_wide = has_wide_arrays(model);
+    TRL_TRY(trli_found_scalars_choose(model));
     trli_late_scalars_check(model);
     TRL_TRY(trli_codes_create(&trli_dialect_cuda, &model->ir, &model->walk, &model->run->gpu_codes));
     for (int i = 0; i < model->nprograms; ++i)
@@ -503,6 +525,7 @@ static trl_err ask(trli_model *model, const trl_devices *devices)
     TRL_TRY(trli_gpu_kernels_create(model->ctx, devices, &model->run->gpu_kernels));
     TRL_TRY(trli_codes_compile_for_gpus(model->run->gpu_codes, model->run->gpu_kernels));
     TRL_TRY(trli_late_scalars_request(model));
+    TRL_TRY(trli_found_scalars_request(model));
     TRL_TRY(trli_told_sums_request(model));
     TRL_TRY(trli_gpu_request_plugins(model));
     TRL_TRY(trli_gpu_request_extremes(model));

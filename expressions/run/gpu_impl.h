@@ -83,6 +83,14 @@ TRL_NODISCARD trl_err trli_gpu_choose_messages(trli_model *model, trl_err local)
 bool trli_gpu_does_messages(const trli_model *model);
 trl_err trli_task_pack_gpu(void *data, const trl_task_args *args, bool *done);
 trl_err trli_task_unpack_gpu(void *data, const trl_task_args *args, bool *done);
+/* A call without its arrays and scalars, for which there is room in the scratch of the call's worker (trli_gpu_room: of
+ * what a kernel is given). Then what a kernel has beside arrays: scalars that it reads, and the numbers that are its
+ * own. */
+trli_gpu_call trli_gpu_begin_call(const trl_task_args *args, const trli_step_task *task, const trl_box *box,
+                                  int narrays);
+void trli_gpu_take_scalars(const trl_task_args *args, const trli_code_use *use, const trli_reads *reads,
+                           trli_gpu_call *call);
+size_t trli_gpu_room(int narrays, int nscalars);
 /* What is launched for a part of a step's kernel; its arrays and scalars are in the scratch of the call's worker. */
 void trli_gpu_call_part(const trl_task_args *args, const trli_step_task *task, int part, trli_gpu_call *call);
 /* The same for any part of it, in the caller's room: inputs, then outputs; scalars are not set. */

@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "compute_impl.h"
+#include "found_scalars_impl.h"
 #include "gpu_impl.h"
 #include "memory_impl.h"
 #include "memstream_impl.h"
@@ -65,11 +66,33 @@ static const trli_reductions *results_of(const trli_late_scalars *late)
     return &late->finder->run->reductions;
 }
 
-/* Which result a scalar is, or -1. */
+/* Whether GPUs find the scalar that a step makes. */
+static bool makes_found(const trli_program *program, const trli_step *s)
+{
+    const bool *found = program->model->run->found;
+    return found && (s->kind == TRLI_STEP_REDUCE || s->kind == TRLI_STEP_SCALAR) && found[s->scalar];
+}
+
+/* The only batch of the finder whose results kernels do not read; NULL: there are others. */
+static const trli_reduction_batch *batch_of(const trli_late_scalars *late)
+{
+    const trli_reductions *all = results_of(late);
+    const trli_reduction_batch *only = NULL;
+    int n = 0;
+    for (int b = 0; b < all->nbatches; ++b) {
+        if (makes_found(late->finder, all->batch[b].step)) continue;
+        only = &all->batch[b];
+        ++n;
+    }
+    return n == 1 ? only : NULL;
+}
+
+/* Which result of that a scalar is, or -1. */
 static int result_of(const trli_late_scalars *late, int scalar)
 {
     const trli_reductions *all = results_of(late);
-    for (int r = 0; r < all->n; ++r)
+    const trli_reduction_batch *batch = batch_of(late);
+    for (int r = batch->first; r < batch->first + batch->n; ++r)
         if (all->reduction[r].step->scalar == scalar) return r;
     return -1;
 }
@@ -78,14 +101,16 @@ static int result_of(const trli_late_scalars *late, int scalar)
 static bool is_found(const trli_late_scalars *late)
 {
     const trli_reductions *all = results_of(late);
+    const trli_reduction_batch *batch = batch_of(late);
+    if (!batch) return false;
     const int words = (int)(sizeof((trl_kernel_partial *)0)->word / sizeof(double));
-    bool found = all->nbatches == 1 && late->n <= words && NUMBERS + late->stages <= TRLI_LATE_NUMBERS &&
-                 late->nvalues == all->n;
+    bool found = late->n <= words && NUMBERS + late->stages <= TRLI_LATE_NUMBERS && late->nvalues == batch->n;
     for (int g = 0; g < all->ngroups; ++g) found &= all->group[g].kernel && all->group[g].n <= TRLI_GPU_SHARES;
-    for (int r = 0; r < all->n; ++r) found &= all->reduction[r].merge == TRLI_MERGE_MAX;
+    for (int r = batch->first; r < batch->first + batch->n; ++r) found &= all->reduction[r].merge == TRLI_MERGE_MAX;
     for (int i = 0; i < late->nvalues; ++i) found &= result_of(late, late->value[i]) >= 0;
     for (int i = 0; i < late->finder->nsteps; ++i)
-        found &= !late->finder->plan->step[i].live || late->finder->step[i].kind != TRLI_STEP_SCALAR;
+        found &= !late->finder->plan->step[i].live || late->finder->step[i].kind != TRLI_STEP_SCALAR ||
+                 makes_found(late->finder, &late->finder->step[i]);
     return found;
 }
 
@@ -104,7 +129,8 @@ static bool is_read_by_kernels(const trli_late_scalars *late)
         const trli_step *s = &program->step[i];
         const trli_step_plan *p = &program->plan->step[i];
         if (!p->live) continue;
-        if (s->kind != TRLI_STEP_KERNEL && reads_late(late, &p->reads)) return false;
+        const bool kernel = s->kind == TRLI_STEP_KERNEL || makes_found(program, s);
+        if (!kernel && reads_late(late, &p->reads)) return false;
         if (trli_step_plugin(s)) return false;
         for (int k = 0; k < p->nslabs; ++k)
             if (p->slab[k].kind == TRLI_SLAB_MODIFIER) return false;
@@ -127,7 +153,8 @@ static bool follow_alone(const trli_program *program, int other)
     for (int i = 0; i < program->nsteps; ++i) {
         const trli_step_plan *p = &program->plan->step[i];
         if (!p->live) continue;
-        if (program->step[i].kind == TRLI_STEP_SCALAR || changes(&p->reads, other)) return false;
+        const bool host = program->step[i].kind == TRLI_STEP_SCALAR && !makes_found(program, &program->step[i]);
+        if (host || changes(&p->reads, other)) return false;
         for (int k = 0; k < p->nslabs; ++k)
             if (changes(&p->slab[k].reads, other)) return false;
     }
@@ -167,6 +194,11 @@ trl_err trli_late_scalars_request(const trli_model *model)
     err = trli_gpu_kernels_add(model->run->gpu_kernels, text.text, 1, TRLI_LATE_NUMBERS, &model->late->kernel);
     trli_memstream_discard(&text);
     return err;
+}
+
+bool trli_late_scalars_found_in(const trli_program *program, const trli_reduction_batch *batch)
+{
+    return trli_late_scalars_found_by(program) && batch_of(program->model->late) == batch;
 }
 
 bool trli_late_scalars_found_by(const trli_program *program)
@@ -216,7 +248,8 @@ size_t trli_late_scalars_told(const trli_model *model)
 
 double trli_frame_given(const trli_frame *frame, int scalar)
 {
-    return frame->late.read && trli_late_scalars_place(frame->model->late, scalar) >= 0 ? 0 : frame->scalar[scalar];
+    const bool late = frame->late.read && trli_late_scalars_place(frame->model->late, scalar) >= 0;
+    return late || trli_is_found(frame->model, scalar) ? 0 : frame->scalar[scalar];
 }
 
 void trli_frame_late_state(const trli_frame *frame, double state[TRLI_LATE_STATE])
@@ -298,11 +331,12 @@ bool trli_frame_late_go_on(trli_frame *frame, int step)
 void trli_frame_late_take(trli_frame *frame)
 {
     const trli_reductions *all = results_of(frame->model->late);
+    const trli_reduction_batch *batch = batch_of(frame->model->late);
     const volatile double *told =
         (const double *)frame->late.told[frame->late.space] + frame->late.step * told_values(frame->model);
     frame->late.dt = told[0];
     frame->late.time = told[1];
-    for (int r = 0; r < all->n; ++r) {
+    for (int r = batch->first; r < batch->first + batch->n; ++r) {
         trli_partial *part = frame->reduction[all->first + r].part, total = {.extreme = told[2 + r]};
         double pair[TRLI_PARTIAL_PAIR];
         total.invalid = isnan(total.extreme);

@@ -32,8 +32,10 @@ void trli_late_scalars_check(trli_model *model);
 /* Write the text of the kernel that finds them. Ask for that kernel; fails with MEMORY. */
 void trli_late_scalars_write(const trli_late_scalars *late, FILE *out);
 TRL_NODISCARD trl_err trli_late_scalars_request(const trli_model *model);
-/* Where the program's reductions end: whether a GPU may find them, and the task; numbers and threads of its launch. */
+/* Where a batch of the program's reductions ends: whether a GPU may find them, and the task; numbers and threads of its
+ * launch. */
 bool trli_late_scalars_found_by(const trli_program *program);
+bool trli_late_scalars_found_in(const trli_program *program, const trli_reduction_batch *batch);
 trl_err trli_task_late_scalars_gpu(void *data, const trl_task_args *args, bool *done);
 enum { TRLI_LATE_NUMBERS = 64, TRLI_LATE_THREADS = 32 };
 size_t trli_late_scalars_scratch(const trli_program *program);

@@ -4,6 +4,7 @@
 
 #include "balance_impl.h"
 #include "cost_impl.h"
+#include "found_scalars_impl.h"
 #include "front_impl.h"
 #include "gpu_impl.h"
 #include "gpu_kernel_impl.h"
@@ -60,6 +61,7 @@ static void destroy_run(trli_model *model)
     trli_codes_destroy(&run->codes);
     trli_codes_destroy(&run->gpu_codes);
     trli_free(run->gpu_reads);
+    trli_free(run->found);
     trli_free(run->part);
     trli_free(run);
 }
@@ -209,8 +211,10 @@ static void plan_scratch(trli_model *model)
         const size_t reducing = trli_reductions_scratch(&program->run->reductions);
         const size_t merging = trli_gpu_reductions_scratch(&program->run->reductions);
         const size_t late = trli_late_scalars_scratch(program);
+        const size_t found = trli_found_scalars_scratch(program);
         if (reducing > most) most = reducing;
         if (late > most) most = late;
+        if (found > most) most = found;
         if (merging > most) most = merging;
         for (int s = 0; s < program->nsteps; ++s) {
             if (!program->plan->step[s].live) continue;

@@ -40,10 +40,12 @@ struct trli_model_run {
     struct trli_gpu_kernel *gpu_clear;      /* empty shares, */
     struct trli_gpu_kernel *gpu_extremes;   /* and find the extremes of a field */
     struct trli_gpu_kernel *gpu_statistics; /* or its statistics */
+    struct trli_gpu_kernel *gpu_find;       /* brings shares together; NULL: GPUs find no scalars */
     struct trli_gpu_kernel *gpu_tell;       /* tells results of reductions; NULL: no program's */
     struct trli_gpu_kernel *gpu_pieces;     /* that which copies halos; NULL: there are none */
     struct trli_gpu_plugin *gpu_plugin;     /* [opaque expressions]; NULL: there are no GPUs */
     bool *gpu_reads;                        /* [scalars] whether a kernel for GPUs reads it; NULL: there are none */
+    bool *found;                            /* [scalars] that GPUs find (found_scalars_impl.h); NULL: none */
     trli_messages_way messages;             /* the same on all ranks */
     bool gpu_wide;                          /* places in arrays need 64 bits (trli_emit_request.wide) */
     trli_codes *gpu_codes;                  /* of all kernels for GPUs; NULL: none was asked for */

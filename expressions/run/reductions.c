@@ -3,7 +3,9 @@
 /* Which reductions share a sweep, and which share a message. */
 #include <string.h>
 
+#include "context_impl.h"
 #include "execution_impl.h"
+#include "executor_impl.h"
 #include "memory_impl.h"
 #include "model_run_impl.h"
 #include "reductions_impl.h"
@@ -97,6 +99,22 @@ static bool go_together(const trli_program *program, const trli_step *a, const t
            memcmp(p->fixed_planes, q->fixed_planes, sizeof p->fixed_planes) == 0 && share_a_field(&p->reads, &q->reads);
 }
 
+static bool is_root(const trli_program *program, const trli_step *s)
+{
+    for (int i = 0; i < program->nscalar_roots; ++i)
+        if (program->scalar_root[i] == s->scalar) return true;
+    return false;
+}
+
+/* Whether a reduction shares the message of another one. Where there are no messages, but devices, the host learns what
+ * it reads after the run, and a device finds what kernels read (found_scalars_impl.h). */
+static bool share_message(const trli_program *program, const trli_step *a, const trli_step *b)
+{
+    const trli_model *model = program->model;
+    if (!trl_workers_devices(model->run->workers) || trl_context_ranks(model->ctx) > 1) return true;
+    return is_root(program, a) == is_root(program, b);
+}
+
 /* Take a reduction into a group unless it makes the kernel too long. */
 static trl_err try_to_join(const grouping *g, trli_reduction_group *group, const trli_step *s, bool *joined)
 {
@@ -129,7 +147,7 @@ static trl_err add_group(const grouping *g, const trli_step *first, const trli_s
     if (!group->value || !group->merge) return trli_no_memory(program->model->ctx, NULL, "for reductions");
     for (const trli_step *s = first; s < end; ++s) {
         if (!trli_plan_of(program, s)->live || !is_reduction(s) || taken[s - program->step]) continue;
-        if (s > first && !go_together(program, first, s)) continue;
+        if (s > first && !(share_message(program, first, s) && go_together(program, first, s))) continue;
         TRL_TRY(try_to_join(g, group, s, &joined));
         taken[s - program->step] = joined;
     }
@@ -178,7 +196,8 @@ static trl_err add_batch(const grouping *g, const trli_step *first, bool *taken)
     trl_err err = TRL_OK;
     *batch = (trli_reduction_batch){.step = first, .first = to->n, .first_group = to->ngroups};
     for (const trli_step *s = first; s < end; ++s)
-        if (trli_plan_of(program, s)->live && is_reduction(s) && !taken[s - program->step])
+        if (trli_plan_of(program, s)->live && is_reduction(s) && !taken[s - program->step] &&
+            share_message(program, first, s))
             TRL_TRY(add_group(g, s, end, taken));
     batch->n = to->n - batch->first;
     batch->ngroups = to->ngroups - batch->first_group;

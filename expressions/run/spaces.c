@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* A frame's data in the memories of devices: slots, and shares of reductions. Handles of task graphs have keys: a
- * slot's points on a patch count from 0 on, shares from -2 down; -1 is no data. */
+/* A frame's data in the memories of devices: slots, shares of reductions, and scalars that GPUs find. Handles of task
+ * graphs have keys: a slot's points on a patch count from 0 on, shares from -2 down, then scalars; -1 is no data. */
 #include <stdio.h>
 
 #include "builder_impl.h"
 #include "compute_impl.h"
 #include "context_impl.h"
 #include "executor_impl.h"
+#include "found_scalars_impl.h"
 #include "frame_impl.h"
 #include "halos_impl.h"
 #include "late_scalars_impl.h"
@@ -26,6 +27,18 @@ int64_t trli_slot_key(const trli_model *model, int slot, int patch, trli_points 
 int64_t trli_share_key(const trli_model *model, int reduction, int patch)
 {
     return FIRST_SHARE - ((int64_t)patch * model->run->nreductions + reduction);
+}
+
+int64_t trli_scalar_key(const trli_model *model, int scalar)
+{
+    return trli_share_key(model, 0, model->layout->nlocal) - scalar;
+}
+
+/* Which scalar a key is; -1: none. */
+static int scalar_of(const trli_model *model, int64_t key)
+{
+    const int64_t first = trli_scalar_key(model, 0);
+    return key <= first ? (int)(first - key) : -1;
 }
 
 /* ---- memory ---- */
@@ -64,7 +77,7 @@ trl_err trli_frame_add_devices(trli_frame *frame)
 {
     const trl_devices *devices = trl_workers_devices(frame->model->run->workers);
     trl_err err = TRL_OK;
-    const size_t told = trli_told_sums_bytes(frame->model);
+    const size_t told = trli_told_sums_bytes(frame->model), found = trli_found_scalars_told(frame->model);
     for (int i = 0; devices && i < devices->n; ++i) {
         int space;
         TRL_TRY(trl_field_manager_add_space(frame->memory, &device_space, devices->device[i], &space));
@@ -74,6 +87,8 @@ trl_err trli_frame_add_devices(trli_frame *frame)
             TRL_TRY(trli_gpu_host_allocate(devices->device[i], trli_late_scalars_told(frame->model),
                                            (void **)&frame->late.told[space]));
         if (told > 0) TRL_TRY(trli_gpu_host_allocate(devices->device[i], told, (void **)&frame->told[space]));
+        if (found > 0 && !frame->found_told)
+            TRL_TRY(trli_gpu_host_allocate(devices->device[i], found, (void **)&frame->found_told));
     }
 done:
     return err;
@@ -106,6 +121,20 @@ done:
     return err;
 }
 
+/* Memory on a device for all scalars. */
+static trl_err provide_scalars(trli_frame *frame, int space)
+{
+    const trli_model *model = frame->model;
+    void *memory;
+    trl_err err = TRL_OK;
+    if (frame->found[space]) return TRL_OK;
+    TRL_TRY(space_allocate(trli_device_of(trl_workers_devices(model->run->workers), space),
+                           (size_t)model->nscalars * sizeof(double), &memory));
+    frame->found[space] = memory;
+done:
+    return err;
+}
+
 static trl_device *first_device(const trli_frame *frame)
 {
     return trli_device_of(trl_workers_devices(frame->model->run->workers), 1);
@@ -132,8 +161,10 @@ void trli_frame_release_spaces(trli_frame *frame)
     for (size_t i = 0; i < frame->pinned.size; ++i)
         if (frame->pinned.at[i]) trli_gpu_unpin(first_device(frame), frame->pinned.at[i]);
     trli_pinned_free(&frame->pinned);
+    if (frame->found_told) trli_gpu_host_release(first_device(frame), frame->found_told);
     for (int s = 1; devices && s <= devices->n; ++s) {
         if (frame->share[s]) space_free(trli_device_of(devices, s), frame->share[s]);
+        if (frame->found[s]) space_free(trli_device_of(devices, s), frame->found[s]);
         if (frame->alarm[s]) trli_gpu_host_release(trli_device_of(devices, s), frame->alarm[s]);
         if (frame->late.told[s]) trli_gpu_host_release(trli_device_of(devices, s), frame->late.told[s]);
         if (frame->told[s]) trli_gpu_host_release(trli_device_of(devices, s), frame->told[s]);
@@ -148,6 +179,9 @@ static trl_err provide(void *data, void *of, int64_t key, int space)
     const int slot = (int)(block / model->layout->nlocal), patch = (int)(block % model->layout->nlocal);
     trl_err err = TRL_OK;
     if (key == NO_DATA) return TRL_OK;
+    if (scalar_of(model, key) >= 0)
+        return space == 0 ? pin(frame, frame->scalar, (size_t)model->nscalars * sizeof(double))
+                          : provide_scalars(frame, space);
     if (space == 0 && key <= FIRST_SHARE)
         return pin(frame, frame->share[0],
                    (size_t)model->run->nreductions * (size_t)model->layout->nlocal * sizeof(trli_partial));
@@ -284,12 +318,22 @@ static int locate(void *data, void *of, int64_t key, int32_t part, int space, tr
 {
     const trli_frame *frame = of;
     const trli_model *model = data;
+    const int scalar = scalar_of(model, key);
     if (key == NO_DATA) return 0;
-    if (key <= FIRST_SHARE) {
-        piece[0] = (trl_memory_box){.at = frame->share[space] + (FIRST_SHARE - key),
-                                    .row = (size_t)part * sizeof(trli_partial),
+    if (scalar >= 0) {
+        piece[0] = (trl_memory_box){.at = (space == 0 ? frame->scalar : frame->found[space]) + scalar,
+                                    .row = sizeof(double),
                                     .rows = 1,
                                     .planes = 1};
+        return 1;
+    }
+    if (key <= FIRST_SHARE) {
+        const int64_t share = FIRST_SHARE - key;
+        if (space == 0)
+            trli_found_scalars_settle(frame, (int)(share / model->run->nreductions),
+                                      (int)(share % model->run->nreductions), part);
+        piece[0] = (trl_memory_box){
+            .at = frame->share[space] + share, .row = (size_t)part * sizeof(trli_partial), .rows = 1, .planes = 1};
         return 1;
     }
     const trl_array a = trli_frame_array(frame, part, (int)(key / TRLI_POINTS % model->layout->nlocal), space);
@@ -304,7 +348,9 @@ static uint32_t *valid(void *data, void *of, int64_t key)
     const trli_frame *frame = of;
     const trli_model *model = data;
     const int row = model->layout->nlocal * TRLI_POINTS;
+    const int scalar = scalar_of(model, key);
     if (key == NO_DATA) return NULL;
+    if (scalar >= 0) return &frame->scalar_valid[scalar];
     if (key <= FIRST_SHARE) return &frame->share_valid[FIRST_SHARE - key];
     return &frame->valid[key / row][key % row];
 }
@@ -323,7 +369,7 @@ size_t trli_frame_state(void *of, void *in, int space, void *to)
     const int n = model->slots->n, np = model->layout->nlocal;
     size_t scalars = 0;
     for (int i = 0; i < model->nscalars; ++i) scalars += model->run->gpu_reads[i];
-    const size_t bytes = (scalars + TRLI_LATE_STATE) * sizeof(double) + (4 + (size_t)n * (size_t)np) * sizeof(void *);
+    const size_t bytes = (scalars + TRLI_LATE_STATE) * sizeof(double) + (5 + (size_t)n * (size_t)np) * sizeof(void *);
     if (!to) return bytes;
     double *scalar = to;
     for (int i = 0; i < model->nscalars; ++i)
@@ -334,6 +380,7 @@ size_t trli_frame_state(void *of, void *in, int space, void *to)
     *at++ = frame;
     *at++ = frame->alarm[space] ? frame->alarm[space] + frame->alternate : NULL;
     *at++ = frame->share[space];
+    *at++ = frame->found[space];
     *at++ = (const void *)(uintptr_t)trli_told_sums_state(frame);
     for (int s = 0; s < n; ++s)
         for (int p = 0; p < np; ++p) *at++ = frame->base[space] ? frame->base[space][s][p] : NULL;
@@ -492,61 +539,10 @@ trl_err trli_frame_leave_devices(trli_frame *frame, uint32_t spaces, const bool 
     }
     for (int i = 0; i < nslots; ++i) frame->valid_rows[i] &= ~spaces;
     for (int i = 0; i < nshares; ++i) frame->share_valid[i] &= ~spaces;
+    trli_found_scalars_leave(frame, spaces);
     trli_rooms_look(frame->rooms);
     trli_diagnostics_forgive(model->ctx, said);
     if (err == TRL_OK) return TRL_OK;
     return trl_fail(model->ctx, err, NULL, "the values of %s are lost with the device that had them; %s", names,
                     remedy);
-}
-
-/* ---- values that are not finite ---- */
-
-void trli_frame_forget_nonfinite(trli_frame *frame)
-{
-    for (int w = 0; w < frame->model->run->lanes; ++w) frame->nonfinite[w].found = false;
-    frame->alternate = !frame->alternate;
-    for (int s = 1; s < TRL_SPACES_MAX; ++s)
-        if (frame->alarm[s]) frame->alarm[s][frame->alternate] = 0;
-}
-
-bool trli_frame_alarmed(const trli_frame *frame, bool before)
-{
-    const int which = before ? !frame->alternate : frame->alternate;
-    bool alarmed = false;
-    for (int s = 1; s < TRL_SPACES_MAX; ++s) alarmed |= frame->alarm[s] && ((volatile int *)frame->alarm[s])[which];
-    return alarmed;
-}
-
-trl_err trli_frame_look_at(trli_frame *frame, int field, int variable)
-{
-    trl_err err;
-    TRL_TRY(trli_frame_fetch(frame, field));
-    trli_check_field(frame, field, variable, &frame->nonfinite[0]);
-done:
-    return err;
-}
-
-/* Look at the results of a step that checks them. */
-static trl_err look_at_step(trli_frame *frame, const trli_program *program, const trli_step *s)
-{
-    trl_err err = TRL_OK;
-    for (int i = 0; i < s->nout; ++i) {
-        if (!program->plan->demand[s->field[i]].live) continue;
-        TRL_TRY(trli_frame_look_at(frame, s->field[i], s->variable[i]));
-    }
-done:
-    return err;
-}
-
-trl_err trli_frame_find_nonfinite(trli_frame *frame, const trli_program *program, bool *found)
-{
-    const bool alarmed = trli_frame_alarmed(frame, false);
-    trl_err err = TRL_OK;
-    *found = false;
-    for (int i = 0; i < program->nsteps && alarmed; ++i)
-        if (program->plan->step[i].live && program->step[i].variable)
-            TRL_TRY(look_at_step(frame, program, &program->step[i]));
-    for (int w = 0; w < frame->model->run->lanes; ++w) *found |= frame->nonfinite[w].found;
-done:
-    return err;
 }

@@ -81,6 +81,8 @@ void trli_windows_return(const trli_step_task *task, const trl_task_args *args, 
 /* Compute the points of a box with the kernel that makes sums, too; false: it is not compiled, and nothing is done.
  * scratch: trli_fused_sums_scratch bytes of the worker's. */
 bool trli_fused_sums_compute(const trli_step_task *task, const trl_task_args *args, const trl_box *box, void *scratch);
+/* Before the first chunk of a task adds to such sums: the patch's shares are empty. */
+void trli_fused_sums_begin(const trli_step_task *task, const trl_task_args *args);
 /* Make these sums of a box that the kernel has computed by itself. */
 void trli_fused_sums_add(const trli_step_task *task, const trl_task_args *args, const trl_box *box);
 /* Compute the share of a task's group in a box; scratch: trli_group_scratch bytes of the worker's. */
@@ -88,6 +90,12 @@ void trli_group_compute(const trli_step_task *task, const trl_task_args *args, c
 size_t trli_group_scratch(const trli_reduction_group *group);
 /* Where a task adds to a reduction of its group: a worker to its own part, a device to the patch's share. */
 trli_partial *trli_reduction_part(const trli_step_task *task, const trl_task_args *args, int reduction);
+/* [lanes] what workers add to a reduction of the model, on a patch where patches are apart. */
+static inline trli_partial *trli_parts_of_patch(const trli_frame *frame, int reduction, int patch)
+{
+    const trli_reduction_run *run = &frame->reduction[reduction];
+    return run->part + (run->patches > 1 ? (ptrdiff_t)patch * frame->model->run->lanes : 0);
+}
 /* The patch's share in a memory space. */
 trli_partial *trli_reduction_share(const trli_step_task *task, const trli_frame *frame, int space, int reduction);
 /* Merge into a batch's message what workers have added to it, and shares [local patch][model->run->nreductions]; both

@@ -208,6 +208,12 @@ def check_waits():
     one = "div(T*grad(T)) - T*T*T"
     for dt, ddt, gpus in (("1e-5", one, 1), ("{cfl: 0.4}", one, 1), ("{cfl: 0.4}", one + " - S", 2)):
         compare_waits(text, (f"time.dt={dt}", f"equations.T.ddt={ddt}"), gpus, 0, 8)
+    # Rates and conditions that read results of reductions, and what follows from these.
+    read = ("equations.T.ddt=div(T*grad(T)) - T*(integral(T) + domain_max(S)^2) + 0.1*norm(T)",
+            "equations.S.ddt=laplacian(S) - domain_min(T)/(1 + probe(S, [0.3, 0.6])^2)")
+    for dt, rates in (("1e-5", read), ("{cfl: 0.4}", ("equations.T.ddt=laplacian(T) - 0.1*integral(T)",))):
+        for gpus in (1, 2):
+            compare_waits(text, (f"time.dt={dt}", *rates), gpus, 0, 0)
     for equations, method in COUPLED:
         for gpus in (1, 2):
             compare_waits(start + equations + end, ("time.dt={cfl: 0.4}", f"time.method={method}"), gpus, 0, 0)

@@ -213,6 +213,8 @@ trl_err trli_emit_signature(const trli_ir *ir, trli_walk *walk, const trli_emit_
     for (int i = 0; request->nlate > 0 && i < request->reads->nscalars; ++i)
         TRL_TRY(trli_signature_add(ir, signature,
                                    trli_emit_late(request->nlate, request->late, request->reads->scalar[i])));
+    for (int i = 0; request->found && i < request->reads->nscalars; ++i)
+        TRL_TRY(trli_signature_add(ir, signature, request->found[request->reads->scalar[i]]));
     for (int i = 0; i < request->nlayers; ++i) {
         const trli_emit_layer *l = &request->layer[i];
         const int words[] = {
@@ -243,6 +245,7 @@ static trli_emitter emitter_of(const trli_dialect *dialect, const trli_ir *ir, t
                           .wide = request->wide,
                           .nlate = request->nlate,
                           .late = request->late,
+                          .found = request->found,
                           .steps = request->steps,
                           .level = request->level,
                           .nnumbers = request->nnumbers,

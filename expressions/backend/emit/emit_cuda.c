@@ -302,10 +302,13 @@ void trli_cuda_put_head(trli_emitter *e, const char *bounds)
             "    (void)grid;\n",
             bounds, narrays > 0 ? narrays : 1, nscalars + e->nnumbers > 0 ? nscalars + e->nnumbers : 1);
     for (int i = 0; i < nscalars; ++i) {
-        const int late = trli_emit_late(e->nlate, e->late, e->reads->scalar[i]);
-        fprintf(e->out, "    const double s%d = ", e->reads->scalar[i]);
+        const int scalar = e->reads->scalar[i], late = trli_emit_late(e->nlate, e->late, scalar);
+        fprintf(e->out, "    const double s%d = ", scalar);
         if (late >= 0) fprintf(e->out, "call.late ? call.late[%d] : ", late);
-        fprintf(e->out, "scalars.value[%d];\n", i);
+        if (e->found && e->found[scalar])
+            fprintf(e->out, "call.found[%d];\n", scalar);
+        else
+            fprintf(e->out, "scalars.value[%d];\n", i);
     }
 }
 

@@ -72,6 +72,7 @@ typedef struct trli_emit_request {
     /* CUDA: scalars that a launch may find in memory, by their place there, trl_kernel_launch.late. */
     int nlate;
     const int *late;
+    const bool *found; /* CUDA, by scalar: all launches find it in memory, trl_kernel_launch.found; NULL: none */
     bool wide; /* CUDA: an array may have 4 GiB or more, between the lowest point of a launch and its own last one */
     /* CUDA, with all layers that it reads: NULL: a step at a time. Scalars are there for each step. */
     const trli_emit_steps *steps;

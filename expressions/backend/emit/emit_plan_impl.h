@@ -98,6 +98,7 @@ struct trli_emitter {
     bool wide;        /* the same */
     int nlate;        /* the same, with */
     const int *late;
+    const bool *found; /* the same */
     const trli_emit_steps *steps;
     const trli_emit_level *level; /* the same */
     const char *why;              /* there is no text, once it is written */

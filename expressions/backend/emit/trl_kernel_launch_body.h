@@ -31,6 +31,7 @@ typedef struct trl_kernel_launch {
     int *nonfinite;            /* set to 1 if an output is infinite or NaN, by kernels that check for that */
     trl_kernel_partial *share; /* by result, of kernels that merge values: they add to it */
     const double *late;        /* where late scalars are (trli_emit_request.late); NULL: all are given */
+    const double *found;       /* by scalar, where those are that GPUs found (trli_emit_request.found) */
 } trl_kernel_launch;
 
 #ifdef __cplusplus /* the text of kernels for GPUs */
