@@ -24,6 +24,20 @@ done:
     return err;
 }
 
+/* Where c is x, nothing is to be done but to find the norm of r, which may be known. */
+static trl_err start(trli_solver *s, const cycles *m, double *norm)
+{
+    const bool known = s->linear && s->r_norm >= 0;
+    trl_err err = TRL_OK;
+    if (known) *norm = s->r_norm;
+    if (known) return TRL_OK;
+    TRL_TRY(trli_solver_program(s, m->begin));
+    trli_krylov_started(s);
+    *norm = trli_solver_norm(s, trli_solver_scalar(s, m->first_rr));
+done:
+    return err;
+}
+
 static trl_err values_of(trli_solver *s, trli_ir_value **a, trli_ir_value **b)
 {
     *a = trli_new(s->sim->ctx, (size_t)s->ask.n + 1, sizeof **a);
@@ -156,10 +170,8 @@ static trl_err cg_run(trli_solver *s, trli_krylov *method, double target, int mo
 {
     cycles *m = (cycles *)method;
     trl_err err = TRL_OK;
-    TRL_TRY(trli_solver_program(s, m->begin));
-    trli_krylov_started(s);
+    TRL_TRY(start(s, m, norm));
     trli_solver_set(s, m->rho, 1);
-    *norm = trli_solver_norm(s, trli_solver_scalar(s, m->first_rr));
     for (*iterations = 0; *iterations < most && !(*norm <= target) && isfinite(*norm); ++*iterations) {
         TRL_TRY(trli_multigrid_cycle_with_sums(s->multigrid));
         trli_solver_set(s, m->keep, *iterations > 0);
@@ -205,9 +217,7 @@ static trl_err cycles_run(trli_solver *s, trli_krylov *method, double target, in
     double least = INFINITY;
     int since = 0;
     trl_err err = TRL_OK;
-    TRL_TRY(trli_solver_program(s, m->begin));
-    trli_krylov_started(s);
-    *norm = trli_solver_norm(s, trli_solver_scalar(s, m->first_rr));
+    TRL_TRY(start(s, m, norm));
     for (*iterations = 0; *iterations < most && !(*norm <= target) && !*broken; ++*iterations) {
         since = *norm < least ? 0 : since + 1;
         least = fmin(least, *norm);

@@ -69,22 +69,22 @@ struct trli_solver {
     int noise[2], with_noise[2]; /* scalars: factors of two random vectors in these */
     int *x_sum[2];               /* [n] scalars of `means`: sums of x, and of what it is to begin with */
     double *r_sum;               /* [n] sums of r, as last computed */
-    int *r_offset, *x_offset;    /* [n] scalars: what is added to them */
-    int length;                  /* scalar: of the step along c, or from an earlier solution on */
-    trl_solve_method method;     /* that is used, once the system was looked at, and */
-    trl_solve_method krylov;     /* where auto solves, and not directly */
-    bool cycles, cycles_failed;  /* cycles of multigrid are the preconditioner; they were, and were no good */
-    bool direct_failed;          /* likewise: the direct solution was no good */
-    trli_program *take_cycle;    /* d = the solution of a cycle */
-    bool looked, brought;        /* the operator was looked at; the last solution has what ask.around says */
-    bool *singular, *balanced;   /* [n] constants of an unknown are in the null space; and in the adjoint's */
-    double *points;              /* [n] the sum of weights of an unknown's points */
+    int *r_offset, *x_points, *x_wanted, *x_free; /* [n] scalars: of r; points, mean, and whether this is free, of x */
+    int length;                                   /* scalar: of the step along c, or from an earlier solution on */
+    trl_solve_method method;                      /* that is used, once the system was looked at, and */
+    trl_solve_method krylov;                      /* where auto solves, and not directly */
+    bool cycles, cycles_failed; /* cycles of multigrid are the preconditioner; they were, and were no good */
+    bool direct_failed;         /* likewise: the direct solution was no good */
+    trli_program *take_cycle;   /* d = the solution of a cycle */
+    bool looked, brought;       /* the operator was looked at; the last solution has what ask.around says */
+    bool *singular, *balanced;  /* [n] constants of an unknown are in the null space; and in the adjoint's */
+    double *points;             /* [n] the sum of weights of an unknown's points */
     double all_points;
-    double *mean;                         /* [2*n] of the guess, and of the solution */
+    double *mean;                         /* [n] of the guess */
     trli_krylov *made[TRL_SOLVE_METHODS]; /* by method; NULL: not asked for */
     trli_krylov *made_cg_cycles;          /* cg with multigrid */
-    double lost;                          /* of the residual to rounding, of the present solve */
-    trl_gidx step;                        /* of messages */
+    double lost, r_norm; /* of residuals to rounding, in this solve; norm(r), if r is what it was found of, else -1 */
+    trl_gidx step;       /* of messages */
     double time;
     trl_solve_stats stats;
 };

@@ -75,6 +75,11 @@ trl_err trli_check_passed_step(trl_simulation *sim)
 
 typedef enum finding { ALL_FINITE, NOT_FINITE, LAST_NOT_FINITE /* the results of the last step */ } finding;
 
+static bool fetches(const trl_simulation *sim, const trli_program *program)
+{
+    return trli_leaves_scalars(program) && !sim->frame->fetches_later;
+}
+
 /* ahead: with `check`, devices may be left at the run, whose results are looked at after the next one. What runs
  * between these two, and checks nothing, lets alarms be. */
 static trl_err run_and_look(trl_simulation *sim, const trli_program *program, bool check, bool ahead, int *found)
@@ -84,7 +89,7 @@ static trl_err run_and_look(trl_simulation *sim, const trli_program *program, bo
     atomic_store_explicit(&sim->frame->plugin_failed, false, memory_order_relaxed);
     trli_kernels_poll(sim->model);
     trl_err err = trli_program_run(program, sim->frame);
-    if (err == TRL_OK && trli_leaves_scalars(program)) err = trli_frame_fetch_scalars(sim->frame);
+    if (err == TRL_OK && fetches(sim, program)) err = trli_frame_fetch_scalars(sim->frame);
     if (!trli_was_made(sim, err) || err == TRL_ERR_DEVICE) trli_notice_post(sim->ctx);
     *found = ALL_FINITE;
     if (err == TRL_OK && check && !ahead) err = trl_workers_finish(sim->workers);
@@ -283,6 +288,12 @@ done:
     return err;
 }
 
+/* Its users fetch scalars that devices find, and then the last step is looked at: the host waits once. */
+static bool is_fetched(const trl_simulation *sim, const trli_program *program)
+{
+    return program->fetched && sim->model->run->found && sim->model->run->gpu_kernels;
+}
+
 /* See that the ghosts are there that a program leaves to another one: they are not after a device failed. */
 static trl_err bring_ghosts(trl_simulation *sim, const trli_program *program)
 {
@@ -298,8 +309,8 @@ trl_err trli_run_checked(trl_simulation *sim, trli_program *program, trl_gidx st
     if (program == sim->limit && trli_late_is_pending(sim)) return run_beside_pending(sim, program);
     if (sim->late && sim->late->within) return trli_run_within(sim, program, step, time, check);
     TRL_TRY(trl_simulation_settle(sim));
-    const bool back = looks_back(sim, program);
-    if (!check && !back && !program->tells && sim->problem->nan_check && sim->devices && !sim->late)
+    const bool back = looks_back(sim, program), later = program->tells || is_fetched(sim, program);
+    if (!check && !back && !later && sim->problem->nan_check && sim->devices && !sim->late)
         TRL_TRY(trli_check_last_step(sim, false));
     do {
         TRL_TRY(bring_ghosts(sim, program));
@@ -307,6 +318,10 @@ trl_err trli_run_checked(trl_simulation *sim, trli_program *program, trl_gidx st
     } while (again);
     if (found == NOT_FINITE) err = trli_report_nonfinite(sim, step, time);
     if (found == LAST_NOT_FINITE) err = trli_report_nonfinite(sim, sim->step_number, sim->time);
+    if (err == TRL_OK && sim->unchecked && later && fetches(sim, program)) {
+        TRL_TRY(trl_workers_finish(sim->workers));
+        err = trli_check_passed_step(sim);
+    }
 done:
     return err;
 }

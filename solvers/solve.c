@@ -240,7 +240,31 @@ done:
     return err;
 }
 
-/* next = now + offset */
+static trl_err sum_up(trli_solver *s, trli_program *program, const int *field, int i, int *sum)
+{
+    trli_model *model = s->sim->model;
+    return trli_program_reduce(program, "sum", trli_ir_field(&model->ir, field[i]),
+                               model->variable[s->ask.variable[i]].location, TRLI_REDUCE_SUM, true, NULL, sum);
+}
+
+/* With which a vector has the mean that is wanted, of an unknown of which it is free. */
+static trl_err offset_of_mean(trli_solver *s, trli_program *program, const trli_vector *v, int i, trli_ir_value *offset)
+{
+    trli_ir *ir = &s->sim->model->ir;
+    int sum, scalar;
+    trl_err err = TRL_OK;
+    TRL_TRY(sum_up(s, program, v->now, i, &sum));
+    const trli_ir_value mean =
+        trli_ir_binary(ir, TRLI_OP_DIV, trli_ir_scalar(ir, sum), trli_ir_scalar(ir, s->x_points[i]));
+    const trli_ir_value change = trli_ir_binary(ir, TRLI_OP_SUB, trli_ir_scalar(ir, s->x_wanted[i]), mean);
+    TRL_TRY(trli_program_scalar(program, "offset",
+                                trli_ir_binary(ir, TRLI_OP_MUL, trli_ir_scalar(ir, s->x_free[i]), change), &scalar));
+    *offset = trli_ir_scalar(ir, scalar);
+done:
+    return err;
+}
+
+/* next = now + offset; offset: NULL: of the mean. */
 static trl_err compile_offset(trli_solver *s, const char *name, const trli_vector *v, const int *offset,
                               trli_program **program)
 {
@@ -252,7 +276,10 @@ static trl_err compile_offset(trli_solver *s, const char *name, const trli_vecto
     TRL_TRY(trli_solver_begin(s, name, program));
     TRL_TRY(s->ask.instance(s->ask.data, *program, &in, &old));
     for (int i = 0; i < s->ask.n; ++i) {
-        value[i] = trli_ir_scalar(ir, offset[i]);
+        if (offset)
+            value[i] = trli_ir_scalar(ir, offset[i]);
+        else
+            TRL_TRY(offset_of_mean(s, *program, v, i, &value[i]));
         TRL_TRY(trli_solver_masked(s, in, i, &value[i]));
         value[i] = trli_ir_binary(ir, TRLI_OP_ADD, trli_ir_field(ir, v->now[i]), value[i]);
     }
@@ -288,14 +315,11 @@ done:
 
 static trl_err compile_means(trli_solver *s, const char *what, const int *field, int of)
 {
-    trli_model *model = s->sim->model;
     trli_program **program = &s->means[of];
     trl_err err = TRL_OK;
     TRL_TRY(trli_solver_begin(s, what, program));
     for (int i = 0; i < s->ask.n; ++i) {
-        TRL_TRY(trli_program_reduce(*program, "sum", trli_ir_field(&model->ir, field[i]),
-                                    model->variable[s->ask.variable[i]].location, TRLI_REDUCE_SUM, true, NULL,
-                                    &s->x_sum[of][i]));
+        TRL_TRY(sum_up(s, *program, field, i, &s->x_sum[of][i]));
         TRL_TRY(trli_program_add_scalar_root(*program, s->x_sum[of][i]));
     }
     if (s->ask.size) trli_program_tells(*program, false);
@@ -329,7 +353,7 @@ static trl_err compile_moves(trli_solver *s)
     TRL_TRY(trli_solver_store(s, s->zero, s->x.next, value));
     TRL_TRY(compile_means(s, "mean", s->x.now, 0));
     if (s->ask.from) TRL_TRY(compile_means(s, "mean of the guess", s->ask.from, 1));
-    TRL_TRY(compile_offset(s, "shift", &s->x, s->x_offset, &s->shift));
+    TRL_TRY(compile_offset(s, "shift", &s->x, NULL, &s->shift));
     TRL_TRY(compile_offset(s, "balance", &s->r, s->r_offset, &s->centre));
     if (s->ask.from) TRL_TRY(compile_step(s, "guess", s->ask.from, s->x.now, true, &s->extrapolate));
     if (s->ask.from) TRL_TRY(compile_guess(s));
@@ -364,11 +388,11 @@ static trl_err copy_request(trli_solver *s, const trli_solve_request *request)
     s->old_field = trli_model_keep(model, (equations + 1) * sizeof *s->old_field);
     s->reads = trli_model_keep(model, equations + 1);
     s->reads_old = trli_model_keep(model, equations + 1);
-    s->mean = trli_model_keep(model, 2 * (n + 1) * sizeof *s->mean);
+    s->mean = trli_model_keep(model, (n + 1) * sizeof *s->mean);
     s->r_sum = trli_model_keep(model, (n + 1) * sizeof *s->r_sum);
     for (int k = 0; k < 2; ++k) s->x_sum[k] = trli_model_keep(model, bytes);
     TRL_TRY(model->ir.err);
-    int **const lists[] = {&s->one, &s->with_one, &s->r_offset, &s->x_offset};
+    int **const lists[] = {&s->one, &s->with_one, &s->r_offset, &s->x_points, &s->x_wanted, &s->x_free};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; ++i) TRL_TRY(add_scalars(s, lists[i]));
     for (int k = 0; k < 2; ++k) {
         s->noise[k] = trli_model_add_scalar(model, 0);

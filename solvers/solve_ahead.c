@@ -15,6 +15,14 @@ trl_err trli_solver_program_telling(trli_solver *s, trli_program *program, bool 
     return err;
 }
 
+trl_err trli_solver_program_later(trli_solver *s, trli_program *program, bool *told)
+{
+    s->sim->frame->fetches_later = true;
+    const trl_err err = trli_solver_program_telling(s, program, told);
+    s->sim->frame->fetches_later = false;
+    return err;
+}
+
 trl_err trli_solver_take(const trli_solver *s, const trli_program *program, bool told)
 {
     return told ? trli_told_sums_take(s->sim->frame, program) : TRL_OK;

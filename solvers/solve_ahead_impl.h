@@ -18,6 +18,8 @@ typedef struct trli_measured {
 /* As trli_solver_program, of a program that tells its results (trli_program_tells), but for these: *told: they are to
  * be taken, before its next run; else they are there. Collective: yes. */
 TRL_NODISCARD trl_err trli_solver_program_telling(trli_solver *s, trli_program *program, bool *told);
+/* The same of other programs, too: if they are not told, scalars are there after another program that has some. */
+TRL_NODISCARD trl_err trli_solver_program_later(trli_solver *s, trli_program *program, bool *told);
 TRL_NODISCARD trl_err trli_solver_take(const trli_solver *s, const trli_program *program, bool told);
 /* Whether the residual of zero, where a direct solution is trusted, may be found with the next function. */
 bool trli_solver_may_go_ahead(const trli_solver *s);

@@ -36,13 +36,14 @@ done:
 }
 
 /* Where constants are in the null space, the solution has the mean that the guess had. */
-static trl_err restore_means(trli_solver *s, const double *wanted, double *now)
+static trl_err restore_means(trli_solver *s, const double *wanted)
 {
-    trli_measured m = {.mean = now};
     trl_err err = TRL_OK;
-    TRL_TRY(measure_means(s, &m));
-    if (m.told) TRL_TRY(trli_solver_take_means(s, &m));
-    for (int i = 0; i < s->ask.n; ++i) trli_solver_set(s, s->x_offset[i], s->singular[i] ? wanted[i] - now[i] : 0);
+    for (int i = 0; i < s->ask.n; ++i) {
+        trli_solver_set(s, s->x_points[i], s->points[i]);
+        trli_solver_set(s, s->x_wanted[i], wanted[i]);
+        trli_solver_set(s, s->x_free[i], s->singular[i]);
+    }
     TRL_TRY(trli_solver_program(s, s->shift));
     trli_vector_swap(s, &s->x);
     s->brought = false;
@@ -65,6 +66,14 @@ static trl_err inconsistent(const trli_solver *s, int i, double mean, double ref
                     name, s->step, s->time, -mean, reference);
 }
 
+static trl_err centre(trli_solver *s)
+{
+    const trl_err err = trli_solver_program(s, s->centre);
+    trli_vector_swap(s, &s->r);
+    s->r_norm = -1;
+    return err;
+}
+
 /* r has no part that the operator cannot make. */
 static trl_err balance(trli_solver *s, double tolerance, double reference)
 {
@@ -78,8 +87,7 @@ static trl_err balance(trli_solver *s, double tolerance, double reference)
         any |= free_mean;
     }
     if (!any || s->mean_set) return TRL_OK;
-    TRL_TRY(trli_solver_program(s, s->centre));
-    trli_vector_swap(s, &s->r);
+    TRL_TRY(centre(s));
     s->ahead = false;
 done:
     return err;
@@ -90,7 +98,7 @@ done:
 /* What its program has found. */
 static void read_residual(trli_solver *s, const trli_residual *r, double *norm)
 {
-    *norm = trli_solver_norm(s, trli_solver_scalar(s, r->rr));
+    *norm = s->r_norm = trli_solver_norm(s, trli_solver_scalar(s, r->rr));
     if (r->size >= 0) {
         s->size = trli_solver_norm(s, trli_solver_scalar(s, r->size));
         s->sized_step = s->step;
@@ -147,6 +155,12 @@ static trl_err clear(trli_solver *s)
     return err;
 }
 
+/* Whether a norm says how large others are. */
+static bool is_known(double reference)
+{
+    return isfinite(reference) && reference != 0;
+}
+
 /* norm(F(0)), or where that says nothing of the guess; and the residual of the guess, or of zero if that is as good to
  * begin with. at_zero: x is zero, or to be made so. m: of the guess. */
 static trl_err find_reference(trli_solver *s, bool from_zero, const trli_measured *m, double *reference, double *norm)
@@ -155,7 +169,10 @@ static trl_err find_reference(trli_solver *s, bool from_zero, const trli_measure
     const trli_residual *sized = without_x ? &s->of_zero : &s->residual;
     const trli_residual *alone = without_x ? &s->of_zero_alone : &s->residual_alone;
     const bool at_once = !alone->program || (from_zero && !trusts(s));
+    const trli_residual *of_reference = at_once ? sized : alone;
     const bool ahead = from_zero && !at_once && trli_solver_may_go_ahead(s);
+    const bool later = !ahead && !from_zero && without_x; /* its norm is read with the other one */
+    bool told = false;
     trl_err err = TRL_OK;
     s->ahead = false;
     if (!ahead && m->told) TRL_TRY(trli_solver_take_means(s, m));
@@ -165,19 +182,22 @@ static trl_err find_reference(trli_solver *s, bool from_zero, const trli_measure
         TRL_TRY(trli_solver_go_ahead(s, alone, m));
         read_residual(s, alone, reference);
     } else {
-        TRL_TRY(find_residual(s, at_once ? sized : alone, reference));
+        TRL_TRY(later ? trli_solver_program_later(s, of_reference->program, &told)
+                      : find_residual(s, of_reference, reference));
     }
     if (!at_once && from_zero && s->sized_step != s->step && !is_clear(s, *reference))
         TRL_TRY(find_residual(s, sized, reference));
-    const bool known = isfinite(*reference) && *reference != 0;
-    *norm = *reference;
-    s->at_zero = known && from_zero;
+    if (!later) *norm = *reference;
+    s->at_zero = !later && from_zero && is_known(*reference);
     if (s->at_zero) goto done;
     TRL_TRY(trli_guess_provide(s));
     if (!without_x) trli_vector_swap(s, &s->x);
-    TRL_TRY(find_residual(s, &s->residual, norm)); /* sets points on sides, which products may read */
+    TRL_TRY(trli_solver_program(s, s->residual.program)); /* sets points on sides, which products may read */
+    if (later) TRL_TRY(trli_solver_take(s, of_reference->program, told));
+    if (later) read_residual(s, of_reference, reference);
+    read_residual(s, &s->residual, norm);
     if (trli_guess_withdraw(s, *norm, *reference)) TRL_TRY(find_residual(s, &s->residual, norm));
-    if (!known) *reference = *norm;
+    if (!is_known(*reference)) *reference = *norm;
 done:
     return err;
 }
@@ -323,9 +343,7 @@ static trl_err begin_again(trli_solver *s, double *norm)
     if (lost) TRL_TRY(clear(s));
     TRL_TRY(trli_solver_residual(s, norm));
     for (int i = 0; i < s->ask.n; ++i) any |= s->singular[i] && s->balanced[i];
-    if (!any) return TRL_OK;
-    TRL_TRY(trli_solver_program(s, s->centre));
-    trli_vector_swap(s, &s->r);
+    if (any) err = centre(s);
 done:
     return err;
 }
@@ -345,7 +363,9 @@ static trl_err solve_linear(trli_solver *s, double target, double *norm)
     const int tried = s->krylov == TRL_SOLVE_BICGSTAB ? UNSYMMETRIC_TRIED : doubtful(s) ? CYCLES_TRIED : INT_MAX;
     const int most = may_give_up && tried < s->settings.iterations ? tried : s->settings.iterations;
     s->brought &= type == &trli_krylov_direct;
-    TRL_TRY(type->run(s, made, target, most, &iterations, norm, &broken));
+    err = type->run(s, made, target, most, &iterations, norm, &broken);
+    s->r_norm = -1;
+    TRL_TRY(err);
     s->stats.iterations += iterations;
     s->stats.last_iterations += iterations;
     if (!isfinite(*norm) && !may_give_up) return trli_solver_not_finite(s, "while its linear system is solved");
@@ -456,7 +476,7 @@ static bool knows_means(const trli_solver *s)
     return s->ask.size && s->mean_known && s->mean_step == s->step;
 }
 
-static trl_err solve(trli_solver *s, double *mean, double *scratch)
+static trl_err solve(trli_solver *s, double *mean)
 {
     double norm, reference;
     bool directly;
@@ -485,7 +505,7 @@ static trl_err solve(trli_solver *s, double *mean, double *scratch)
     TRL_TRY(s->linear ? linear(s, target, &norm, reference) : newton(s, target, &norm, reference));
     if (s->at_zero && s->of_zero.program) TRL_TRY(clear(s)); /* that was good enough */
     s->mean_set &= !s->at_zero;
-    if (s->stats.singular && !s->mean_set) TRL_TRY(restore_means(s, mean, scratch));
+    if (s->stats.singular && !s->mean_set) TRL_TRY(restore_means(s, mean));
     s->mean_known = s->stats.singular;
     s->mean_step = s->step;
     TRL_TRY(trli_guess_note(s));
@@ -500,7 +520,7 @@ trl_err trli_solver_run(trli_solver *solver, trl_gidx step, double time)
 {
     solver->step = step;
     solver->time = time;
-    return solve(solver, solver->mean, solver->mean + solver->ask.n);
+    return solve(solver, solver->mean);
 }
 
 void trli_solver_bring(trli_solver *solver, const trl_offsets *around)

@@ -72,6 +72,7 @@ typedef struct trli_frame {
      * the host's memory, where it is told of them; and the spaces that have the values, a bit 1 << space each. */
     double *found[TRL_SPACES_MAX], *found_told;
     uint32_t *scalar_valid;
+    bool fetches_later; /* whoever runs a program fetches them after another run */
     /* By memory space [slot][local patch]: which memory each slot is: time levels rotate. NULL where it has none. */
     void ***base[TRL_SPACES_MAX];
     uint32_t **valid;          /* [slot][local patch][TRLI_POINTS] spaces with the values, a bit 1 << space each */
