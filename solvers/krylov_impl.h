@@ -59,12 +59,12 @@ struct trli_solver {
     double size;                          /* what the request's size is, as last found; -1: it has none */
     bool trusted, sure; /* direct solutions of the step `trusted_step`, or of later ones, need not be looked at */
     trl_gidx trusted_step, mean_step;
-    trl_gidx sized_step;            /* in which the size was found last: in each, or where rounding may matter */
-    bool at_zero, ahead, guess_due; /* x is zero; x.next is the direct solution for r; x is to be what ask.from has */
-    bool mean_set;                  /* a direct solution makes it what it should be */
-    bool mean_known;                /* the solution of the step `mean_step` has it */
-    double wanted_mean;             /* of a direct solution, where it is free */
-    int qq, dd, compared;           /* scalars: q.q, d.d, and the product of q with what `with` says */
+    trl_gidx sized_step;              /* in which the size was found last: in each, or where rounding may matter */
+    bool at_zero, ahead, guess_due;   /* x is zero; x.next is the direct solution for r; x is to be what ask.from has */
+    bool mean_set;                    /* a direct solution makes it what it should be */
+    bool mean_known;                  /* the solution of the step `mean_step` has it */
+    double wanted_mean;               /* of a direct solution, where it is free */
+    int qq, dd, compared, centred_rr; /* scalars: q.q, d.d, of q with what `with` says, r.r once it is balanced */
     int *one, *with_one;         /* [n] scalars: factor of 1 in d, and in what q is compared with, for each unknown */
     int noise[2], with_noise[2]; /* scalars: factors of two random vectors in these */
     int *x_sum[2];               /* [n] scalars of `means`: sums of x, and of what it is to begin with */

@@ -355,6 +355,8 @@ static trl_err compile_moves(trli_solver *s)
     if (s->ask.from) TRL_TRY(compile_means(s, "mean of the guess", s->ask.from, 1));
     TRL_TRY(compile_offset(s, "shift", &s->x, NULL, &s->shift));
     TRL_TRY(compile_offset(s, "balance", &s->r, s->r_offset, &s->centre));
+    trli_solver_read(s, s->r.next, value);
+    TRL_TRY(trli_solver_dot(s, s->centre, "r.r", value, value, &s->centred_rr));
     if (s->ask.from) TRL_TRY(compile_step(s, "guess", s->ask.from, s->x.now, true, &s->extrapolate));
     if (s->ask.from) TRL_TRY(compile_guess(s));
     if (!s->linear) err = compile_step(s, "step", s->x.now, s->c.now, false, &s->move);

@@ -70,7 +70,7 @@ static trl_err centre(trli_solver *s)
 {
     const trl_err err = trli_solver_program(s, s->centre);
     trli_vector_swap(s, &s->r);
-    s->r_norm = -1;
+    s->r_norm = trli_solver_norm(s, trli_solver_scalar(s, s->centred_rr));
     return err;
 }
 
