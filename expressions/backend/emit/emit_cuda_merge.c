@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Kernels for GPUs that merge their results. Blocks go through columns of planes, so that all threads of a warp take
- * part. Of extremes for which little is computed, several points of a column are at once: what they have in common is
- * loaded and computed once, and their loads do not wait for each other. */
+ * part. Where little is computed, several points of a column are at once: what they have in common is loaded and
+ * computed once, and their loads do not wait for each other, nor for what is made of the values. */
 #include "emit_cuda_impl.h"
 
 enum {
@@ -105,40 +105,50 @@ static void put_merges(const trli_emitter *e, const char *place, const char *ind
                     e->merge[r] == TRLI_MERGE_MIN);
 }
 
-/* Points of a column that are computed together. */
+/* Points of a column that are computed together: kernels that store results, too, have no registers left for them. */
 static int together_of(const trli_emitter *e)
 {
-    if (e->ir->grid->dim < 3 || e->nstored > 0 || has_sums(e) || e->count > OPERATIONS) return 1;
+    const int most = has_sums(e) ? OPERATIONS_FEW : OPERATIONS;
+    if (e->ir->grid->dim < 3 || e->nstored > 0 || e->count > most) return 1;
     return e->nroots <= RESULTS_FEW ? TOGETHER : TOGETHER_MANY;
+}
+
+/* What a thread merges that has no points: warps that make sums do it together. */
+static void put_nothing(const trli_emitter *e, const char *place, const char *indent)
+{
+    for (int r = e->nstored; r < e->nroots && has_sums(e); ++r)
+        if (e->merge[r] == TRLI_MERGE_SUM)
+            fprintf(e->out, "%sr%d[%s] = 0;\n", indent, r, place);
+        else
+            fprintf(e->out, "%sr%d[%s] = t%d.extreme;\n", indent, r, place, r);
 }
 
 /* Several points at once, as far as there are so many, then one by one. */
 static void put_column(trli_emitter *e)
 {
     const int together = together_of(e);
+    const char *const points = has_sums(e) ? "planes" : "here"; /* sums are of all threads of a warp */
     fputs("                int p = 0;\n", e->out);
     for (int r = e->nstored; r < e->nroots; ++r) fprintf(e->out, "                double r%d[%d];\n", r, together);
     if (together > 1) {
         fprintf(e->out,
                 "                TRL_KERNEL_PLANES\n"
-                "                for (; p + %d <= here; p += %d) {\n"
+                "                for (; p + %d <= %s; p += %d) {\n"
                 "                    TRL_KERNEL_TOGETHER\n"
-                "                    for (int u = 0; u < %d; ++u) ",
-                together, together, together);
+                "                    for (int u = 0; u < %d; ++u) {\n",
+                together, points, together, together);
+        put_nothing(e, "u", "                        ");
+        fprintf(e->out, "                        %s", has_sums(e) ? "if (here > 0) " : "");
         put_call(e, "p + u", "u");
+        fputs("                    }\n", e->out);
         fprintf(e->out, "                    TRL_KERNEL_TOGETHER\n                    for (int u = 0; u < %d; ++u) {\n",
                 together);
         put_merges(e, "u", "                        ");
         fputs("                    }\n                }\n", e->out);
     }
-    fprintf(e->out, "                TRL_KERNEL_PLANES\n                for (; p < %s; ++p) {\n",
-            has_sums(e) ? "planes" : "here");
-    for (int r = e->nstored; r < e->nroots && has_sums(e); ++r)
-        if (e->merge[r] == TRLI_MERGE_SUM)
-            fprintf(e->out, "                    r%d[0] = 0;\n", r);
-        else
-            fprintf(e->out, "                    r%d[0] = t%d.extreme;\n", r, r);
-    fputs(has_sums(e) ? "                    if (p < here) " : "                    ", e->out);
+    fprintf(e->out, "                TRL_KERNEL_PLANES\n                for (; p < %s; ++p) {\n", points);
+    put_nothing(e, "0", "                    ");
+    fputs(has_sums(e) ? "                    if (here > 0) " : "                    ", e->out);
     put_call(e, "p", "0");
     put_merges(e, "0", "                    ");
     fputs("                }\n", e->out);
