@@ -11,6 +11,10 @@
 
 #include <trl_formula.h>
 
+#include "context_impl.h"
+#include "memory_impl.h"
+#include "memstream_impl.h"
+
 #define OPTION_SET                                                                                             \
     {                                                                                                          \
         "--set", "KEY=VALUE", "change one key of the deck, as time.steps=10; may be given several times", true \
@@ -291,39 +295,89 @@ static bool is_for_all(const char *name, int argc, char **argv)
     return trli_command_is_collective(name);
 }
 
-/* All ranks of a collective command, or one. */
-static int run_command(const char *name, int rank, int argc, char **argv)
+/* The words that a rank was started with, for trli_free. */
+static char *words_of(trl_context *ctx, int argc, char **argv)
 {
-    const bool collective = is_for_all(name, argc, argv);
-    const trl_context_options options = {.lost = end_all_ranks, .child = trli_signals_child};
-    const trli_command *command = NULL;
-    trl_context *ctx = NULL;
-    trl_err err = trl_context_create(collective ? MPI_COMM_WORLD : MPI_COMM_SELF, &options, &ctx);
-    if (err != TRL_OK) {
-        bool alone = err == TRL_ERR_MPI; /* else all ranks are here */
-        if (rank == 0 || alone) fprintf(stderr, "trellis: cannot start: %s\n", trl_err_meaning(err));
-        if (alone) MPI_Abort(MPI_COMM_WORLD, trl_err_exit_code(err));
-        return trl_err_exit_code(err);
-    }
-    err = trl_context_agree(ctx, trli_command_find(ctx, name, &command));
-    int status = err == TRL_OK ? dispatch(ctx, command, argc - 1, argv + 1) : trli_command_finish(ctx, err);
-    trl_context_destroy(&ctx);
-    return status;
+    trli_memstream words;
+    if (!trli_memstream_open(ctx, &words)) return NULL;
+    fputs("trellis", words.out);
+    for (int i = 1; i < argc; ++i) fprintf(words.out, " %s", argv[i]);
+    return trli_memstream_close(&words) ? words.text : NULL;
 }
 
+/* Ranks that were started with different arguments (mpirun takes several programs) would wait for one another in
+ * different places. Collective: yes. */
+static trl_err check_words(trl_context *ctx, int argc, char **argv)
+{
+    const int rank = trl_context_rank(ctx);
+    char *words = words_of(ctx, argc, argv), *first = NULL;
+    int length = words ? (int)strlen(words) + 1 : 0;
+    trl_err err = TRL_OK;
+    if (trl_context_ranks(ctx) == 1) goto done;
+    TRL_TRY(trl_context_agree(ctx, words ? TRL_OK : trli_no_memory(ctx, NULL, "for the command line")));
+    TRL_TRY(trli_broadcast(ctx, &length, 1, MPI_INT, 0));
+    first = trli_new(ctx, (size_t)length, 1);
+    if (!first) err = trli_no_memory(ctx, NULL, "for the command line");
+    TRL_TRY(trl_context_agree(ctx, err));
+    if (rank == 0) memcpy(first, words, (size_t)length);
+    TRL_TRY(trli_broadcast(ctx, first, length, MPI_CHAR, 0));
+    if (strcmp(first, words))
+        err = trl_fail(ctx, TRL_ERR_INPUT, NULL,
+                       "rank %d was started as '%s', but rank 0 as '%s'; start all ranks with the same arguments", rank,
+                       words, first);
+    err = trl_context_agree(ctx, err);
+done:
+    trli_free(first);
+    trli_free(words);
+    return err;
+}
+
+/* Make a context; *status: if there is none, the exit code. */
+static trl_context *start(MPI_Comm comm, int rank, int *status)
+{
+    const trl_context_options options = {.lost = end_all_ranks, .child = trli_signals_child};
+    trl_context *ctx = NULL;
+    const trl_err err = trl_context_create(comm, &options, &ctx);
+    if (err == TRL_OK) return ctx;
+    const bool alone = err == TRL_ERR_MPI; /* else all ranks are here */
+    if (rank == 0 || alone) fprintf(stderr, "trellis: cannot start: %s\n", trl_err_meaning(err));
+    *status = trl_err_exit_code(err);
+    if (alone) MPI_Abort(MPI_COMM_WORLD, *status);
+    return NULL;
+}
+
+static int run_command(trl_context *ctx, const char *name, int argc, char **argv)
+{
+    const trli_command *command = NULL;
+    if (argc < 2) {
+        if (trl_context_rank(ctx) == 0) trli_help_print(stderr);
+        return trl_err_exit_code(TRL_ERR_INPUT);
+    }
+    const trl_err err = trl_context_agree(ctx, trli_command_find(ctx, name, &command));
+    return err == TRL_OK ? dispatch(ctx, command, argc - 1, argv + 1) : trli_command_finish(ctx, err);
+}
+
+/* All ranks make a context: what one of them is to do, they know when they have compared their arguments. */
 int trli_command_main(int argc, char **argv)
 {
     const char *name = argc > 1 ? argv[1] : "";
-    int rank;
-    if (MPI_Comm_rank(MPI_COMM_WORLD, &rank) != MPI_SUCCESS) {
-        fputs("trellis: cannot start: MPI_Comm_rank failed\n", stderr);
+    int rank, ranks, status = 0;
+    if (MPI_Comm_rank(MPI_COMM_WORLD, &rank) != MPI_SUCCESS || MPI_Comm_size(MPI_COMM_WORLD, &ranks) != MPI_SUCCESS) {
+        fputs("trellis: cannot start: MPI does not tell the ranks\n", stderr);
         MPI_Abort(MPI_COMM_WORLD, trl_err_exit_code(TRL_ERR_MPI));
-    }
-    if (argc < 2) {
-        if (rank == 0) trli_help_print(stderr);
-        return trl_err_exit_code(TRL_ERR_INPUT);
     }
     if (!strcmp(name, "--help") || !strcmp(name, "-h")) name = "help";
     if (!strcmp(name, "--version")) name = "info";
-    return rank == 0 || is_for_all(name, argc, argv) ? run_command(name, rank, argc, argv) : 0;
+    trl_context *ctx = start(MPI_COMM_WORLD, rank, &status);
+    if (!ctx) return status;
+    const trl_err err = check_words(ctx, argc, argv);
+    const bool for_one = err == TRL_OK && ranks > 1 && argc > 1 && !is_for_all(name, argc, argv);
+    if (err != TRL_OK)
+        status = trli_command_finish(ctx, err);
+    else if (for_one)
+        trl_context_destroy(&ctx);
+    if (for_one && rank == 0) ctx = start(MPI_COMM_SELF, rank, &status);
+    if (err == TRL_OK && ctx) status = run_command(ctx, name, argc, argv);
+    if (ctx) trl_context_destroy(&ctx);
+    return status;
 }

@@ -96,6 +96,15 @@ done:
     return err;
 }
 
+static trl_err not_joined(const trli_output_file *file, int number)
+{
+    if (number != ENOENT) return trli_file_fail(file->ctx, "write", file->path, number);
+    trl_err err = trl_fail(file->ctx, TRL_ERR_IO, NULL, "cannot write '%s': rank %d does not find what rank 0 created",
+                           file->path, trl_context_rank(file->ctx));
+    trl_advise(file->ctx, "start all ranks in the same folder, and let output.directory be on a disk that they share");
+    return err;
+}
+
 /* On other ranks: open the file aside, which rank 0 created. Collective. */
 static trl_err join(trli_output_file *file)
 {
@@ -108,7 +117,7 @@ static trl_err join(trli_output_file *file)
     if (!aside) TRL_TRY(trli_no_memory(file->ctx, NULL, "to write '%s'", file->path));
     TRL_TRY(trli_broadcast(file->ctx, aside, length, MPI_CHAR, 0));
     if (!first) file->file = open(aside, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
-    if (file->file < 0) err = trli_file_fail(file->ctx, "write", file->path, errno);
+    if (file->file < 0) err = not_joined(file, errno);
 done:
     if (!first) trli_free(aside);
     return err;

@@ -101,7 +101,7 @@ for i in $(seq "${TRL_SIGNALS:-4}"); do
     *:0) fail "ended with 0" ;;
     esac
     [ "$status" != 3 ] || nothing_aside
-    if compgen -G "out/checkpoint/*.h5" >/dev/null; then
+    if compgen -G "out/checkpoint/*.nc" >/dev/null; then
         expect 0 "$TRELLIS" run deck.yaml --restart latest "${every[@]}" --steps 1
     fi
 done

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+# Part of Trellis, an expression-graph PDE solver framework.
+# Ranks that are not alike: they end, and say why.
+. "$(dirname "$0")/lib/common.bash"
+
+# two STATUS COMMAND : COMMAND: rank 0 does the first, rank 1 the second, in folders of their own.
+two() {
+    local wanted=$1 words=()
+    shift
+    while [ "$1" != : ]; do
+        words+=("$1")
+        shift
+    done
+    shift
+    expect "$wanted" timeout 60 mpirun --oversubscribe --bind-to none -n 1 "${words[@]}" : -n 1 "$@"
+}
+
+write_deck
+cp deck.yaml other.yaml
+run=("$TRELLIS" run deck.yaml --steps 4 --quiet)
+two 2 "${run[@]}" : "$TRELLIS" run other.yaml --steps 4 --quiet
+says stderr.txt "rank 1 was started as 'trellis run other.yaml --steps 4 --quiet', but rank 0 as 'trellis run deck.yaml"
+says stderr.txt "--steps 4 --quiet'; start all ranks with the same arguments"
+two 2 "${run[@]}" : "${run[@]}" --set run.passes.shared=false
+says stderr.txt "start all ranks with the same arguments"
+two 2 "${run[@]}" : "$TRELLIS" info
+says stderr.txt "rank 1 was started as 'trellis info', but rank 0 as 'trellis run deck.yaml --steps 4 --quiet'"
+two 2 "${run[@]}" : "$TRELLIS"
+says stderr.txt "rank 1 was started as 'trellis', but rank 0 as 'trellis run deck.yaml --steps 4 --quiet'"
+[ ! -e out ] || fail "ranks that do not do the same made an output folder"
+expect 0 ranks 2 "$TRELLIS" info
+says stdout.txt "Trellis "
+
+mkdir elsewhere
+two 3 "${run[@]}" : sh -c 'cd elsewhere && exec "$@"' sh "${run[@]}"
+says stderr.txt "cannot write 'out/fields/00000000.nc': rank 1 does not find what rank 0 created"
+grep -q "start all ranks in the same folder" stderr.txt || fail "no advice"
+[ -z "$(ls elsewhere)" ] || fail "a rank wrote elsewhere"
