@@ -5,6 +5,7 @@
 
 #include <inttypes.h>
 
+#include "context_impl.h"
 #include "files_impl.h"
 
 static trl_err fail_replaced(trl_context *ctx, const char *option, const char *path)
@@ -60,6 +61,7 @@ static trl_err prepare(trli_session *run)
     TRL_TRY(check_kept(run));
     run->problem = trli_deck_problem(run->deck);
     run->options = trli_deck_options_of(run->deck);
+    TRL_TRY(trli_topology_warn(run->ctx));
     TRL_TRY(trl_simulation_create(run->ctx, run->problem, &run->sim));
     TRL_TRY(trli_session_start_trace(run));
     if (run->steps >= 0)

@@ -5,13 +5,6 @@
 
 #include "context_impl.h"
 
-/* Members that must exist before any message can be recorded. */
-static trl_err create_local(trl_context *ctx, const trl_context_options *options)
-{
-    trli_memory_follow_machine(ctx);
-    return trl_context_set_threads(ctx, options ? options->threads : 0);
-}
-
 /* A rank that fails here cannot tell the others: the caller ends all ranks. */
 static trl_err create_comms(trl_context *ctx, MPI_Comm comm)
 {
@@ -54,9 +47,10 @@ trl_err trl_context_create(MPI_Comm comm, const trl_context_options *options, tr
     trli_diagnostics_init(&ctx->diagnostics);
     err = create_comms(ctx, comm);
     if (err != TRL_OK) return err; /* a communicator that other ranks lack cannot be freed */
+    trli_memory_follow_machine(ctx);
     trl_context_begin_phase(ctx);
     err = trli_topology_init(ctx, &ctx->topology);
-    if (err == TRL_OK) err = create_local(ctx, options);
+    if (err == TRL_OK) err = trl_context_set_threads(ctx, options ? options->threads : 0);
     err = trl_context_end_phase(ctx, err);
     if (err != TRL_OK) trl_context_destroy(&ctx);
     *result = ctx;

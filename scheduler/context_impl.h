@@ -20,9 +20,11 @@ enum { TRLI_CACHE_LEVELS = 5 };
 /* The machine as this rank may use it. */
 typedef struct trli_topology {
     hwloc_topology_t machine;  /* restricted to the processors this rank may run on */
-    int first_core, cores;     /* this rank's share: logical indices in machine */
+    hwloc_bitmap_t share;      /* this rank's cores: logical indices in machine */
+    int cores, node_cores;     /* how many these are, and how many the node has for this process */
     int node_rank, node_ranks; /* which of the node's ranks this one is, and how many there are */
     bool shared; /* ranks outnumber cores, or a quota hides which cores belong to this process: no worker is pinned */
+    int crowd_ranks, crowd_cores; /* ranks that outnumber their cores, this one among them; 0: there are none */
     /* Of the data cache of a level, per core that shares it; [0]: the last level. All cores are taken to be alike. */
     size_t cache_bytes[TRLI_CACHE_LEVELS + 1];
 } trli_topology;
@@ -112,6 +114,8 @@ struct trl_context {
 /* Find the machine and this rank's share of it. Collective: yes. */
 TRL_NODISCARD trl_err trli_topology_init(trl_context *ctx, trli_topology *topology);
 void trli_topology_destroy(trli_topology *topology);
+/* Warn if ranks outnumber the cores that they may use. Collective: yes. */
+TRL_NODISCARD trl_err trli_topology_warn(trl_context *ctx);
 /* Bytes of the node's memory, or what a cgroup grants of it, at present; 0: unknown. */
 uint64_t trli_topology_memory(void);
 /* The ranks of this rank's node, and what rank of the context each of them is. */

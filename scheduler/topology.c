@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include "context_impl.h"
+#include "core_share_impl.h"
+#include "memory_impl.h"
 
 /* Processors granted by a cgroup's quota; 0: there is none. Inside a container, its own group is at the root. */
 static int quota_processors(void)
@@ -49,15 +51,28 @@ static int core_depth(hwloc_topology_t machine)
     return hwloc_get_type_or_below_depth(machine, HWLOC_OBJ_CORE);
 }
 
-/* FNV-1a of the processors that this rank may run on: ranks of a node with the same value share the same cores. */
-static uint64_t cpuset_hash(hwloc_topology_t machine)
+static int count_cores(hwloc_topology_t machine)
 {
-    uint64_t hash = 14695981039346656037u;
-    hwloc_const_bitmap_t set = hwloc_topology_get_topology_cpuset(machine);
-    for (int i = hwloc_bitmap_first(set); i >= 0; i = hwloc_bitmap_next(set, i)) {
-        hash = (hash ^ (uint64_t)i) * 1099511628211u;
+    return (int)hwloc_get_nbobjs_by_depth(machine, core_depth(machine));
+}
+
+static hwloc_obj_t core_at(hwloc_topology_t machine, int i)
+{
+    return hwloc_get_obj_by_depth(machine, core_depth(machine), (unsigned)i);
+}
+
+/* Give cores names, by which all processes of the node know them, whatever they may use: their first processors. */
+static void name_cores(hwloc_topology_t machine)
+{
+    for (int i = 0; i < count_cores(machine); ++i) {
+        hwloc_obj_t core = core_at(machine, i);
+        core->userdata = (void *)(intptr_t)hwloc_bitmap_first(core->complete_cpuset);
     }
-    return hash;
+}
+
+static int name_of(hwloc_topology_t machine, int i)
+{
+    return (int)(intptr_t)core_at(machine, i)->userdata;
 }
 
 /* Limit the cache of a core to what real processors have. A virtual machine with few cores often shows the whole
@@ -80,6 +95,28 @@ static void read_caches(trli_topology *topology, int processor)
     }
 }
 
+/* Open MPI binds ranks of its own accord, where nobody asked for it: to a core each if there are at most two. */
+static bool is_bound_by_default(void)
+{
+    static const char *const wish[] = {"OMPI_MCA_hwloc_base_binding_policy", "OMPI_MCA_hwloc_base_cpu_set",
+                                       "OMPI_MCA_hwloc_base_cpu_list",       "OMPI_MCA_rmaps_base_mapping_policy",
+                                       "OMPI_MCA_rmaps_base_cpus_per_proc",  "OMPI_MCA_orte_rankfile"};
+    if (!getenv("OMPI_MCA_orte_bound_at_launch")) return false;
+    for (size_t i = 0; i < sizeof wish / sizeof *wish; ++i)
+        if (getenv(wish[i])) return false;
+    return true;
+}
+
+/* Then the ranks of a node share what their launcher may use there. */
+static void lift_default(hwloc_topology_t machine, hwloc_bitmap_t bound)
+{
+    hwloc_bitmap_t launcher = hwloc_bitmap_alloc();
+    if (launcher && is_bound_by_default() && hwloc_get_proc_cpubind(machine, getppid(), launcher, 0) == 0 &&
+        hwloc_bitmap_isincluded(bound, launcher) && hwloc_set_cpubind(machine, launcher, HWLOC_CPUBIND_PROCESS) == 0)
+        hwloc_bitmap_copy(bound, launcher);
+    hwloc_bitmap_free(launcher);
+}
+
 /* Remove the processors that the launcher or a cgroup denies to this process. */
 static trl_err load_machine(trli_topology *topology)
 {
@@ -91,7 +128,10 @@ static trl_err load_machine(trli_topology *topology)
         hwloc_topology_destroy(topology->machine);
         topology->machine = NULL;
     } else if (hwloc_get_cpubind(topology->machine, bound, HWLOC_CPUBIND_PROCESS) == 0 && !hwloc_bitmap_iszero(bound)) {
+        lift_default(topology->machine, bound);
         read_caches(topology, hwloc_bitmap_first(bound));
+        name_cores(topology->machine);
+        topology->node_cores = count_cores(topology->machine);
         /* Fails only if no processor would remain; then the whole machine is as good an answer as any. */
         hwloc_topology_restrict(topology->machine, bound, 0);
     }
@@ -99,47 +139,73 @@ static trl_err load_machine(trli_topology *topology)
     return topology->machine ? TRL_OK : TRL_ERR_MEMORY;
 }
 
-/* The ranks of this node; and of those that may use the same cores their number, and the position of this rank. */
-static trl_err count_sharers(trl_context *ctx, trli_topology *topology, uint64_t key, int *index, int *count)
+/* What the ranks of a node may use, as sets of cores' names. */
+static trl_err gather_cores(trl_context *ctx, trli_topology *topology, MPI_Comm node, trli_core_sets *sets)
+{
+    enum { BITS = 64 };
+    hwloc_topology_t machine = topology->machine;
+    int most = 0;
+    trl_err err = TRL_OK;
+    for (int i = 0; i < count_cores(machine); ++i) most = name_of(machine, i) > most ? name_of(machine, i) : most;
+    sets->words = most / BITS + 1;
+    sets->n = topology->node_ranks;
+    TRL_TRY(trli_mpi_check(ctx, MPI_Allreduce(MPI_IN_PLACE, &sets->words, 1, MPI_INT, MPI_MAX, node), "MPI_Allreduce"));
+    sets->set = trli_new(ctx, ((size_t)sets->n + 1) * (size_t)sets->words, sizeof *sets->set);
+    TRL_TRY(trl_context_agree(ctx, sets->set ? TRL_OK : trli_no_memory(ctx, NULL, "for the cores of the node")));
+    uint64_t *own = sets->set + (ptrdiff_t)sets->n * sets->words;
+    for (int i = 0; i < count_cores(machine); ++i)
+        own[name_of(machine, i) / BITS] |= (uint64_t)1 << name_of(machine, i) % BITS;
+    err = trli_mpi_check(ctx, MPI_Allgather(own, sets->words, MPI_UINT64_T, sets->set, sets->words, MPI_UINT64_T, node),
+                         "MPI_Allgather");
+done:
+    return err;
+}
+
+/* The ranks of this node, and the cores that they may use. */
+static trl_err find_node(trl_context *ctx, trli_topology *topology, trli_core_sets *sets)
 {
     trl_err err;
-    MPI_Comm node = MPI_COMM_NULL, sharers = MPI_COMM_NULL;
-    uint64_t mixed = key ^ (key >> 32);
+    MPI_Comm node = MPI_COMM_NULL;
     int status = MPI_Comm_split_type(ctx->comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
     TRL_TRY(trli_mpi_check(ctx, status, "MPI_Comm_split_type"));
     TRL_TRY(trli_mpi_check(ctx, MPI_Comm_rank(node, &topology->node_rank), "MPI_Comm_rank"));
     TRL_TRY(trli_mpi_check(ctx, MPI_Comm_size(node, &topology->node_ranks), "MPI_Comm_size"));
-    TRL_TRY(trli_mpi_check(ctx, MPI_Comm_split(node, (int)(mixed & 0x7fffffff), 0, &sharers), "MPI_Comm_split"));
-    TRL_TRY(trli_mpi_check(ctx, MPI_Comm_rank(sharers, index), "MPI_Comm_rank"));
-    TRL_TRY(trli_mpi_check(ctx, MPI_Comm_size(sharers, count), "MPI_Comm_size"));
+    err = gather_cores(ctx, topology, node, sets);
 done:
-    trli_comm_free(ctx, &sharers);
     trli_comm_free(ctx, &node);
     return err;
 }
 
+/* Take the first to the last of those cores that the share is cut from. */
+static trl_err take_cores(trl_context *ctx, trli_topology *topology, const trli_core_share *share)
+{
+    topology->share = hwloc_bitmap_alloc();
+    if (!topology->share) return trl_fail(ctx, TRL_ERR_MEMORY, NULL, "no memory for the cores of this rank");
+    for (int i = 0, k = 0; i < count_cores(topology->machine); ++i) {
+        if (!trli_core_is_dealt(share, name_of(topology->machine, i))) continue;
+        if (k >= share->first && k < share->last) hwloc_bitmap_set(topology->share, (unsigned)i);
+        ++k;
+    }
+    topology->cores = share->last - share->first;
+    topology->shared = share->shared;
+    topology->crowd_ranks = share->crowd_ranks;
+    topology->crowd_cores = share->crowd_cores;
+    return TRL_OK;
+}
+
 trl_err trli_topology_init(trl_context *ctx, trli_topology *topology)
 {
-    int index, count, usable, quota;
+    trli_core_sets sets = {0};
+    trli_core_share share = {0};
     trl_err err = load_machine(topology);
     if (err != TRL_OK) (void)trl_fail(ctx, err, NULL, "the processors of this machine cannot be found: no memory");
     TRL_TRY(trl_context_agree(ctx, err));
-    TRL_TRY(count_sharers(ctx, topology, cpuset_hash(topology->machine), &index, &count));
-    usable = (int)hwloc_get_nbobjs_by_depth(topology->machine, core_depth(topology->machine));
-    quota = quota_processors();
-    if (quota > 0 && quota < usable) {
-        usable = quota;
-        topology->shared = true;
-    }
-    if (count > usable) {
-        topology->shared = true;
-        topology->first_core = index % usable;
-        topology->cores = 1;
-    } else {
-        topology->first_core = (int)((int64_t)usable * index / count);
-        topology->cores = (int)((int64_t)usable * (index + 1) / count) - topology->first_core;
-    }
+    TRL_TRY(find_node(ctx, topology, &sets));
+    TRL_TRY(trli_core_share_of(ctx, &sets, topology->node_rank, quota_processors(), &share));
+    err = take_cores(ctx, topology, &share);
 done:
+    trli_free(share.dealt);
+    trli_free(sets.set);
     return err;
 }
 
@@ -147,6 +213,23 @@ void trli_topology_destroy(trli_topology *topology)
 {
     if (topology->machine) hwloc_topology_destroy(topology->machine);
     topology->machine = NULL;
+    hwloc_bitmap_free(topology->share);
+    topology->share = NULL;
+}
+
+trl_err trli_topology_warn(trl_context *ctx)
+{
+    const trli_topology *t = &ctx->topology;
+    int64_t crowd[2] = {(int64_t)t->crowd_ranks << 32 | t->crowd_cores, t->node_cores};
+    trl_err err;
+    TRL_TRY(trli_agree_max(ctx, TRL_OK, 2, crowd));
+    const int ranks = (int)(crowd[0] >> 32), cores = (int)(crowd[0] & INT32_MAX);
+    if (ranks == 0) goto done;
+    trl_warn(ctx, NULL, "%d ranks on %d core%s: ranks will take turns and run slower; use at most %d", ranks, cores,
+             cores == 1 ? "" : "s", cores);
+    if (cores < crowd[1]) trl_advise(ctx, "let ranks use all cores of a node: mpirun --bind-to none");
+done:
+    return err;
 }
 
 trl_err trli_topology_node(trl_context *ctx, trli_node_ranks *node)
@@ -166,10 +249,17 @@ done:
     return err;
 }
 
+/* A core of the share; NULL: it has not so many. */
+static hwloc_obj_t core_of(const trli_topology *topology, int core)
+{
+    int at = hwloc_bitmap_first(topology->share);
+    for (; core > 0 && at >= 0; --core) at = hwloc_bitmap_next(topology->share, at);
+    return at >= 0 ? core_at(topology->machine, at) : NULL;
+}
+
 void trli_topology_pin(const trli_topology *topology, int core)
 {
-    hwloc_obj_t object = hwloc_get_obj_by_depth(topology->machine, core_depth(topology->machine),
-                                                (unsigned)(topology->first_core + core));
+    hwloc_obj_t object = core_of(topology, core);
     if (object) hwloc_set_cpubind(topology->machine, object->cpuset, HWLOC_CPUBIND_THREAD);
 }
 
@@ -196,8 +286,7 @@ void trli_topology_bind(const trli_topology *topology, int core, void *memory, s
 {
     static const uintptr_t page = 4096;
     uintptr_t begin = ((uintptr_t)memory + page - 1) / page * page, end = ((uintptr_t)memory + bytes) / page * page;
-    hwloc_obj_t object = hwloc_get_obj_by_depth(topology->machine, core_depth(topology->machine),
-                                                (unsigned)(topology->first_core + core));
+    hwloc_obj_t object = core_of(topology, core);
     if (!object || end <= begin || hwloc_get_nbobjs_by_type(topology->machine, HWLOC_OBJ_NUMANODE) < 2) return;
     (void)hwloc_set_area_membind(topology->machine, (void *)begin, end - begin, object->nodeset, HWLOC_MEMBIND_BIND,
                                  HWLOC_MEMBIND_BYNODESET);

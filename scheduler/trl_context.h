@@ -63,8 +63,9 @@ typedef struct trl_context_options {
 
 #ifndef TRL_WITHOUT_MPI
 /* Create a context on a duplicate of comm. MPI must be initialised with at least MPI_THREAD_SERIALIZED. options may be
- * NULL. Communication on the duplicate returns errors. Collective: yes. Thread: main. Fails without a message, with
- * MEMORY or INPUT (number of threads) on all ranks, with MPI on any. */
+ * NULL. Communication on the duplicate returns errors. Where Open MPI has bound this process of its own accord, it may
+ * use all that its launcher may. Collective: yes. Thread: main. Fails without a message, with MEMORY or INPUT (number
+ * of threads) on all ranks, with MPI on any. */
 TRL_API TRL_NODISCARD trl_err trl_context_create(MPI_Comm comm, const trl_context_options *options, trl_context **ctx);
 TRL_API MPI_Comm trl_context_comm(const trl_context *ctx);
 #endif
