@@ -105,9 +105,11 @@ static void print_libraries(void)
 {
     char mpi[MPI_MAX_LIBRARY_VERSION_STRING];
     unsigned major, minor, release;
-    int length;
+    int length, level = MPI_THREAD_SINGLE;
+    MPI_Query_thread(&level);
     MPI_Get_library_version(mpi, &length);
-    printf("MPI        %.*s\n", (int)strcspn(mpi, "\n,"), mpi);
+    printf("MPI        %.*s, called by %s\n", (int)strcspn(mpi, "\n,"), mpi,
+           level >= MPI_THREAD_MULTIPLE ? "several threads at a time" : "one thread at a time");
     if (H5get_libversion(&major, &minor, &release) >= 0) printf("HDF5       %u.%u.%u\n", major, minor, release);
     printf("cairo      %s\n", cairo_version_string());
     printf("SUNDIALS   %s\n", trli_cvode_library() ? trli_cvode_library() : "not in this build");

@@ -18,7 +18,7 @@ int main(int argc, char **argv)
      * been given is closed by then: without MPI around at its start, and told so, it does nothing. */
     if (H5dont_atexit() < 0 || H5open() < 0) fputs("trellis: HDF5 cannot be started\n", stderr);
     if (argc > 1 && trli_command_is_collective(argv[1])) trli_signals_install(); /* MPI takes its time to start */
-    if (MPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &provided) != MPI_SUCCESS) {
+    if (MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided) != MPI_SUCCESS) {
         int started = 0;
         fputs("trellis: MPI cannot be started\n", stderr);
         if (MPI_Initialized(&started) == MPI_SUCCESS && started) /* the launcher waits for its end */

@@ -186,12 +186,12 @@ void trli_agree_go_on(trl_context *ctx)
 {
     trli_agreement *a = &ctx->agreement;
     int all = 0;
-    if (!trli_agree_goes_on(ctx) || trl_context_lost(ctx) || !trl_context_mpi_try_lock(ctx)) return;
+    if (!trli_agree_goes_on(ctx) || trl_context_lost(ctx) || !trli_polls_enter(ctx)) return;
     trl_err err = TRL_OK;
     if (a->under_way) err = trli_mpi_check(ctx, MPI_Testall(2, a->request, &all, MPI_STATUSES_IGNORE), "MPI_Testall");
     if (err == TRL_OK && all) err = end_round(ctx);
     if (err == TRL_OK && !a->under_way) atomic_store_explicit(&a->late, TRLI_LATE_KNOWN, memory_order_relaxed);
-    trl_context_mpi_unlock(ctx);
+    trli_polls_leave(ctx);
 }
 
 /* Complete a late agreement; its result is kept for trli_agree_at_last. What was said since it began follows from

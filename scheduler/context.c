@@ -11,6 +11,7 @@ static trl_err create_comms(trl_context *ctx, MPI_Comm comm)
     int level = MPI_THREAD_SINGLE;
     MPI_Comm *const own[] = {&ctx->comm, &ctx->agreement.comm};
     if (MPI_Query_thread(&level) != MPI_SUCCESS || level < MPI_THREAD_SERIALIZED) return TRL_ERR_MPI;
+    ctx->multiple = level >= MPI_THREAD_MULTIPLE;
     for (int i = 0; i < 2; ++i) {
         if (MPI_Comm_dup(comm, own[i]) != MPI_SUCCESS) return TRL_ERR_MPI;
         if (MPI_Comm_set_errhandler(*own[i], MPI_ERRORS_RETURN) != MPI_SUCCESS) return TRL_ERR_MPI;
@@ -44,6 +45,7 @@ trl_err trl_context_create(MPI_Comm comm, const trl_context_options *options, tr
     ctx->comm = ctx->agreement.comm = MPI_COMM_NULL;
     if (options) ctx->options = *options;
     pthread_mutex_init(&ctx->mpi_lock, NULL);
+    pthread_mutex_init(&ctx->polls_lock, NULL);
     trli_diagnostics_init(&ctx->diagnostics);
     err = create_comms(ctx, comm);
     if (err != TRL_OK) return err; /* a communicator that other ranks lack cannot be freed */
@@ -88,6 +90,7 @@ void trl_context_destroy(trl_context **context)
     trli_topology_destroy(&ctx->topology);
     trli_diagnostics_destroy(&ctx->diagnostics);
     pthread_mutex_destroy(&ctx->mpi_lock);
+    pthread_mutex_destroy(&ctx->polls_lock);
     trli_comm_free(ctx, &ctx->comm);
     trli_comm_free(ctx, &ctx->agreement.comm);
     free(ctx);
@@ -162,15 +165,29 @@ trl_err trl_context_set_threads(trl_context *ctx, int threads)
 
 void trl_context_mpi_lock(trl_context *ctx)
 {
-    pthread_mutex_lock(&ctx->mpi_lock);
+    if (!ctx->multiple) pthread_mutex_lock(&ctx->mpi_lock);
 }
 
 bool trl_context_mpi_try_lock(trl_context *ctx)
 {
-    return pthread_mutex_trylock(&ctx->mpi_lock) == 0;
+    return ctx->multiple || pthread_mutex_trylock(&ctx->mpi_lock) == 0;
 }
 
 void trl_context_mpi_unlock(trl_context *ctx)
 {
-    pthread_mutex_unlock(&ctx->mpi_lock);
+    if (!ctx->multiple) pthread_mutex_unlock(&ctx->mpi_lock);
+}
+
+bool trli_polls_enter(trl_context *ctx)
+{
+    if (pthread_mutex_trylock(&ctx->polls_lock)) return false;
+    if (trl_context_mpi_try_lock(ctx)) return true;
+    pthread_mutex_unlock(&ctx->polls_lock);
+    return false;
+}
+
+void trli_polls_leave(trl_context *ctx)
+{
+    trl_context_mpi_unlock(ctx);
+    pthread_mutex_unlock(&ctx->polls_lock);
 }

@@ -101,10 +101,12 @@ struct trl_context {
     trli_agreement agreement;
     trli_notice notice;
     _Atomic bool lost;
-    int workers_alive;       /* trl_workers of this context; main thread only */
-    _Atomic uint32_t graphs; /* created so far */
-    unsigned exchanges;      /* created so far: their tags of messages; main thread only */
-    pthread_mutex_t mpi_lock;
+    int workers_alive;          /* trl_workers of this context; main thread only */
+    _Atomic uint32_t graphs;    /* created so far */
+    unsigned exchanges;         /* created so far: their tags of messages; main thread only */
+    bool multiple;              /* MPI lets several threads call it at a time: mpi_lock is not needed */
+    pthread_mutex_t mpi_lock;   /* for a call of MPI in a run */
+    pthread_mutex_t polls_lock; /* guards what polls change in a run of agreements under way, and of notices */
     trli_topology topology;
     trli_diagnostics diagnostics;
     trli_memory memory;
@@ -135,6 +137,10 @@ void trli_topology_rebind(const trli_topology *topology, hwloc_bitmap_t bound);
 /* Let whole pages of memory come from the NUMA node of the core-th core of the share. Does nothing on machines with
  * one node. A refusal by the system costs only speed. */
 void trli_topology_bind(const trli_topology *topology, int core, void *memory, size_t bytes);
+
+/* Take the locks for looking at agreements and notices in a run; false: another thread does. Thread: any. */
+bool trli_polls_enter(trl_context *ctx);
+void trli_polls_leave(trl_context *ctx);
 
 /* This rank failed such that others may wait for its messages, and goes to the next agreement: tell them. Thread:
  * main. */

@@ -95,10 +95,10 @@ void trli_notice_look(trl_context *ctx, bool moved)
     if (ctx->ranks == 1) return;
     const double now = trli_clock();
     if (moved) n->moved = now;
-    if (now < n->looked + interval || trl_context_lost(ctx) || !trl_context_mpi_try_lock(ctx)) return;
+    if (now < n->looked + interval || trl_context_lost(ctx) || !trli_polls_enter(ctx)) return;
     n->looked = now;
     const bool vain = look(ctx, now);
-    trl_context_mpi_unlock(ctx);
+    trli_polls_leave(ctx);
     if (vain)
         (void)trli_context_lose(ctx, trl_fail(ctx, TRL_ERR_MPI, NULL,
                                               "rank %d failed, and rank %d waits in vain for what it would have sent",

@@ -124,8 +124,8 @@ TRL_API bool trl_context_lost(const trl_context *ctx);
 /* Change the option `stop`. Thread: main. */
 TRL_API void trl_context_set_stop(trl_context *ctx, const char *(*stop)(void));
 
-/* MPI is initialised with MPI_THREAD_SERIALIZED: whoever calls MPI while a graph runs holds this lock for the call, and
- * only for calls that return at once. try_lock returns false when another thread holds it. Thread: any. */
+/* Whoever calls MPI while a graph runs holds this lock for the call, and only for calls that return at once. try_lock
+ * returns false when another thread holds it. With MPI_THREAD_MULTIPLE it does nothing. Thread: any. */
 TRL_API void trl_context_mpi_lock(trl_context *ctx);
 TRL_API bool trl_context_mpi_try_lock(trl_context *ctx);
 TRL_API void trl_context_mpi_unlock(trl_context *ctx);

@@ -19,6 +19,10 @@
 
 #include <trl_context.h>
 
+#ifndef TRL_TEST_MPI_LEVEL /* what a test program asks MPI for */
+#define TRL_TEST_MPI_LEVEL MPI_THREAD_SERIALIZED
+#endif
+
 /* Check notes the place of each assertion that holds, for tests in processes of their own that then crash: a call of
  * the system each, half of the time of a test with a million of them. One that fails names its place itself. */
 #define _mark_point(file, line) ((void)0)
@@ -96,7 +100,7 @@ static inline const char *test_messages(void)
 static inline int test_run(const char *name, void (*add)(TCase *), int argc, char **argv)
 {
     int provided, rank, failed;
-    MPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &provided);
+    MPI_Init_thread(&argc, &argv, TRL_TEST_MPI_LEVEL, &provided);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     if (trl_context_create(MPI_COMM_WORLD, NULL, &test_ctx) != TRL_OK) return 2;
     Suite *suite = suite_create(name);
