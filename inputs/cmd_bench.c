@@ -54,6 +54,18 @@ static trl_err read_minutes(trl_context *ctx, const trli_arguments *arguments, d
     return trl_fail(ctx, TRL_ERR_INPUT, NULL, "trellis bench: --minutes takes a number above 0, not '%s'", text);
 }
 
+/* What cannot be written at the end is found at the start. Rank 0 looks. */
+static trl_err prepare_files(trl_context *ctx, const char *json, const char *pictures)
+{
+    trl_err err = TRL_OK;
+    if (trl_context_rank(ctx) > 0) goto done;
+    if (json) TRL_TRY(trli_file_check(ctx, "bench", "--json", json));
+    if (json) TRL_TRY(trli_folder_create_for(ctx, json));
+    if (pictures) err = trli_folder_create(ctx, pictures);
+done:
+    return trl_context_agree(ctx, err);
+}
+
 static trl_err measure(trl_context *ctx, const trli_benchmark *benchmark, const trli_arguments *arguments)
 {
     const char *path = trli_arguments_value(arguments, "--json");
@@ -67,6 +79,7 @@ static trl_err measure(trl_context *ctx, const trli_benchmark *benchmark, const 
                         .threads = trl_context_threads(ctx)};
     trl_err err = TRL_OK;
     TRL_TRY(read_minutes(ctx, arguments, &bench.minutes));
+    TRL_TRY(prepare_files(ctx, path, bench.pictures));
     TRL_TRY(trli_json_create(ctx, &bench.json));
     trli_json_begin_object(bench.json);
     trli_json_key(bench.json, "benchmark");

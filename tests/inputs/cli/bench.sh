@@ -41,7 +41,6 @@ grep -qF '"ratio_libm": ' functions.json || fail "functions.json lacks ratios"
 grep -qF '"expressions": 1000' build.json || fail "build.json lacks the chain of 1000"
 [ ! -f mpi.json ] || grep -qF '"least_messages_per_step": ' mpi.json || fail "mpi.json lacks messages"
 
-mkdir pictures
 expect 0 "$TRELLIS" bench scalability --quick --figure 4.6 --minutes 1 --pictures pictures --json scalability.json
 python3 -m json.tool scalability.json > /dev/null || fail "scalability.json is no JSON"
 grep -qF '"curves": "coupled with convection, optimised"' scalability.json || fail "scalability.json lacks curves"
@@ -64,5 +63,11 @@ if [ -n "${TRL_TEST_LONG:-}" ]; then # solutions of ranks are compared with each
     grep -qF '"ranks": 2' ranks.json || fail "ranks.json lacks runs on two ranks"
 fi
 
-expect 3 "$TRELLIS" bench build --quick --json no_such_folder/build.json
-says stderr.txt "no_such_folder/build.json"
+# What cannot be written is found before anything is measured; folders are made.
+expect 2 "$TRELLIS" bench build --quick --json build.json/build.json
+says stderr.txt "trellis bench: --json 'build.json/build.json' cannot be written"
+silent stdout.txt
+expect 3 "$TRELLIS" bench scalability --quick --pictures build.json
+silent stdout.txt
+expect 0 "$TRELLIS" bench build --quick --json new_folder/build.json
+[ -s new_folder/build.json ] || fail "new_folder/build.json is missing"
