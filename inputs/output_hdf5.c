@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "context_impl.h"
 #include "files_impl.h"
 #include "memory_impl.h"
 
@@ -69,7 +70,10 @@ trl_err trli_hdf5_open(trl_context *ctx, const char *path, hid_t *file)
 {
     char reason[TRLI_REASON_ROOM];
     *file = trli_hdf5_try_open(path, reason);
-    return *file >= 0 ? TRL_OK : trl_fail(ctx, TRL_ERR_IO, NULL, "cannot read '%s': %s", path, reason);
+    if (*file >= 0) return TRL_OK;
+    const trl_err err = trl_fail(ctx, TRL_ERR_IO, NULL, "cannot read '%s': %s", path, reason);
+    trli_advise_rank(ctx);
+    return err;
 }
 
 static bool put_attribute(hid_t object, const char *name, hid_t type, hid_t space, const void *values)

@@ -160,6 +160,8 @@ bool trli_diagnostics_said(void);
 uint32_t trli_diagnostics_asker(void);
 /* From now on this thread works for that one. */
 void trli_diagnostics_work_for(uint32_t asker);
+/* Behind the error of a file that this rank did not find: of several ranks' errors that of the lowest rank is shown. */
+void trli_advise_rank(trl_context *ctx);
 /* Turn the errors recorded from the message `first` on for the calling thread, by whichever thread, into warnings: the
  * failed work is done in another way. Those of runs that other threads asked for stay. */
 void trli_diagnostics_forgive(trl_context *ctx, int first);

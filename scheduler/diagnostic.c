@@ -174,6 +174,13 @@ void trl_advise(trl_context *ctx, const char *format, ...)
     pthread_mutex_unlock(&ctx->diagnostics.lock);
 }
 
+void trli_advise_rank(trl_context *ctx)
+{
+    if (ctx->rank > 0)
+        trl_advise(ctx, "rank %d did not find it, but lower ranks did: let all ranks have the same files at that place",
+                   ctx->rank);
+}
+
 void trli_diagnostics_forgive(trl_context *ctx, int first)
 {
     pthread_mutex_lock(&ctx->diagnostics.lock);

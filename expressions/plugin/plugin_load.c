@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Plugins: finding, opening and checking shared libraries of expression types. */
+#include "context_impl.h"
 #include "memory_impl.h"
 #include "registry_impl.h"
 
@@ -168,7 +169,9 @@ trl_err trl_registry_load(trl_registry *registry, const char *name, const char *
     if (!name || (!folders && nfolders > 0))
         return trl_fail(registry->ctx, TRL_ERR_USAGE, place, "a plugin is loaded without %s",
                         name ? "the folders that it is looked for in" : "its name");
-    TRL_TRY(find_library(registry, name, folders, nfolders, place, path));
+    err = find_library(registry, name, folders, nfolders, place, path);
+    if (err != TRL_OK) trli_advise_rank(registry->ctx);
+    TRL_TRY(err);
     /* RTLD_NOW: a missing symbol is found here, not in the middle of a run. */
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!library) return fail_to_open(registry, path, place);

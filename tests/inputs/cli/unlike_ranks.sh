@@ -32,6 +32,26 @@ expect 0 ranks 2 "$TRELLIS" info
 says stdout.txt "Trellis "
 
 mkdir elsewhere
+lacks="rank 1 did not find it, but lower ranks did: let all ranks have the same files at that place"
+sed 's/initial: .*/initial: T0/' deck.yaml >reads.yaml
+file='{path: /proc/self/cwd/T0.nc, dataset: T}'
+echo "expressions: {T0: {type: file, computes: [T0], parameters: $file}}" >>reads.yaml
+"$TRELLIS" run deck.yaml --steps 1 --quiet
+cp out/fields/00000001.nc T0.nc
+two 3 "$TRELLIS" run "$PWD/reads.yaml" --quiet : sh -c 'cd elsewhere && exec "$@"' sh "$TRELLIS" run "$PWD/reads.yaml" \
+    --quiet
+says stderr.txt "cannot read '/proc/self/cwd/T0.nc': "
+says stderr.txt "$lacks"
+expect 2 ranks 2 "$TRELLIS" run reads.yaml --quiet --set expressions.T0.parameters.path=T1.nc
+! grep -qF "$lacks" stderr.txt || fail "no rank finds the file"
+cp "${TRELLIS_BUILD:?set TRELLIS_BUILD to the build folder}/plugins/heat_source.so" .
+echo 'plugins: [/proc/self/cwd/heat_source.so]' >>deck.yaml
+two 2 "$TRELLIS" run "$PWD/deck.yaml" --quiet : sh -c 'cd elsewhere && exec "$@"' sh "$TRELLIS" run "$PWD/deck.yaml" \
+    --quiet
+says stderr.txt "plugin '/proc/self/cwd/heat_source.so' not found"
+says stderr.txt "$lacks"
+write_deck
+rm -r out
 two 3 "${run[@]}" : sh -c 'cd elsewhere && exec "$@"' sh "${run[@]}"
 says stderr.txt "cannot write 'out/fields/00000000.nc': rank 1 does not find what rank 0 created"
 grep -q "start all ranks in the same folder" stderr.txt || fail "no advice"
