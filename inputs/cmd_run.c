@@ -61,7 +61,6 @@ static trl_err prepare(trli_session *run)
     TRL_TRY(check_kept(run));
     run->problem = trli_deck_problem(run->deck);
     run->options = trli_deck_options_of(run->deck);
-    TRL_TRY(trli_topology_warn(run->ctx));
     TRL_TRY(trl_simulation_create(run->ctx, run->problem, &run->sim));
     TRL_TRY(trli_session_start_trace(run));
     if (run->steps >= 0)
@@ -74,6 +73,7 @@ static trl_err prepare(trli_session *run)
         TRL_TRY(trl_simulation_initialise(run->sim));
     run->ready = true;
     TRL_TRY(trli_session_open_output(run));
+    TRL_TRY(trli_topology_warn(run->ctx));
     trli_report_keep_warnings(run);
     trli_diagnostics_print(run->ctx);
 done:
