@@ -96,7 +96,12 @@ trl_err trli_flow_request(const struct trli_solving *so, int n, trli_solve_reque
     if (so->in_steps) request->solves = solves_of(sim);
     request->varying = true;
     request->keeps_points = true;
-    request->unbalanced = "more flows in through sides and solids than out of them, or less, where all sides give "
-                          "the velocity. Balance these velocities, or let a side be outflow";
+    request->unbalanced = "all sides give the velocity, and what flows in through them and solids is more than what "
+                          "flows out, in volume over time,";
+    request->scaled_by = &sim->flow->inverse;
+    request->balance = "balance these velocities, or let a side be outflow";
+    request->cut_off =
+        "a part of the fluid is cut off from all others, as by solids, and what flows into it is not what "
+        "flows out; balance these velocities, or leave a way to a side that is outflow";
     return TRL_OK;
 }

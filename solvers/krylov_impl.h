@@ -84,6 +84,8 @@ struct trli_solver {
     trli_krylov *made[TRL_SOLVE_METHODS]; /* by method; NULL: not asked for */
     trli_krylov *made_cg_cycles;          /* cg with multigrid */
     double lost, r_norm; /* of residuals to rounding, in this solve; norm(r), if r is what it was found of, else -1 */
+    double scale;        /* of the operator: what it makes of vectors of length 1 */
+    double reference;    /* the residual of zero, in the present solve */
     trl_gidx step;       /* of messages */
     double time;
     trl_solve_stats stats;

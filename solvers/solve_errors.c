@@ -2,7 +2,10 @@
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Messages of solvers, with what may help. */
 #include <inttypes.h>
+#include <math.h>
 
+#include "context_impl.h"
+#include "model_run_impl.h"
 #include "solve_errors_impl.h"
 
 /* Steps that can be shorter are, where there is no solution: this is no error then. */
@@ -11,6 +14,71 @@ static bool may_fail(const trli_solver *s)
     trli_control *c = &s->sim->control;
     c->unsolved |= c->lenient;
     return c->lenient;
+}
+
+trl_err trli_solver_inconsistent(const trli_solver *s, int i, double mean)
+{
+    const char *name = s->sim->model->variable[s->ask.variable[i]].name;
+    const double *spacing = s->sim->layout->grid.spacing;
+    if (s->ask.unbalanced)
+        return trl_fail(s->sim->ctx, TRL_ERR_NUMERICS, &s->ask.place,
+                        "no '%s' solves its equation at step %" PRId64 ", t = %.10g: %s by %.6g; %s", name, s->step,
+                        s->time, s->ask.unbalanced,
+                        -mean * s->points[i] * spacing[0] * spacing[1] * spacing[2] /
+                            s->sim->frame->scalar[*s->ask.scaled_by],
+                        s->ask.balance);
+    return trl_fail(s->sim->ctx, TRL_ERR_NUMERICS, &s->ask.place,
+                    "no '%s' solves its equation at step %" PRId64 ", t = %.10g: the conditions on its sides leave it "
+                    "free up to a constant, and then both sides of the equation need the same mean; they differ by "
+                    "%.6g, of a norm of %.6g. Balance sources and boundary fluxes, or give one side a dirichlet or "
+                    "robin condition",
+                    name, s->step, s->time, -mean, s->reference);
+}
+
+/* The largest magnitude of an unknown. Collective: yes. */
+static trl_err find_largest(const trli_solver *s, double *largest)
+{
+    trl_simulation *sim = s->sim;
+    trl_err err = TRL_OK;
+    *largest = 0;
+    for (int i = 0; i < s->ask.n && err == TRL_OK; ++i)
+        for (int p = 0; p < sim->layout->nlocal && err == TRL_OK; ++p) {
+            double extreme[2];
+            err = trli_frame_extremes(sim->frame, s->x.now[i], p, sim->loop, extreme);
+            *largest = fmax(*largest, fmax(-extreme[0], extreme[1]));
+        }
+    TRL_TRY(trl_context_agree(sim->ctx, err));
+    err = trli_allreduce(sim->ctx, largest, 1, MPI_DOUBLE, MPI_MAX);
+done:
+    return err;
+}
+
+/* Whether what a method came to, from a residual that was finite, is much larger than what its product with the
+ * operator tells, which is at most the present residual and that of zero: all of it is in the null space then, but for
+ * a part that rounding errors hide. Constants of a whole unknown were found before. */
+static trl_err find_singular(const trli_solver *s, double norm, bool *singular)
+{
+    const double least = 1e-12;
+    double largest;
+    trl_err err = TRL_OK;
+    *singular = false;
+    if (!s->linear) return TRL_OK;
+    TRL_TRY(find_largest(s, &largest));
+    *singular = norm + s->reference <= least * s->scale * largest;
+done:
+    return err;
+}
+
+static trl_err fail_singular(const trli_solver *s)
+{
+    return trl_fail(s->sim->ctx, TRL_ERR_NUMERICS, &s->ask.place,
+                    "no '%s' solves its equation at step %" PRId64 ", t = %.10g: %s", s->ask.names, s->step, s->time,
+                    s->ask.cut_off
+                        ? s->ask.cut_off
+                        : "the equation is singular: there are values that add nothing to it, and sources that do not "
+                          "suit them. Look for a part of the domain that a mask or coefficients of 0 cut off from all "
+                          "dirichlet and robin conditions, and balance sources and fluxes there; for constants that "
+                          "several unknowns may have together; or for an oscillation that fits between the sides");
 }
 
 /* What helps where central differences meet a wind that is strong beside what diffuses over a cell: neighbours count
@@ -32,40 +100,72 @@ trl_err trli_solver_not_finite(const trli_solver *s, const char *when)
                     remedy(s, "look at the equation's coefficients, and at its initial values, the first guess"));
 }
 
-trl_err trli_solver_too_slow(const trli_solver *s, double norm, double target, int iterations)
+trl_err trli_solver_diverged(const trli_solver *s, const char *when)
 {
     if (may_fail(s)) return TRL_ERR_NUMERICS;
     return trl_fail(s->sim->ctx, TRL_ERR_NUMERICS, &s->ask.place,
-                    "%s with preconditioner %s did not solve for '%s' in %d iterations, at step %" PRId64
-                    ", t = %.10g: the residual is %.3g, and %.3g is wanted; %s",
-                    s->stats.method, s->stats.preconditioner, s->ask.names, iterations, s->step, s->time, norm, target,
-                    remedy(s, "allow more iterations, or use another method or preconditioner, under 'solvers'"));
+                    "the residual of '%s' is not finite %s, at step %" PRId64 ", t = %.10g: %s", s->ask.names, when,
+                    s->step, s->time,
+                    remedy(s, "the method diverged, so the equation may be singular, or have coefficients that are not "
+                              "finite; else use another method or preconditioner, under 'solvers'"));
+}
+
+trl_err trli_solver_too_slow(const trli_solver *s, double norm, double target, int iterations)
+{
+    bool singular;
+    trl_err err = TRL_OK;
+    if (may_fail(s)) return TRL_ERR_NUMERICS;
+    TRL_TRY(find_singular(s, norm, &singular));
+    if (singular) return fail_singular(s);
+    err = trl_fail(s->sim->ctx, TRL_ERR_NUMERICS, &s->ask.place,
+                   "%s with preconditioner %s did not solve for '%s' in %d iterations, at step %" PRId64
+                   ", t = %.10g: the residual is %.3g, and %.3g is wanted; %s",
+                   s->stats.method, s->stats.preconditioner, s->ask.names, iterations, s->step, s->time, norm, target,
+                   remedy(s, "allow more iterations, or use another method or preconditioner, under 'solvers'"));
+done:
+    return err;
 }
 
 trl_err trli_solver_broke_down(const trli_solver *s, double norm, double target, int iterations)
 {
+    bool singular;
+    trl_err err = TRL_OK;
     const char *what = "use method gmres, or another preconditioner";
     if (may_fail(s)) return TRL_ERR_NUMERICS;
+    TRL_TRY(find_singular(s, norm, &singular));
+    if (singular) return fail_singular(s);
+    if (s->method == TRL_SOLVE_GMRES)
+        what =
+            "no vector of its basis makes it smaller: the equation may be singular, and have no solution; else use a "
+            "larger restart, or another preconditioner";
     if (s->method == TRL_SOLVE_CG) what = "the operator may be symmetric but of both signs: use method gmres";
     if (s->method == TRL_SOLVE_PIPELINED_CG)
         what = "rounding errors may have added up in its products, or the operator is symmetric but of both signs: use "
                "method cg, or gmres";
-    return trl_fail(s->sim->ctx, TRL_ERR_NUMERICS, &s->ask.place,
-                    "%s broke down after %d iterations for '%s', at step %" PRId64
-                    ", t = %.10g: the residual is %.3g, and %.3g is wanted; %s",
-                    s->stats.method, iterations, s->ask.names, s->step, s->time, norm, target, remedy(s, what));
+    err = trl_fail(s->sim->ctx, TRL_ERR_NUMERICS, &s->ask.place,
+                   "%s broke down after %d iterations for '%s', at step %" PRId64
+                   ", t = %.10g: the residual is %.3g, and %.3g is wanted; %s",
+                   s->stats.method, iterations, s->ask.names, s->step, s->time, norm, target, remedy(s, what));
+done:
+    return err;
 }
 
 trl_err trli_solver_no_progress(const trli_solver *s, double norm, double target)
 {
+    bool singular;
+    trl_err err = TRL_OK;
     if (may_fail(s)) return TRL_ERR_NUMERICS;
-    return trl_fail(s->sim->ctx, TRL_ERR_NUMERICS, &s->ask.place,
-                    "the residual of '%s' stays at %.3g, and %.3g is wanted, at step %" PRId64
-                    ", t = %.10g: %s; use a larger tolerance under 'solvers'",
-                    s->ask.names, norm, target, s->step, s->time,
-                    s->linear ? "double precision does not reach so far, or the system has no solution"
-                              : "Newton's method does not get on, so double precision does not reach so far, or a "
-                                "first guess nearer to a solution is needed (initial)");
+    TRL_TRY(find_singular(s, norm, &singular));
+    if (singular) return fail_singular(s);
+    err = trl_fail(s->sim->ctx, TRL_ERR_NUMERICS, &s->ask.place,
+                   "the residual of '%s' stays at %.3g, and %.3g is wanted, at step %" PRId64
+                   ", t = %.10g: %s; use a larger tolerance under 'solvers'",
+                   s->ask.names, norm, target, s->step, s->time,
+                   s->linear ? "double precision does not reach so far, or the system has no solution"
+                             : "Newton's method does not get on, so double precision does not reach so far, or a "
+                               "first guess nearer to a solution is needed (initial)");
+done:
+    return err;
 }
 
 trl_err trli_solver_newton_too_slow(const trli_solver *s, double norm, double target)

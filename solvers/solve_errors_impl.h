@@ -7,7 +7,11 @@
 
 #include "krylov_impl.h"
 
+/* Both sides of the equation of unknown i, which is free up to a constant, differ in the mean. */
+TRL_NODISCARD trl_err trli_solver_inconsistent(const trli_solver *s, int i, double mean);
 TRL_NODISCARD trl_err trli_solver_not_finite(const trli_solver *s, const char *when);
+/* The same of a solution on the way from a residual that is finite. */
+TRL_NODISCARD trl_err trli_solver_diverged(const trli_solver *s, const char *when);
 TRL_NODISCARD trl_err trli_solver_too_slow(const trli_solver *s, double norm, double target, int iterations);
 TRL_NODISCARD trl_err trli_solver_broke_down(const trli_solver *s, double norm, double target, int iterations);
 TRL_NODISCARD trl_err trli_solver_no_progress(const trli_solver *s, double norm, double target);

@@ -30,13 +30,17 @@ typedef struct trli_solve_request {
     trl_err (*size)(void *data, trli_instance *in, bool at_zero, trli_ir_value *value);
     /* OPTIONAL, of one unknown: -F where that is zero, if conditions on sides leave nothing of it then. */
     trl_err (*at_zero)(void *data, trli_instance *in, trli_ir_value *value);
-    const int *from;        /* OPTIONAL [n] fields of an earlier solution, that guesses are made with */
-    int solves;             /* OPTIONAL: of a step, whose first guesses may follow from those of steps before */
-    bool varying;           /* auto may take multigrid although coefficients are fields */
-    bool keeps_points;      /* points on sides are what the caller set them to, not what conditions say now */
-    bool brings;            /* trli_solver_bring was called: */
-    trl_offsets around;     /* the points around patches that are wanted, too */
-    const char *unbalanced; /* OPTIONAL: what is wrong if both sides do not have the same mean, and the remedy */
+    const int *from;    /* OPTIONAL [n] fields of an earlier solution, that guesses are made with */
+    int solves;         /* OPTIONAL: of a step, whose first guesses may follow from those of steps before */
+    bool varying;       /* auto may take multigrid although coefficients are fields */
+    bool keeps_points;  /* points on sides are what the caller set them to, not what conditions say now */
+    bool brings;        /* trli_solver_bring was called: */
+    trl_offsets around; /* the points around patches that are wanted, too */
+    const char
+        *unbalanced;      /* OPTIONAL: what is wrong if both sides do not have the same mean, before "by" an amount: */
+    const int *scaled_by; /* that is their integral over this scalar; */
+    const char *balance;  /* the remedy; */
+    const char *cut_off;  /* and what is wrong if they differ in a part of the domain that nothing joins to the rest */
     void *data;
     bool on_grid; /* residual is one of formulas alone, and can be had in the model of another grid: multigrid may be */
     bool products_alone; /* it is not run: the caller has a method, of products with the Jacobian and preconditioners

@@ -122,7 +122,7 @@ done:
 trl_err trli_solver_look(trli_solver *s)
 {
     bool symmetric = false;
-    double scale, product;
+    double product;
     trl_err err = TRL_OK;
     s->all_points = 0;
     for (int i = 0; i < s->ask.n; ++i) {
@@ -131,16 +131,16 @@ trl_err trli_solver_look(trli_solver *s)
         s->points[i] = trli_solver_scalar(s, s->dd);
         s->all_points += s->points[i];
     }
-    TRL_TRY(find_symmetry(s, &scale, &symmetric));
+    TRL_TRY(find_symmetry(s, &s->scale, &symmetric));
     if (symmetric && !s->linear) TRL_TRY(stays_symmetric(s, &symmetric));
-    if (!(scale > 0))
+    if (!(s->scale > 0))
         TRL_TRY(trl_fail(s->sim->ctx, TRL_ERR_NUMERICS, &s->ask.place,
                          "the equation of '%s' is singular: nothing in it changes with its unknown%s", s->ask.names,
-                         isnan(scale) ? ", or its coefficients are not finite" : ""));
+                         isnan(s->scale) ? ", or its coefficients are not finite" : ""));
     for (int i = 0; i < s->ask.n; ++i) {
         TRL_TRY(trli_solver_try(s, i, -1));
         TRL_TRY(compare(s, i, -1, &product));
-        s->singular[i] = sqrt(trli_solver_scalar(s, s->qq)) <= rounding * scale * sqrt(s->points[i]);
+        s->singular[i] = sqrt(trli_solver_scalar(s, s->qq)) <= rounding * s->scale * sqrt(s->points[i]);
         s->stats.singular |= s->singular[i];
     }
     s->krylov = symmetric ? TRL_SOLVE_CG : TRL_SOLVE_BICGSTAB;

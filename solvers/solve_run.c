@@ -51,21 +51,6 @@ done:
     return err;
 }
 
-static trl_err inconsistent(const trli_solver *s, int i, double mean, double reference)
-{
-    const char *name = s->sim->model->variable[s->ask.variable[i]].name;
-    if (s->ask.unbalanced)
-        return trl_fail(s->sim->ctx, TRL_ERR_NUMERICS, &s->ask.place,
-                        "no '%s' solves its equation at step %" PRId64 ", t = %.10g: %s", name, s->step, s->time,
-                        s->ask.unbalanced);
-    return trl_fail(s->sim->ctx, TRL_ERR_NUMERICS, &s->ask.place,
-                    "no '%s' solves its equation at step %" PRId64 ", t = %.10g: the conditions on its sides leave it "
-                    "free up to a constant, and then both sides of the equation need the same mean; they differ by "
-                    "%.6g, of a norm of %.6g. Balance sources and boundary fluxes, or give one side a dirichlet or "
-                    "robin condition",
-                    name, s->step, s->time, -mean, reference);
-}
-
 static trl_err centre(trli_solver *s)
 {
     const trl_err err = trli_solver_program(s, s->centre);
@@ -75,14 +60,15 @@ static trl_err centre(trli_solver *s)
 }
 
 /* r has no part that the operator cannot make. */
-static trl_err balance(trli_solver *s, double tolerance, double reference)
+static trl_err balance(trli_solver *s, double tolerance)
 {
     bool any = false;
     trl_err err = TRL_OK;
     for (int i = 0; i < s->ask.n; ++i) {
         const double mean = s->r_sum[i] / s->points[i];
         const bool free_mean = s->singular[i] && s->balanced[i];
-        if (free_mean && fabs(mean) > fmax(tolerance * reference, s->lost)) return inconsistent(s, i, mean, reference);
+        if (free_mean && fabs(mean) > fmax(tolerance * s->reference, s->lost))
+            return trli_solver_inconsistent(s, i, mean);
         trli_solver_set(s, s->r_offset[i], free_mean ? -mean : 0);
         any |= free_mean;
     }
@@ -368,7 +354,7 @@ static trl_err solve_linear(trli_solver *s, double target, double *norm)
     TRL_TRY(err);
     s->stats.iterations += iterations;
     s->stats.last_iterations += iterations;
-    if (!isfinite(*norm) && !may_give_up) return trli_solver_not_finite(s, "while its linear system is solved");
+    if (!isfinite(*norm) && !may_give_up) return trli_solver_diverged(s, "while its linear system is solved");
     if (*norm <= target) return TRL_OK;
     if (s->method == TRL_SOLVE_MULTIGRID && s->made[TRL_SOLVE_BICGSTAB]) {
         s->method = TRL_SOLVE_BICGSTAB; /* cycles alone need not converge where unknowns are coupled or left out */
@@ -419,7 +405,7 @@ static double forcing(double norm, double before, double target)
     return fmax(eta * norm, 0.5 * target);
 }
 
-static trl_err newton(trli_solver *s, double target, double *norm, double reference)
+static trl_err newton(trli_solver *s, double target, double *norm)
 {
     double before = 0, inner;
     trl_err err = TRL_OK;
@@ -427,7 +413,7 @@ static trl_err newton(trli_solver *s, double target, double *norm, double refere
         if (!isfinite(*norm)) return trli_solver_not_finite(s, "in Newton's method");
         if (s->stats.last_newton == s->settings.newton_iterations) return trli_solver_newton_too_slow(s, *norm, target);
         const double wanted = forcing(*norm, before, target);
-        TRL_TRY(balance(s, s->settings.newton_tolerance, reference));
+        TRL_TRY(balance(s, s->settings.newton_tolerance));
         TRL_TRY(prepare(s));
         TRL_TRY(solve_linear(s, wanted, &inner));
         before = *norm;
@@ -439,7 +425,7 @@ done:
 }
 
 /* The residual that is computed anew may be larger than that of the method, which adds up rounding errors. */
-static trl_err linear(trli_solver *s, double target, double *norm, double reference)
+static trl_err linear(trli_solver *s, double target, double *norm)
 {
     double inner;
     trl_err err = TRL_OK;
@@ -447,8 +433,9 @@ static trl_err linear(trli_solver *s, double target, double *norm, double refere
     for (int k = 0; !(*norm <= target); ++k) {
         const double before = *norm;
         if (!isfinite(*norm))
-            return trli_solver_not_finite(s, k ? "after its system was solved" : "at the first guess");
-        TRL_TRY(balance(s, s->settings.tolerance, reference));
+            return k ? trli_solver_diverged(s, "after its system was solved")
+                     : trli_solver_not_finite(s, "at the first guess");
+        TRL_TRY(balance(s, s->settings.tolerance));
         TRL_TRY(solve_linear(s, 0.9 * target, &inner));
         if (trusts(s)) {
             *norm = s->stats.last_residual;
@@ -478,7 +465,7 @@ static bool knows_means(const trli_solver *s)
 
 static trl_err solve(trli_solver *s, double *mean)
 {
-    double norm, reference;
+    double norm;
     bool directly;
     trli_measured measured = {.mean = mean, .of = s->guess_due};
     trl_err err = TRL_OK;
@@ -494,15 +481,15 @@ static trl_err solve(trli_solver *s, double *mean)
     if (s->stats.singular && !knows_means(s)) TRL_TRY(measure_means(s, &measured));
     TRL_TRY(choose_start(s, &directly));
     TRL_TRY(trli_guess_begin(s));
-    TRL_TRY(find_reference(s, directly, &measured, &reference, &norm));
+    TRL_TRY(find_reference(s, directly, &measured, &s->reference, &norm));
     s->guess_due = false;
     if (!isfinite(norm)) return trli_solver_not_finite(s, "at the first guess");
     const double tolerance = s->linear ? s->settings.tolerance : s->settings.newton_tolerance;
     s->lost = lost_to_rounding(s);
-    const double target = fmax(fmax(tolerance * reference, s->settings.absolute), s->lost);
+    const double target = fmax(fmax(tolerance * s->reference, s->settings.absolute), s->lost);
     s->mean_set = s->at_zero && s->stats.singular && trli_direct_sets_mean(s->direct);
     s->wanted_mean = s->mean_set ? mean[0] : 0;
-    TRL_TRY(s->linear ? linear(s, target, &norm, reference) : newton(s, target, &norm, reference));
+    TRL_TRY(s->linear ? linear(s, target, &norm) : newton(s, target, &norm));
     if (s->at_zero && s->of_zero.program) TRL_TRY(clear(s)); /* that was good enough */
     s->mean_set &= !s->at_zero;
     if (s->stats.singular && !s->mean_set) TRL_TRY(restore_means(s, mean));
@@ -511,7 +498,7 @@ static trl_err solve(trli_solver *s, double *mean)
     TRL_TRY(trli_guess_note(s));
     ++s->stats.solves;
     s->stats.last_residual = norm;
-    s->stats.last_reference = reference;
+    s->stats.last_reference = s->reference;
 done:
     return err;
 }
