@@ -11,6 +11,25 @@
 #include "krylov_impl.h"
 #include "transform_impl.h"
 
+/* ---- direct.c ---- */
+
+/* Why a system cannot be solved directly; NULL: its operator may be separable. */
+const char *trli_direct_missing(const trli_solver *s);
+/* The error that says so. */
+TRL_NODISCARD trl_err trli_direct_impossible(const trli_solver *s, const char *why);
+/* For a system that may be: once it is compiled. */
+TRL_NODISCARD trl_err trli_direct_create(trli_solver *s);
+void trli_direct_destroy(trli_direct **direct);
+/* Look at the operator, if it is another than last time. *why: it is not separable; or NULL. Uses the vectors d and q.
+ * Collective: yes. */
+TRL_NODISCARD trl_err trli_direct_prepare(trli_direct *direct, const char **why);
+/* Once it is prepared: the operations for each point, and what is done, in words. */
+double trli_direct_cost(const trli_direct *direct);
+const char *trli_direct_words(const trli_direct *direct);
+
+/* Likewise: whether its solutions have a mean that the caller chooses. */
+bool trli_direct_sets_mean(const trli_direct *direct);
+
 /* ---- direct_operator.c ---- */
 
 /* What the operator does along an axis: rows of a tridiagonal matrix, which goes around on a periodic one. Other axes

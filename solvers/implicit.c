@@ -167,6 +167,7 @@ static trl_err add_solver(struct trli_implicit *im)
     int *field = trli_new(sim->ctx, (size_t)sim->nequations + 1, sizeof *field), n = 0;
     const char *names = NULL;
     const trl_solver_entry *settings = NULL;
+    const trl_time_entry *time = &sim->problem->time;
     trl_err err = TRL_OK;
     if (!variable || !field) TRL_TRY(trli_no_memory(sim->ctx, NULL, "for stages"));
     for (int v = 0; v < sim->nequations; ++v) {
@@ -190,6 +191,8 @@ static trl_err add_solver(struct trli_implicit *im)
                                         .field = field,
                                         .instance = make_instance,
                                         .residual = residual,
+                                        .relative = time->adaptive ? time->relative : 0,
+                                        .absolute = time->adaptive ? time->absolute : 0,
                                         .data = im,
                                         .on_grid = true};
     err = trli_solver_add(sim, &request, &im->solver);

@@ -11,10 +11,10 @@ typedef struct trli_vector {
     int *now, *next; /* [n] fields; next NULL: written as a whole, from other vectors */
 } trli_vector;
 
-/* A program that computes the residual, and scalars: r.r, the square of the size or -1, [n] sums of r. */
+/* A program that computes the residual, and scalars: r.r, the squares of the size and of the error or -1, [n] sums. */
 typedef struct trli_residual {
     trli_program *program;
-    int rr, size, *sum;
+    int rr, size, error, *sum;
 } trli_residual;
 
 typedef struct trli_direct trli_direct;
@@ -57,6 +57,7 @@ struct trli_solver {
     trli_residual residual_alone;         /* without; program NULL: there is no size */
     trli_residual of_zero, of_zero_alone; /* likewise where x is zero; program NULL: not known without x */
     double size;                          /* what the request's size is, as last found; -1: it has none */
+    double error;                         /* norm of the residual over what the request tolerates, as last found; 0 */
     bool trusted, sure; /* direct solutions of the step `trusted_step`, or of later ones, need not be looked at */
     trl_gidx trusted_step, mean_step;
     trl_gidx sized_step;              /* in which the size was found last: in each, or where rounding may matter */
@@ -83,7 +84,8 @@ struct trli_solver {
     double *mean;                         /* [n] of the guess */
     trli_krylov *made[TRL_SOLVE_METHODS]; /* by method; NULL: not asked for */
     trli_krylov *made_cg_cycles;          /* cg with multigrid */
-    double lost, r_norm; /* of residuals to rounding, in this solve; norm(r), if r is what it was found of, else -1 */
+    double lost, enough; /* of the present solve: what rounding makes of the residual; what suffices */
+    double r_norm;       /* norm(r), if r is what it was found of, else -1 */
     double scale;        /* of the operator: what it makes of vectors of length 1 */
     double reference;    /* the residual of zero, in the present solve */
     trl_gidx step;       /* of messages */
@@ -201,25 +203,6 @@ bool trli_multigrid_is_mixed(const struct trli_multigrid *m);
 int trli_multigrid_levels(const struct trli_multigrid *m);
 const trl_grid *trli_multigrid_grid(const struct trli_multigrid *m, int level);
 const trl_simulation *trli_multigrid_simulation(const struct trli_multigrid *m, int level);
-
-/* ---- direct.c ---- */
-
-/* Why a system cannot be solved directly; NULL: its operator may be separable. */
-const char *trli_direct_missing(const trli_solver *s);
-/* The error that says so. */
-TRL_NODISCARD trl_err trli_direct_impossible(const trli_solver *s, const char *why);
-/* For a system that may be: once it is compiled. */
-TRL_NODISCARD trl_err trli_direct_create(trli_solver *s);
-void trli_direct_destroy(trli_direct **direct);
-/* Look at the operator, if it is another than last time. *why: it is not separable; or NULL. Uses the vectors d and q.
- * Collective: yes. */
-TRL_NODISCARD trl_err trli_direct_prepare(trli_direct *direct, const char **why);
-/* Once it is prepared: the operations for each point, and what is done, in words. */
-double trli_direct_cost(const trli_direct *direct);
-const char *trli_direct_words(const trli_direct *direct);
-
-/* Likewise: whether its solutions have a mean that the caller chooses. */
-bool trli_direct_sets_mean(const trli_direct *direct);
 
 /* ---- solve_look.c ---- */
 

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "direct_impl.h"
 #include "first_guess_impl.h"
 #include "lifecycle_impl.h"
 #include "lower_impl.h"
@@ -97,7 +98,30 @@ done:
     return err;
 }
 
-/* r = -F(x), sums of it, and what the request calls its size. */
+/* The residual over what is tolerated of each unknown, which has the values x. */
+static trl_err compile_error(trli_solver *s, trli_program *program, const trli_ir_value *r, int *scalar)
+{
+    trli_ir *ir = &s->sim->model->ir;
+    trli_ir_value *ratio = NULL;
+    trl_err err = TRL_OK;
+    *scalar = -1;
+    if (s->ask.absolute == 0) return TRL_OK;
+    TRL_TRY(list_of_values(s, &ratio));
+    trli_solver_read(s, s->x.now, ratio);
+    for (int i = 0; i < s->ask.n; ++i) {
+        const trli_ir_value x = trli_ir_unary(ir, TRLI_OP_ABS, ratio[i]);
+        const trli_ir_value tolerated =
+            trli_ir_binary(ir, TRLI_OP_ADD, trli_ir_constant(ir, s->ask.absolute),
+                           trli_ir_binary(ir, TRLI_OP_MUL, trli_ir_constant(ir, s->ask.relative), x));
+        ratio[i] = trli_ir_binary(ir, TRLI_OP_DIV, r[i], tolerated);
+    }
+    err = trli_solver_dot(s, program, "error", ratio, ratio, scalar);
+done:
+    trli_free(ratio);
+    return err;
+}
+
+/* r = -F(x), sums of it, and what the request calls its size and tolerates. */
 static trl_err compile_residual(trli_solver *s, const char *name, bool sized, bool of_zero, trli_residual *r)
 {
     trli_instance *in = NULL, *old = NULL;
@@ -114,6 +138,7 @@ static trl_err compile_residual(trli_solver *s, const char *name, bool sized, bo
     TRL_TRY(trli_solver_store(s, r->program, s->r.now, value));
     trli_solver_read(s, s->r.now, value);
     TRL_TRY(trli_solver_dot(s, r->program, "r.r", value, value, &r->rr));
+    TRL_TRY(compile_error(s, r->program, value, &r->error));
     r->size = -1;
     if (sized) {
         trli_ir_value size;

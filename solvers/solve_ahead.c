@@ -5,6 +5,7 @@
  * not; the unknowns are where they were. */
 #include "solve_ahead_impl.h"
 
+#include "direct_impl.h"
 #include "lifecycle_impl.h"
 #include "told_sums_impl.h"
 

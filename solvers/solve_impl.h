@@ -28,6 +28,9 @@ typedef struct trli_solve_request {
     /* OPTIONAL, of one unknown: how large the numbers are whose differences both sides of the equation are. What is
      * lost of them by rounding counts as no residual. */
     trl_err (*size)(void *data, trli_instance *in, bool at_zero, trli_ir_value *value);
+    /* OPTIONAL: errors of the unknowns that are tolerated, where residuals are errors: what is left is a hundredth of
+     * them at most, unless rounding errors are larger. */
+    double relative, absolute;
     /* OPTIONAL, of one unknown: -F where that is zero, if conditions on sides leave nothing of it then. */
     trl_err (*at_zero)(void *data, trli_instance *in, trli_ir_value *value);
     const int *from;    /* OPTIONAL [n] fields of an earlier solution, that guesses are made with */

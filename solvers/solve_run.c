@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <math.h>
 
+#include "direct_impl.h"
 #include "first_guess_impl.h"
 #include "multistep_impl.h"
 #include "solve_ahead_impl.h"
@@ -89,6 +90,7 @@ static void read_residual(trli_solver *s, const trli_residual *r, double *norm)
         s->size = trli_solver_norm(s, trli_solver_scalar(s, r->size));
         s->sized_step = s->step;
     }
+    s->error = r->error < 0 ? 0 : trli_solver_norm(s, trli_solver_scalar(s, r->error));
     for (int i = 0; i < s->ask.n; ++i) s->r_sum[i] = trli_solver_scalar(s, r->sum[i]);
 }
 
@@ -355,7 +357,7 @@ static trl_err solve_linear(trli_solver *s, double target, double *norm)
     s->stats.iterations += iterations;
     s->stats.last_iterations += iterations;
     if (!isfinite(*norm) && !may_give_up) return trli_solver_diverged(s, "while its linear system is solved");
-    if (*norm <= target) return TRL_OK;
+    if (*norm <= fmax(target, s->enough)) return TRL_OK;
     if (s->method == TRL_SOLVE_MULTIGRID && s->made[TRL_SOLVE_BICGSTAB]) {
         s->method = TRL_SOLVE_BICGSTAB; /* cycles alone need not converge where unknowns are coupled or left out */
         TRL_TRY(begin_again(s, norm));
@@ -378,8 +380,24 @@ done:
     return err;
 }
 
-/* x moves along c as far as the residual falls. */
-static trl_err move(trli_solver *s, double target, double *norm)
+/* Of the errors that a request tolerates. */
+static const double share = 0.01;
+
+/* Whether the residual last found is small enough, also beside what is tolerated. */
+static bool is_solved(const trli_solver *s, double norm)
+{
+    return norm <= s->enough && s->error <= share;
+}
+
+/* The residual to solve to. */
+static double goal(const trli_solver *s, double norm)
+{
+    return s->error <= share ? s->enough : fmin(s->enough, 0.5 * share / s->error * norm);
+}
+
+/* x moves along c as far as the residual falls. Where it does not fall, but was small enough but for what is tolerated,
+ * rounding errors are as large: *stuck. */
+static trl_err move(trli_solver *s, double target, double *norm, bool *stuck)
 {
     const double before = *norm;
     double length = 1;
@@ -392,7 +410,9 @@ static trl_err move(trli_solver *s, double target, double *norm)
         if (*norm <= (1 - 1e-4 * length) * before || *norm <= target) return TRL_OK;
         trli_vector_swap(s, &s->x);
     }
-    err = trli_solver_no_progress(s, before, target);
+    *norm = before;
+    *stuck = before <= s->enough;
+    if (!*stuck) err = trli_solver_no_progress(s, before, target);
 done:
     return err;
 }
@@ -405,19 +425,22 @@ static double forcing(double norm, double before, double target)
     return fmax(eta * norm, 0.5 * target);
 }
 
-static trl_err newton(trli_solver *s, double target, double *norm)
+static trl_err newton(trli_solver *s, double *norm)
 {
     double before = 0, inner;
+    bool stuck = false;
     trl_err err = TRL_OK;
-    while (!(*norm <= target)) {
+    while (!is_solved(s, *norm) && !stuck) {
+        const double target = goal(s, *norm);
         if (!isfinite(*norm)) return trli_solver_not_finite(s, "in Newton's method");
-        if (s->stats.last_newton == s->settings.newton_iterations) return trli_solver_newton_too_slow(s, *norm, target);
+        if (s->stats.last_newton == s->settings.newton_iterations)
+            return *norm <= s->enough ? TRL_OK : trli_solver_newton_too_slow(s, *norm, target);
         const double wanted = forcing(*norm, before, target);
         TRL_TRY(balance(s, s->settings.newton_tolerance));
         TRL_TRY(prepare(s));
         TRL_TRY(solve_linear(s, wanted, &inner));
         before = *norm;
-        TRL_TRY(move(s, target, norm));
+        TRL_TRY(move(s, target, norm, &stuck));
         ++s->stats.last_newton;
     }
 done:
@@ -425,13 +448,13 @@ done:
 }
 
 /* The residual that is computed anew may be larger than that of the method, which adds up rounding errors. */
-static trl_err linear(trli_solver *s, double target, double *norm)
+static trl_err linear(trli_solver *s, double *norm)
 {
     double inner;
     trl_err err = TRL_OK;
-    if (!(*norm <= target)) TRL_TRY(prepare(s));
-    for (int k = 0; !(*norm <= target); ++k) {
-        const double before = *norm;
+    if (!is_solved(s, *norm)) TRL_TRY(prepare(s));
+    for (int k = 0; !is_solved(s, *norm); ++k) {
+        const double before = *norm, target = goal(s, *norm);
         if (!isfinite(*norm))
             return k ? trli_solver_diverged(s, "after its system was solved")
                      : trli_solver_not_finite(s, "at the first guess");
@@ -443,8 +466,9 @@ static trl_err linear(trli_solver *s, double target, double *norm)
         }
         TRL_TRY(trli_solver_residual(s, norm));
         if (k == 0) judge_trust(s, *norm, target);
-        if (*norm <= target) break;
+        if (is_solved(s, *norm)) break;
         if (k < LINEAR_ROUNDS && *norm < 0.5 * before) continue;
+        if (*norm <= s->enough) break; /* rounding errors are larger than what is tolerated */
         if (s->method != TRL_SOLVE_DIRECT || s->settings.method != TRL_SOLVE_AUTO)
             return trli_solver_no_progress(s, *norm, target);
         s->direct_failed = true; /* from where it came to, others go on */
@@ -486,10 +510,10 @@ static trl_err solve(trli_solver *s, double *mean)
     if (!isfinite(norm)) return trli_solver_not_finite(s, "at the first guess");
     const double tolerance = s->linear ? s->settings.tolerance : s->settings.newton_tolerance;
     s->lost = lost_to_rounding(s);
-    const double target = fmax(fmax(tolerance * s->reference, s->settings.absolute), s->lost);
+    s->enough = fmax(fmax(tolerance * s->reference, s->settings.absolute), s->lost);
     s->mean_set = s->at_zero && s->stats.singular && trli_direct_sets_mean(s->direct);
     s->wanted_mean = s->mean_set ? mean[0] : 0;
-    TRL_TRY(s->linear ? linear(s, target, &norm) : newton(s, target, &norm));
+    TRL_TRY(s->linear ? linear(s, &norm) : newton(s, &norm));
     if (s->at_zero && s->of_zero.program) TRL_TRY(clear(s)); /* that was good enough */
     s->mean_set &= !s->at_zero;
     if (s->stats.singular && !s->mean_set) TRL_TRY(restore_means(s, mean));

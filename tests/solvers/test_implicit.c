@@ -52,11 +52,12 @@ START_TEST(methods_have_their_orders)
 END_TEST
 
 /* Robertson (1966); values at t = 40 from Hairer & Wanner (1996), IV.10, as SUNDIALS' example cvRoberts prints them. */
-#define ROBERTSON                                                                                   \
-    "grid: {cells: [2], periodic: [true]}\n"                                                        \
-    "solvers: {tight: {method: gmres, tolerance: 1e-11, newton: {tolerance: 1e-11}}}\nequations:\n" \
-    "  y1: {solver: tight, initial: 1, ddt: \"-0.04*y1 + 1e4*y2*y3\"}\n"                            \
-    "  y2: {solver: tight, initial: 0, ddt: \"0.04*y1 - 1e4*y2*y3 - 3e7*y2^2\"}\n"                  \
+#define ROBERTSON ROBERTSON_BY("1e-11")
+#define ROBERTSON_BY(tolerance)                                                           \
+    "grid: {cells: [2], periodic: [true]}\n"                                              \
+    "solvers: {tight: {method: gmres, newton: {tolerance: " tolerance "}}}\nequations:\n" \
+    "  y1: {solver: tight, initial: 1, ddt: \"-0.04*y1 + 1e4*y2*y3\"}\n"                  \
+    "  y2: {solver: tight, initial: 0, ddt: \"0.04*y1 - 1e4*y2*y3 - 3e7*y2^2\"}\n"        \
     "  y3: {solver: tight, initial: 0, ddt: \"3e7*y2^2\"}\n"
 
 START_TEST(robertsons_kinetics_end_where_the_reference_does)
@@ -82,6 +83,32 @@ START_TEST(robertsons_kinetics_end_where_the_reference_does)
                       steps);
         ck_assert_double_eq_tol(value_of("y1") + value_of("y2") + value_of("y3"), 1, 1e-8);
     }
+    close_problem();
+}
+END_TEST
+
+/* What a solver leaves by its own tolerance, 1e-8, would be more than is tolerated of y2, some 1e-5. */
+START_TEST(stages_are_solved_as_exactly_as_the_error_asks_for)
+{
+    open_text(ROBERTSON_BY("1e-8") "time: {method: {name: esdirk4, tolerance: {relative: 1e-7, absolute: 1e-11}, dt: "
+                                   "{initial: 1e-4}}, end: 40}\n");
+    run_to_end();
+    ck_assert_int_lt(trl_simulation_step_number(sim), 100);
+    ck_assert_double_eq_tol(value_of("y2") / 9.185534765e-6, 1, 1e-7);
+    close_problem();
+}
+END_TEST
+
+/* What rounding leaves of a stage is more than is tolerated, and not more than the solver's own tolerance. */
+START_TEST(rounding_errors_reject_no_step)
+{
+    open_text(
+        "grid: {cells: [40]}\nequations:\n  u: {initial: x, ddt: \"1000*(1 + x)*laplacian(u)\", boundary: {x-: "
+        "{dirichlet: 0}, x+: {neumann: 1}}}\n"
+        "time: {method: {name: esdirk4, tolerance: {relative: 1e-12, absolute: 1e-12}, dt: {initial: 1}}, end: 2}\n");
+    run_to_end();
+    ck_assert_int_eq(trl_simulation_rejected(sim), 0);
+    ck_assert_int_le(trl_simulation_step_number(sim), 2);
     close_problem();
 }
 END_TEST
@@ -318,6 +345,8 @@ static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, methods_have_their_orders);
     tcase_add_test(tc, robertsons_kinetics_end_where_the_reference_does);
+    tcase_add_test(tc, stages_are_solved_as_exactly_as_the_error_asks_for);
+    tcase_add_test(tc, rounding_errors_reject_no_step);
     tcase_add_test(tc, steps_that_are_not_solved_are_rejected);
     tcase_add_test(tc, what_is_solved_for_has_the_values_of_stages);
     tcase_add_test(tc, steps_by_error_control_solve_for_the_rest);

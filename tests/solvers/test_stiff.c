@@ -74,9 +74,8 @@ static outcome run_problem(size_t p, const char *method, double tolerance)
 {
     outcome o = {0};
     open_text(
-        "grid: {cells: [2], periodic: [true]}\nsolvers: {s: {method: gmres, tolerance: 1e-13, newton: {tolerance: "
-        "1e-13}}}\nequations:\n%stime: {method: {name: %s, tolerance: {relative: %g, absolute: %g}, dt: "
-        "{initial: 1e-4}}, end: %.17g}\n",
+        "grid: {cells: [2], periodic: [true]}\nsolvers: {s: {method: gmres}}\nequations:\n%stime: {method: {name: %s, "
+        "tolerance: {relative: %g, absolute: %g}, dt: {initial: 1e-4}}, end: %.17g}\n",
         problems[p].equations, method, tolerance, problems[p].absolute * tolerance, problems[p].end);
     run_to_end();
     for (int i = 0; i < problems[p].n; ++i) {
