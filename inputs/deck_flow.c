@@ -3,6 +3,7 @@
 /* `incompressible`: the equation of the pressure, which no entry of the deck's own is. */
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "deck_build_impl.h"
@@ -85,6 +86,11 @@ done:
     return err;
 }
 
+static bool is_given(const trl_bc_piece *piece)
+{
+    return piece->kind == TRL_BC_DIRICHLET || piece->kind == TRL_BC_EXPRESSION;
+}
+
 /* Where the velocity through a side is given, the pressure does not change it; elsewhere the pressure is 0. */
 static trl_err derive_side(trli_deck *deck, const trl_bc_side *normal, trl_bc_side *side)
 {
@@ -93,14 +99,38 @@ static trl_err derive_side(trli_deck *deck, const trl_bc_side *normal, trl_bc_si
     TRL_TRY(trli_arena_alloc(deck->arena, (size_t)normal->npieces * sizeof *piece, &piece));
     for (int i = 0; i < normal->npieces; ++i) {
         const trl_bc_piece *of = &normal->piece[i];
-        const bool given = of->kind == TRL_BC_DIRICHLET || of->kind == TRL_BC_EXPRESSION;
-        piece[i] =
-            (trl_bc_piece){.kind = given ? TRL_BC_NEUMANN : TRL_BC_DIRICHLET, .where = of->where, .place = of->place};
+        piece[i] = (trl_bc_piece){
+            .kind = is_given(of) ? TRL_BC_NEUMANN : TRL_BC_DIRICHLET, .where = of->where, .place = of->place};
         TRL_TRY(zero_value(deck, &of->place, &piece[i].value));
     }
     *side = (trl_bc_side){.npieces = normal->npieces, .piece = piece, .place = normal->place};
 done:
     return err;
+}
+
+static bool is_zero(const char *text)
+{
+    char *end;
+    return strtod(text, &end) == 0 && end > text && !*end;
+}
+
+/* Of a side whose condition the deck gives: where the velocity through all of it is given, a pressure whose gradient is
+ * not 0 there would move it. */
+static trl_err check_side(trli_deck *deck, const trl_incompressible_entry *flow, const trl_equation_entry *e, int s,
+                          const trl_bc_side *pressure)
+{
+    for (int i = 0; i < e->boundary[s].npieces; ++i)
+        if (!is_given(&e->boundary[s].piece[i])) return TRL_OK;
+    for (int i = 0; i < pressure->npieces; ++i) {
+        const trl_bc_piece *piece = &pressure->piece[i];
+        const bool flat = piece->kind == TRL_BC_NEUMANN && is_zero(piece->value.text->chars);
+        if (flat || piece->kind == TRL_BC_OUTFLOW) continue;
+        return trl_fail(deck->ctx, TRL_ERR_INPUT, &piece->place,
+                        "on side %c%c both the velocity '%s' through it and the pressure '%s' are given: let '%s' be "
+                        "outflow there, or leave the pressure's condition out, which is neumann: 0 then",
+                        "xyz"[s / 2], "-+"[s % 2], e -> name, flow -> pressure, e -> name);
+    }
+    return TRL_OK;
 }
 
 static trl_err derive_boundary(trli_deck *deck, const trl_incompressible_entry *flow, trl_bc_side boundary[6])
@@ -109,7 +139,11 @@ static trl_err derive_boundary(trli_deck *deck, const trl_incompressible_entry *
     trl_err err = TRL_OK;
     for (int s = 0; s < 2 * grid->dim; ++s) {
         const trl_equation_entry *e = find_equation(&deck->problem, flow->velocity[s / 2]);
-        if (grid->periodic[s / 2] || boundary[s].npieces > 0) continue;
+        if (grid->periodic[s / 2]) continue;
+        if (boundary[s].npieces > 0) {
+            TRL_TRY(check_side(deck, flow, e, s, &boundary[s]));
+            continue;
+        }
         if (e->boundary[s].npieces == 0)
             return trl_fail(deck->ctx, TRL_ERR_INPUT, &e->place,
                             "'%s' needs a condition on side %c%c: dirichlet at a wall or an inflow, outflow where the "

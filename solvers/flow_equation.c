@@ -18,6 +18,14 @@ static trli_ir_value scaled_size(trli_ir *ir, double factor, trli_ir_value value
     return trli_ir_binary(ir, TRLI_OP_MUL, trli_ir_constant(ir, factor), trli_ir_unary(ir, TRLI_OP_ABS, value));
 }
 
+/* Of a density that is a number. */
+static trl_err check_density(const trl_simulation *sim, const trli_node *density)
+{
+    if (density->op != TRLI_OP_CONSTANT || density->number > 0) return TRL_OK;
+    return trl_fail(sim->ctx, TRL_ERR_INPUT, &sim->problem->incompressible.density.place,
+                    "the density is %.6g: it must be larger than 0", density->number);
+}
+
 /* How large the numbers are whose differences are both sides of that equation. */
 static trl_err find_size(void *data, trli_instance *in, bool at_zero, trli_ir_value *size)
 {
@@ -34,6 +42,7 @@ static trl_err find_size(void *data, trli_instance *in, bool at_zero, trli_ir_va
         diagonal += 4 / (spacing[a] * spacing[a]);
     }
     TRL_TRY(trli_lower_at(in, flow->density, sim->problem->parameters, TRL_CELL, &density));
+    TRL_TRY(check_density(sim, trli_ir_node(ir, density)));
     sum = trli_ir_binary(ir, TRLI_OP_MUL, trli_ir_scalar(ir, flow->inverse), sum);
     if (!at_zero) {
         const trli_ir_value p = trli_ir_field(ir, in->variable[flow->pressure]);
@@ -100,6 +109,8 @@ trl_err trli_flow_request(const struct trli_solving *so, int n, trli_solve_reque
                           "flows out, in volume over time,";
     request->scaled_by = &sim->flow->inverse;
     request->balance = "balance these velocities, or let a side be outflow";
+    request->finite = "look for a density that is not larger than 0 everywhere, and for velocities that have grown, as "
+                      "where dt is too large";
     request->cut_off =
         "a part of the fluid is cut off from all others, as by solids, and what flows into it is not what "
         "flows out; balance these velocities, or leave a way to a side that is outflow";

@@ -97,7 +97,9 @@ trl_err trli_solver_not_finite(const trli_solver *s, const char *when)
     return trl_fail(s->sim->ctx, TRL_ERR_NUMERICS, &s->ask.place,
                     "the residual of '%s' is not finite %s, at step %" PRId64 ", t = %.10g: %s", s->ask.names, when,
                     s->step, s->time,
-                    remedy(s, "look at the equation's coefficients, and at its initial values, the first guess"));
+                    remedy(s, s->ask.finite ? s->ask.finite
+                                            : "look at the equation's coefficients, and at its initial values, the "
+                                              "first guess"));
 }
 
 trl_err trli_solver_diverged(const trli_solver *s, const char *when)
