@@ -370,8 +370,9 @@ static trl_err solve_linear(trli_solver *s, double target, double *norm)
         TRL_TRY(begin_again(s, norm));
         return solve_linear(s, target, norm);
     }
-    if (broken && s->settings.method == TRL_SOLVE_AUTO && s->method == TRL_SOLVE_CG && s->linear) {
-        s->method = TRL_SOLVE_BICGSTAB; /* it goes on from where cg came to */
+    if (broken && s->settings.method == TRL_SOLVE_AUTO && s->method == TRL_SOLVE_CG) {
+        s->method = TRL_SOLVE_BICGSTAB; /* of a linear system it goes on from where cg came to */
+        TRL_TRY(begin_again(s, norm));
         return solve_linear(s, target, norm);
     }
     err = broken ? trli_solver_broke_down(s, *norm, target, iterations)
