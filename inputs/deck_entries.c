@@ -108,8 +108,10 @@ trl_err trli_expressions_read(trli_deck *deck)
 /* Where the one `=` of an equation stands that is no part of a comparison; -1: nowhere. */
 static int find_equals(const char *text)
 {
+    int depth = 0;
     for (int i = 0; text[i]; ++i) {
-        if (text[i] != '=') continue;
+        depth += (text[i] == '(') - (text[i] == ')');
+        if (depth != 0 || text[i] != '=') continue; /* sum(j=1..n, ...) */
         if (text[i + 1] == '=')
             ++i;
         else if (i == 0 || !strchr("<>!", text[i - 1]))
@@ -118,12 +120,26 @@ static int find_equals(const char *text)
     return -1;
 }
 
+/* Whether both sides are compared, outside of parentheses. */
+static bool compares(const char *text)
+{
+    int depth = 0;
+    for (int i = 0; text[i]; ++i) {
+        depth += (text[i] == '(') - (text[i] == ')');
+        if (depth == 0 && text[i] == '=' && text[i + 1] == '=') return true;
+    }
+    return false;
+}
+
 static trl_err read_solve(trli_deck *deck, const trli_yaml *entry, trl_equation_entry *equation)
 {
     const trl_text *text = &trli_yaml_get(entry, "solve")->text;
     const int at = find_equals(text->chars);
     trl_err err = TRL_OK;
     equation->solve = *text;
+    if (at < 0 && compares(text->chars))
+        return trl_fail(deck->ctx, TRL_ERR_INPUT, &text->place,
+                        "an equation has '=' between both sides: '==' compares them, and is 1 or 0");
     if (at >= 0) {
         TRL_TRY(trli_text_part(deck, text, 0, at, &equation->solve));
         TRL_TRY(trli_text_part(deck, text, at + 1, (int)strlen(text->chars), &equation->equals));

@@ -243,6 +243,19 @@ def both_signs():
     check("its solution", report["fields"]["p"]["l2"] < 1e-6, report["fields"])
 
 
+# sum(...) has a `=` of its own, on either side.
+FAMILY = """trellis: 1
+grid: {cells: [4]}
+equations: {"q{i}": {for: {i: 1..3}, solve: "q{i} + sum(j=1..3, q{j}) = i + sum(j=1..2, if(j == 1, 0, 0)) "}}
+"""
+
+
+def family():
+    """An equation of each member of a family, with sums over it."""
+    fields = run(FAMILY)["fields"]
+    check("a family", all(abs(fields[f"q{i}"]["max"] - (i - 1.5)) < 1e-8 for i in (1, 2, 3)), fields)
+
+
 def last_of_series(name):
     lines = pathlib.Path("out/series.csv").read_text(encoding="utf-8").split("\n")
     return float(lines[-2].split(",")[lines[0].split(",").index(name)])
@@ -262,6 +275,7 @@ def main():
     anisotropy()
     field_of_a_file()
     both_signs()
+    family()
     check("nullspace", run(FREE)["solvers"][0]["method"] == "cg", "method")
     check("the mean of the guess", abs(last_of_series("mean") - 3.5) < 1e-12, last_of_series("mean"))
     methods_of = {s["unknowns"]: s["method"] for s in run(BENT)["solvers"]}
