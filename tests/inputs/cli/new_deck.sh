@@ -48,7 +48,7 @@ first, last = series("transport")
 assert last["lowest"] > -1e-9 and field("transport", "dye")["max"] <= 1 and 0.3 < last["leaves"] < 0.7, last
 # Ghia, Ghia and Shin (1982), Re = 100: u = -0.20581 at the centre.
 first, last = series("flow")
-assert abs(last["centre"] + 0.20581) < 2e-3 and last["divergence"] < 1e-3 and last["time"] < 20, last
+assert abs(last["centre"] + 0.20581) < 2e-3 and last["divergence"] < 1e-12 and last["time"] < 20, last
 PYTHON
 fi
 
