@@ -193,6 +193,7 @@ static trl_err add_solver(struct trli_implicit *im)
                                         .residual = residual,
                                         .relative = time->adaptive ? time->relative : 0,
                                         .absolute = time->adaptive ? time->absolute : 0,
+                                        .steps = true,
                                         .data = im,
                                         .on_grid = true};
     err = trli_solver_add(sim, &request, &im->solver);

@@ -159,13 +159,14 @@ trl_err trli_solver_no_progress(const trli_solver *s, double norm, double target
     if (may_fail(s)) return TRL_ERR_NUMERICS;
     TRL_TRY(find_singular(s, norm, &singular));
     if (singular) return fail_singular(s);
-    err = trl_fail(s->sim->ctx, TRL_ERR_NUMERICS, &s->ask.place,
-                   "the residual of '%s' stays at %.3g, and %.3g is wanted, at step %" PRId64
-                   ", t = %.10g: %s; use a larger tolerance under 'solvers'",
-                   s->ask.names, norm, target, s->step, s->time,
-                   s->linear ? "double precision does not reach so far, or the system has no solution"
-                             : "Newton's method does not get on, so double precision does not reach so far, or a "
-                               "first guess nearer to a solution is needed (initial)");
+    err =
+        trl_fail(s->sim->ctx, TRL_ERR_NUMERICS, &s->ask.place,
+                 "the residual of '%s' stays at %.3g, and %.3g is wanted, at step %" PRId64
+                 ", t = %.10g: %sdouble precision does not reach so far, or %s; use a larger tolerance under 'solvers'",
+                 s->ask.names, norm, target, s->step, s->time, s->linear ? "" : "Newton's method does not get on, so ",
+                 s->linear      ? "the system has no solution"
+                 : s->ask.steps ? "dt is too large"
+                                : "a first guess nearer to a solution is needed (initial)");
 done:
     return err;
 }
@@ -176,6 +177,7 @@ trl_err trli_solver_newton_too_slow(const trli_solver *s, double norm, double ta
     return trl_fail(s->sim->ctx, TRL_ERR_NUMERICS, &s->ask.place,
                     "Newton's method did not solve for '%s' in %d iterations, at step %" PRId64
                     ", t = %.10g: the residual is %.3g, and %.3g is wanted; allow more of them (solvers.*."
-                    "newton.iterations), or give a better first guess",
-                    s->ask.names, s->stats.last_newton, s->step, s->time, norm, target);
+                    "newton.iterations), or %s",
+                    s->ask.names, s->stats.last_newton, s->step, s->time, norm, target,
+                    s->ask.steps ? "take a smaller dt" : "give a better first guess");
 }

@@ -35,6 +35,7 @@ typedef struct trli_solve_request {
     trl_err (*at_zero)(void *data, trli_instance *in, trli_ir_value *value);
     const int *from;    /* OPTIONAL [n] fields of an earlier solution, that guesses are made with */
     int solves;         /* OPTIONAL: of a step, whose first guesses may follow from those of steps before */
+    bool steps;         /* it is of an implicit step: the smaller dt, the nearer is the first guess */
     bool varying;       /* auto may take multigrid although coefficients are fields */
     bool keeps_points;  /* points on sides are what the caller set them to, not what conditions say now */
     bool brings;        /* trli_solver_bring was called: */

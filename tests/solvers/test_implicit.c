@@ -127,6 +127,9 @@ START_TEST(steps_that_are_not_solved_are_rejected)
               "  u: {solver: s, initial: 1, ddt: \"-exp(9*u) + exp(9)*(1 + sin(t))\"}\n"
               "time: {method: {name: esdirk3, dt: {initial: 0.9, min: 0.5}}, end: 1}\n");
     ck_fails(trl_simulation_step(sim), TRL_ERR_NUMERICS, "Newton's method did not solve for 'u' in 1 iterations");
+    open_text("grid: {cells: [2], periodic: [true]}\nequations: {u: {initial: 1, ddt: \"100*u^2\"}}\n"
+              "time: {method: beuler, dt: 1, steps: 1}\n");
+    ck_fails(trl_simulation_step(sim), TRL_ERR_NUMERICS, "does not reach so far, or dt is too large; use");
     close_problem();
 }
 END_TEST
