@@ -119,8 +119,8 @@ static const trli_command commands[] = {
                 {"--cuda", NULL, "a plugin that GPUs compute, too", false}}},
     {.name = "bench",
      .operands = "NAME",
-     .doc = "measure the speed of this machine and of Trellis: heat, kernels, operators, boundary, functions, tasks, "
-            "grain, build, mpi, scalability, gpu_heat",
+     .doc = "measure the speed of this machine and of Trellis: heat, kernels, operators, boundary, functions, solve, "
+            "flow, tasks, grain, build, mpi, scalability, gpu_heat, gpu_transport, gpu_fields",
      .operands_min = 1,
      .operands_max = 1,
      .on_ranks = trli_bench_on_ranks,

@@ -11,6 +11,10 @@ expect 2 "$TRELLIS" bench nothing_like_it
 known="heat, operators, kernels, boundary, build, tasks, grain, gpu_heat, gpu_transport, gpu_fields, mpi"
 known="$known, solve, flow, scalability, functions"
 says stderr.txt "trellis bench: unknown benchmark 'nothing_like_it'; known are: $known"
+expect 0 "$TRELLIS" bench --help
+for name in ${known//,/}; do
+    tr '\n' ' ' < stdout.txt | grep -q "[ ,]$name[ ,]" || fail "the help does not name $name"
+done
 
 # The long form measures optimised kernels, the short one asks for their results only.
 [ -n "${TRL_TEST_LONG:-}" ] || export TRELLIS_CC="$TRELLIS_SOURCE/tests/quick_cc.sh"
