@@ -42,35 +42,27 @@ done:
 
 /* What some steps need of those before them. */
 typedef struct needs {
+    trli_model *model;
     bool *field, *scalar; /* [nfields], [nscalars] of the model */
 } needs;
 
-static trl_err need_values(trli_model *model, int n, const trli_ir_value *value, const needs *need)
+static trl_err need_values(const needs *need, int n, const trli_ir_value *value)
 {
     trli_reads reads = {0};
-    trl_err err = trli_reads_find(&model->ir, &model->walk, n, value, &reads);
+    trl_err err = trli_reads_find(&need->model->ir, &need->model->walk, n, value, &reads);
     for (int i = 0; i < reads.nfields; ++i) need->field[reads.field[i]] = true;
     for (int i = 0; i < reads.nscalars; ++i) need->scalar[reads.scalar[i]] = true;
     trli_reads_free(&reads);
     return err;
 }
 
-static trl_err need_side(trli_model *model, const trli_side *side, const needs *need)
+static trl_err need_value(void *need, trli_ir_value value)
 {
-    trl_err err = TRL_OK;
-    for (int k = 0; k < side->npieces; ++k) {
-        const trli_piece *p = &side->piece[k];
-        const trli_ir_value value[] = {p->where, p->a, p->b, p->c};
-        for (size_t i = 0; i < sizeof value / sizeof *value; ++i)
-            if (value[i] >= 0) TRL_TRY(need_values(model, 1, &value[i], need));
-        for (int r = 0; p->modifier && r < p->modifier->ninputs; ++r) need->field[p->inputs[r]] = true;
-    }
-done:
-    return err;
+    return need_values(need, 1, &value);
 }
 
 /* Note what a step needs, if what it computes is needed. */
-static trl_err need_step(trli_model *model, const trli_step *s, const needs *need)
+static trl_err need_step(needs *need, const trli_step *s)
 {
     const trli_plugin_step *plugin = trli_step_plugin(s);
     bool needed = s->scalar >= 0 && need->scalar[s->scalar];
@@ -79,11 +71,11 @@ static trl_err need_step(trli_model *model, const trli_step *s, const needs *nee
         const bool one = need->field[s->field[o]];
         needed |= one;
         for (int side = 0; one && s->kind == TRLI_STEP_FILL && side < 6; ++side)
-            TRL_TRY(need_side(model, &s->fill.sides[o][side], need));
+            TRL_TRY(trli_side_visit(need->model, &s->fill.sides[o][side], need_value, need));
     }
     if (!needed) return TRL_OK;
     for (int i = 0; plugin && i < plugin->called->ninputs; ++i) need->field[plugin->input[i]] = true;
-    if (s->value) TRL_TRY(need_values(model, s->nout > 0 ? s->nout : 1, s->value, need));
+    if (s->value) TRL_TRY(need_values(need, s->nout > 0 ? s->nout : 1, s->value));
 done:
     return err;
 }
@@ -93,14 +85,14 @@ static trl_err ghosts_need_rates(trl_simulation *sim, const trli_instance *state
 {
     trli_model *model = sim->model;
     const trli_program *program = state->program;
-    const needs need = {trli_new(sim->ctx, (size_t)model->nfields + 1, sizeof *need.field),
-                        trli_new(sim->ctx, (size_t)model->nscalars + 1, sizeof *need.scalar)};
+    needs need = {model, trli_new(sim->ctx, (size_t)model->nfields + 1, sizeof *need.field),
+                  trli_new(sim->ctx, (size_t)model->nscalars + 1, sizeof *need.scalar)};
     trl_err err = TRL_OK;
     *need_rates = false;
     if (!need.field || !need.scalar) TRL_TRY(trli_no_memory(sim->ctx, NULL, "for boundary conditions"));
     for (int v = 0; v < sim->nequations; ++v) need.field[sim->equation[v].state] = !sim->equation[v].is_rate;
     for (int i = program->nsteps - 1; i >= state->fill.conditions_from; --i)
-        TRL_TRY(need_step(model, &program->step[i], &need));
+        TRL_TRY(need_step(&need, &program->step[i]));
     for (int v = 0; v < sim->nequations; ++v)
         *need_rates |= sim->equation[v].is_rate && need.field[sim->equation[v].state];
 done:

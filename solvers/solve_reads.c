@@ -56,27 +56,31 @@ static trl_err push(const trli_solver *s, places *pending, trli_ir_value value, 
     return TRL_OK;
 }
 
+/* Values of conditions are put aside. */
+typedef struct aside {
+    const trli_solver *s;
+    places *pending;
+} aside;
+
+static trl_err put_aside(void *data, trli_ir_value value)
+{
+    const aside *to = data;
+    return push(to->s, to->pending, value, -1);
+}
+
 /* The ghosts of a field follow from what its conditions read. Those of unknowns and tangents: see below. */
 static trl_err push_sides(trli_solver *s, const trli_program *program, int field, places *pending)
 {
+    aside to = {s, pending};
     trl_err err = TRL_OK;
     for (int i = 0; i < s->ask.n; ++i)
         if (field == s->x.now[i]) return TRL_OK;
     for (int k = 0; k < program->nsteps; ++k) {
         const trli_step *step = &program->step[k];
         for (int o = 0; step->kind == TRLI_STEP_FILL && o < step->nout; ++o)
-            for (int side = 0; step->field[o] == field && side < 6; ++side) {
-                const trli_side *at = &step->fill.sides[o][side];
-                for (int i = 0; !at->tangent && i < at->npieces; ++i) {
-                    const trli_piece *p = &at->piece[i];
-                    TRL_TRY(push(s, pending, p->where, -1));
-                    TRL_TRY(push(s, pending, p->a, -1));
-                    TRL_TRY(push(s, pending, p->b, -1));
-                    TRL_TRY(push(s, pending, p->c, -1));
-                    for (int r = 0; p->modifier && r < p->modifier->ninputs; ++r)
-                        TRL_TRY(push(s, pending, trli_ir_field(&s->sim->model->ir, p->inputs[r]), -1));
-                }
-            }
+            for (int side = 0; step->field[o] == field && side < 6; ++side)
+                if (!step->fill.sides[o][side].tangent)
+                    TRL_TRY(trli_side_visit(s->sim->model, &step->fill.sides[o][side], put_aside, &to));
     }
 done:
     return err;
@@ -154,25 +158,31 @@ done:
     return err;
 }
 
+/* What a condition of a tangent reads, at the points of its location. */
+typedef struct condition {
+    trli_solver *s;
+    trl_location location;
+    bool *does;
+} condition;
+
+static trl_err look_at_condition(void *data, trli_ir_value value)
+{
+    const condition *of = data;
+    return trli_solver_depends(of->s, of->s->apply, value, of->location, of->does);
+}
+
 trl_err trli_solver_sides_depend(trli_solver *s, bool *does)
 {
-    const trli_program *p = s->apply;
+    trli_model *model = s->sim->model;
     trl_err err = TRL_OK;
-    for (int k = 0; k < p->nsteps; ++k) {
-        const trli_step *step = &p->step[k];
-        for (int o = 0; step->kind == TRLI_STEP_FILL && o < step->nout; ++o)
-            for (int side = 0; side < 6; ++side) {
-                const trl_location location = s->sim->model->field[step->field[o]].location;
-                const trli_side *at = &step->fill.sides[o][side];
-                for (int i = 0; at->tangent && i < at->npieces; ++i) {
-                    const trli_piece *piece = &at->piece[i];
-                    const trli_ir_value value[] = {piece->where, piece->kind == TRL_BC_ROBIN ? piece->a : TRLI_NO_VALUE,
-                                                   piece->b,     piece->da,
-                                                   piece->db,    piece->dc};
-                    for (size_t j = 0; j < sizeof value / sizeof *value; ++j)
-                        if (value[j] >= 0) TRL_TRY(trli_solver_depends(s, p, value[j], location, does));
-                }
-            }
+    for (int k = 0; k < s->apply->nsteps; ++k) {
+        const trli_step *step = &s->apply->step[k];
+        for (int o = 0; step->kind == TRLI_STEP_FILL && o < step->nout; ++o) {
+            condition of = {s, model->field[step->field[o]].location, does};
+            for (int side = 0; side < 6; ++side)
+                if (step->fill.sides[o][side].tangent)
+                    TRL_TRY(trli_side_visit(model, &step->fill.sides[o][side], look_at_condition, &of));
+        }
     }
 done:
     return err;

@@ -181,11 +181,6 @@ done:
     return err;
 }
 
-bool trli_sets_points(const trli_piece *piece)
-{
-    return piece->kind == TRL_BC_DIRICHLET || piece->kind == TRL_BC_EXPRESSION;
-}
-
 /* What the conditions of a side read. on: those for points on the side. */
 static trl_err note_side(trli_arranging *ar, int reader, int field, const trli_side *side, int s, bool on)
 {
@@ -193,16 +188,9 @@ static trl_err note_side(trli_arranging *ar, int reader, int field, const trli_s
     trl_err err = TRL_OK;
     for (int i = 0; i < side->npieces; ++i) {
         const trli_piece *p = &side->piece[i];
-        const bool all = !on || trli_sets_points(p);
-        const trli_ir_value value[] = {p->where,
-                                       all && !(on && side->tangent) ? p->a : TRLI_NO_VALUE,
-                                       all ? p->da : TRLI_NO_VALUE,
-                                       on ? TRLI_NO_VALUE : p->b,
-                                       on ? TRLI_NO_VALUE : p->c,
-                                       on ? TRLI_NO_VALUE : p->db,
-                                       on ? TRLI_NO_VALUE : p->dc};
-        for (size_t k = 0; k < sizeof value / sizeof *value; ++k)
-            if (value[k] >= 0) TRL_TRY(note_values(ar, reader, 1, &value[k], &points, s / 2));
+        trli_ir_value value[TRLI_PIECE_VALUES];
+        const int n = trli_piece_values(side, p, on, value);
+        if (n > 0) TRL_TRY(note_values(ar, reader, n, value, &points, s / 2));
         for (int r = 0; p->modifier && r < p->modifier->ninputs; ++r) {
             const range beside = side_points(ar->model, p->inputs[r], s, false);
             range read = points;

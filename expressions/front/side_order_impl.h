@@ -58,7 +58,6 @@ typedef struct trli_arranging {
 trl_err trli_no_memory_for_sides(const trli_model *model);
 TRL_NODISCARD trl_err trli_side_item(trli_arranging *ar, const trli_item *one);
 /* Whether a piece of a condition sets points on the side. */
-bool trli_sets_points(const trli_piece *piece);
 /* Let each item come after what it reads; exchanges are added for what is read of other patches. */
 TRL_NODISCARD trl_err trli_side_orders(trli_arranging *ar);
 

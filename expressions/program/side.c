@@ -82,13 +82,52 @@ trl_err trli_side_layer(trli_model *model, int field, const trli_side *side, int
         for (int j = 0; j < 7; ++j) v[j] = v[j] < 0 ? v[j] : trli_ir_shift(ir, v[j], axis, inward * m);
         if (m > 0)
             here = side->tangent ? tangent_ghost(&at, p, f, primal, v) : ghost_of(&at, p, f, v[0], v[1], v[2]);
-        else if (p->kind == TRL_BC_DIRICHLET || p->kind == TRL_BC_EXPRESSION)
+        else if (trli_sets_points(p))
             here = side->tangent ? or_zero(ir, v[3]) : v[0];
         else
             here = f;
         *value = v[6] < 0 ? here : trli_ir_select(ir, v[6], here, *value);
     }
     return ir->err;
+}
+
+bool trli_sets_points(const trli_piece *piece)
+{
+    return piece->kind == TRL_BC_DIRICHLET || piece->kind == TRL_BC_EXPRESSION;
+}
+
+int trli_piece_values(const trli_side *side, const trli_piece *p, bool on, trli_ir_value value[TRLI_PIECE_VALUES])
+{
+    const bool all = !on || trli_sets_points(p);
+    const bool solved = all && (!side->tangent || p->kind == TRL_BC_ROBIN); /* robin is solved for a tangent, too */
+    const bool linear = side->tangent && p->da < 0 && p->db < 0;            /* without the ghost of the other field */
+    const trli_ir_value each[TRLI_PIECE_VALUES] = {p->where,
+                                                   solved ? p->a : TRLI_NO_VALUE,
+                                                   solved && !on ? p->b : TRLI_NO_VALUE,
+                                                   solved && !on && !linear ? p->c : TRLI_NO_VALUE,
+                                                   all ? p->da : TRLI_NO_VALUE,
+                                                   on ? TRLI_NO_VALUE : p->db,
+                                                   on ? TRLI_NO_VALUE : p->dc};
+    int n = 0;
+    for (int i = 0; i < TRLI_PIECE_VALUES; ++i)
+        if (each[i] >= 0) value[n++] = each[i];
+    return n;
+}
+
+trl_err trli_side_visit(trli_model *model, const trli_side *side, trl_err (*visit)(void *data, trli_ir_value value),
+                        void *data)
+{
+    trl_err err = TRL_OK;
+    for (int i = 0; i < side->npieces; ++i) {
+        const trli_piece *p = &side->piece[i];
+        trli_ir_value value[TRLI_PIECE_VALUES];
+        const int n = trli_piece_values(side, p, false, value);
+        for (int k = 0; k < n; ++k) TRL_TRY(visit(data, value[k]));
+        for (int r = 0; p->modifier && r < p->modifier->ninputs; ++r)
+            TRL_TRY(visit(data, trli_ir_field(&model->ir, p->inputs[r])));
+    }
+done:
+    return err;
 }
 
 bool trli_side_is_fixed(const trl_bc_side *side)

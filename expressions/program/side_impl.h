@@ -19,6 +19,8 @@ typedef struct trli_piece {
     trl_place place;
 } trli_piece;
 
+enum { TRLI_PIECE_VALUES = 7 }; /* where, and all of a ... dc */
+
 typedef struct trli_side {
     int npieces;
     trli_piece *piece;
@@ -40,6 +42,14 @@ trli_ir_value trli_ir_ghost(trli_ir *ir, trl_bc_kind kind, bool on_side, double 
 /* The value of a ghost layer (1, 2, ...) or of the plane on the side (layer 0). */
 TRL_NODISCARD trl_err trli_side_layer(trli_model *model, int field, const trli_side *side, int axis, int which,
                                       int layer, trli_ir_value *value);
+/* The values that ghosts follow from by a piece, beside the field itself and a tangent's primal one; on: that points on
+ * the side follow from. Returns how many. A modifier's inputs are not among them. */
+int trli_piece_values(const trli_side *side, const trli_piece *piece, bool on, trli_ir_value value[TRLI_PIECE_VALUES]);
+/* Call a function for each value that the ghosts of a side follow from, and for each field that a modifier requires. */
+TRL_NODISCARD trl_err trli_side_visit(trli_model *model, const trli_side *side,
+                                      trl_err (*visit)(void *data, trli_ir_value value), void *data);
+/* Whether a piece sets points on the side. */
+bool trli_sets_points(const trli_piece *piece);
 /* Whether the side's points are set by a Dirichlet condition everywhere. */
 bool trli_side_is_fixed(const trl_bc_side *side);
 /* Whether a tangent's conditions are all zero: the derivatives of conditions that do not change along its direction. */
