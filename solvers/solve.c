@@ -69,6 +69,7 @@ static trl_err add_tangents(trli_solver *s)
     trli_model *model = s->sim->model;
     trl_err err = TRL_OK;
     TRL_TRY(trli_direction_add(model, trli_model_name(model, "%s:", s->ask.names), &s->direction));
+    model->direction[s->direction - 1].solved = s->ask.names;
     for (int i = 0; i < s->ask.n; ++i) {
         trli_variable variable = model->variable[s->ask.variable[i]];
         if (s->d.now) {

@@ -192,15 +192,21 @@ done:
 static trl_err differentiate_side(trli_instance *in, int direction, const trli_boundary_source *source, bool only_sides,
                                   trli_side *side)
 {
+    const trli_direction *along = &in->model->direction[direction - 1];
     trl_err err = TRL_OK;
     for (int i = 0; i < side->npieces; ++i) {
         trli_piece *p = &side->piece[i];
         if (p->modifier && only_sides) TRL_TRY(drop_constant(in, direction, p));
+        if (p->modifier && along->solved)
+            return trl_fail(in->model->ctx, TRL_ERR_INPUT, &p->place,
+                            "solving for '%s' needs the derivative of this condition of '%s', and a modifier has none: "
+                            "write the condition as a formula",
+                            along->solved, source->name);
         if (p->modifier)
-            return trl_fail(
-                in->model->ctx, TRL_ERR_INPUT, &p->place,
-                "the sensitivity of '%s' to '%s' needs the derivative of this condition, and a modifier has none",
-                source->name, in->model->direction[direction - 1].name);
+            return trl_fail(in->model->ctx, TRL_ERR_INPUT, &p->place,
+                            "the sensitivity of '%s' to '%s' needs the derivative of this condition, and a modifier "
+                            "has none: write the condition as a formula",
+                            source->name, along->name);
         if (p->a >= 0) TRL_TRY(trli_tangent(in, direction, p->a, &p->da));
         if (p->b >= 0) TRL_TRY(trli_tangent(in, direction, p->b, &p->db));
         if (p->c >= 0) TRL_TRY(trli_tangent(in, direction, p->c, &p->dc));

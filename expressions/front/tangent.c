@@ -30,6 +30,12 @@ static const char *parameter_of(const trli_tangent_of *t)
 
 static trl_err plugin_fails(const trli_tangent_of *t, const trli_opaque *called)
 {
+    const char *solved = t->in->model->direction[t->direction - 1].solved;
+    if (solved)
+        return trl_fail(t->in->model->ctx, TRL_ERR_INPUT, &called->place,
+                        "solving for '%s' needs the derivative of '%s', and what type '%s' computes has none: write it "
+                        "as a formula, or let it read old(...), the value at the start of the step",
+                        solved, called->name, called->type);
     return trl_fail(t->in->model->ctx, TRL_ERR_INPUT, &called->place,
                     "'%s' depends on '%s', and what type '%s' computes has no derivative: write it as a formula, or "
                     "take the sensitivity out",
@@ -73,9 +79,9 @@ done:
     return err;
 }
 
-/* The tangent of a field with boundary values of its own is one, too. only_sides: inside, the field does not change. */
-static trl_err bounded_tangent(trli_tangent_of *t, int field, trli_ir_value inner, bool only_sides,
-                               trli_ir_value *tangent)
+/* The tangent of a field with boundary values of its own is one, too. inner < 0: inside, the field does not change.
+ * sets: its conditions set its points on sides. */
+static trl_err bounded_tangent(trli_tangent_of *t, int field, trli_ir_value inner, bool sets, trli_ir_value *tangent)
 {
     trli_model *model = t->in->model;
     trli_side lowered[6] = {{0}};
@@ -90,12 +96,12 @@ static trl_err bounded_tangent(trli_tangent_of *t, int field, trli_ir_value inne
     model->field[stored].boundary = source;
     model->field[stored].direction = t->direction;
     model->field[stored].primal = field;
-    model->field[stored].only_sides = only_sides;
+    model->field[stored].only_sides = inner < 0;
     TRL_TRY(trli_instance_sides(t->in, &sides));
     TRL_TRY(trli_boundary_lower(sides, stored, lowered));
     *tangent = TRLI_NO_VALUE;
     if (inner < 0 && trli_sides_are_zero(lowered)) goto done;
-    for (int s = 0; only_sides && s < 6; ++s)
+    for (int s = 0; sets && s < 6; ++s)
         if (model->field[stored].location >> s / 2 & 1)
             trli_side_replace_set(t->d.ir, &lowered[s], s, TRLI_NO_VALUE, &value);
     TRL_TRY(trli_program_add_kernel(t->in->program, name, 1, &stored, &value, NULL));

@@ -27,9 +27,10 @@ typedef struct trli_variable {
 /* A direction of differentiation, numbered from 1: what changes is a parameter, or the variables that have a tangent
  * along it, or both. */
 typedef struct trli_direction {
-    const char *name; /* the parameter's, or one for messages */
-    int scalar;       /* that holds the parameter, or -1 */
-    bool time;        /* what changes is the time, and variables by their rates */
+    const char *name;   /* the parameter's, or one for messages */
+    const char *solved; /* names of the unknowns that a system is solved for; NULL: it is none */
+    int scalar;         /* that holds the parameter, or -1 */
+    bool time;          /* what changes is the time, and variables by their rates */
 } trli_direction;
 
 #endif

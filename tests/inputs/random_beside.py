@@ -54,8 +54,8 @@ def wall(w, axis):
 
 def with_plugins(w, text):
     """The lines of a deck, which end with expressions, with those of modifiers and with their plugins."""
-    plugins = w.plugins + ["side_values"] * bool(w.walls)
-    return ([f"plugins: [{', '.join(plugins)}]"] if plugins else []) + text + w.walls
+    plugins = w.plugins + ["side_values"] * bool(w.walls or w.coefficients.plugins)
+    return ([f"plugins: [{', '.join(plugins)}]"] if plugins else []) + text + w.walls + w.coefficients.lines
 
 
 def of_two_indices(w, equation):

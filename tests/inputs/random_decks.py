@@ -5,6 +5,7 @@ import json
 import re
 
 import random_beside
+import random_coefficients
 
 LIMITERS = ["", ", upwind", ", minmod", ", vanleer", ", superbee", ", mc", ", koren", ", charm", ", ospre", ", smart"]
 DIVIDED = ("beuler", "ark3", "ark4")  # methods that take a rate which is divided
@@ -60,12 +61,13 @@ class Writer:
         self.whole = False    # and no others
         self.multistep = False # rates do not depend on the step
         self.helped = False   # their systems name a solver
-        self.solved = []      # names of what is solved for, which conditions do not read
+        self.solved = []      # names of what is solved for
         self.coupled = []     # those that need each other
         self.solvers = {}     # by name
         self.rates = []       # names
         self.plugins = []     # whose types are used
         self.walls = []       # entries of a plugin's modifiers
+        self.coefficients = random_coefficients.Coefficients(rng, NAMES[dim], periodic)
         self.free = []        # names of what has no location and varies nowhere
         self.lines = []       # and of what may vary along an axis
         self.written = 0
@@ -253,6 +255,8 @@ class Writer:
             now = []
         elif self.family is not None:
             now.append("phi2")
+        if not (self.rated or self.implicit or "{" in name):
+            now += self.solved
         old = self.equations
         if self.rated:  # on sides the rates of what is read are needed
             now, old = ([e for e in names if f"{e}_t" in self.rates] for names in (now, old))
@@ -327,29 +331,6 @@ class Writer:
     def whole_sum(self, name):
         """Multigrid does not take it."""
         return name if "multigrid" in self.solvers.get("r", "") else f"integral({name})"
-
-    def solution(self, name, where):
-        """An equation that is solved, with one solution; the first of two may need the second one, which needs it."""
-        rng = self.rng
-        own = [e for e in self.equations if self.fields[e] == where]
-        here, beside = self.name_of(where), self.name_of(where ^ 1)
-        source = f"0.5*sin(3*{rng.choice(own)})" if own else f"0.2*at({rng.choice(self.equations)}, {here})"
-        left = rng.choice([f"laplacian({name}) - {name}", f"div((2 + sin(5*x))*grad({name})) - 2*{name}",
-                           f"laplacian({name}) - {name} - 0.1*{name}^3",
-                           f"div(at(1.5 + 0.3*tanh({name}), faces)*grad({name})) - {name} - 0.1*sinh({name})",
-                           f"laplacian({name}) - {name} + 0.2*ddx(at({name}, {beside}))"])
-        other = [e for e in self.coupled if e != name]
-        if other:
-            e = rng.choice(other)
-            left += f" + 0.4*{e}" if self.fields[e] == where else f" - 0.4*at({e}, {here})"
-        self.bounded = self.rated = None
-        self.solving = True
-        sides = [f"{self.axes[a]}{s}: {self.side(a)}" for a in range(self.dim) if not self.periodic[a] for s in "-+"]
-        self.solving = False
-        mask = rng.choice(["", "", ", mask: \"(x - 0.3)^2 > 0.02\""])
-        equation = f"{left} = {source} + {rng.choice('0xt')}"
-        return (f"  {name}: {{location: {here}, initial: 0, solve: \"{equation}\", solver: s, "
-                f"boundary: {{{', '.join(sides)}}}{mask}}}")
 
     def sides(self, name, where):
         self.bounded = (name, where)
@@ -491,11 +472,11 @@ def partial_equations(w, places):
         found = {name: rng.choice(places) for name in w.solved}
         w.coupled = w.solved if rng.random() < 0.5 and len(w.solved) == 2 else []
         w.fields.update(found if w.coupled else {})
+        w.solvers["s"] = rng.choice(SOLVERS)
         for name in w.solved:
             w.fields[name] = found[name]
-            lines.append(w.solution(name, w.fields[name]))
+            lines.append(random_coefficients.solution(w, name, w.fields[name]))
             w.written += 1
-        w.solvers["s"] = rng.choice(SOLVERS)
     text += expressions(w, places)
     types, term = random_beside.applied(w)
     held, more = random_beside.lasting(w)

@@ -5,6 +5,7 @@ method, preconditioner and cycle. Fields rest_NAME are what is left of those at 
 import json
 import re
 
+from random_coefficients import Coefficients
 from random_decks import NAMES
 
 AXES = "xyz"
@@ -79,6 +80,7 @@ def write(rng):
     places = {name: 0 if rng.random() < 0.6 else rng.choice(list(NAMES[dim])) for name in names}
     coupled = rng.random() < 0.6
     lines, rest = [], []
+    coefficients = Coefficients(rng, NAMES[dim], periodic)
     for i, name in enumerate(names):
         where = places[name]
         left = operator(rng, name, where, dim)
@@ -86,6 +88,11 @@ def write(rng):
             if other != name:
                 left += f" + 0.2*{'' if places[other] == where else 'at('}{other}" + (
                     "" if places[other] == where else f", {NAMES[dim][where]})")
+        if "multigrid" not in solver and rng.random() < 0.3:
+            alike = [other for other in names if places[other] == where]
+            fixed = ["k"] * (where == 0) + [other for other in alike if other in names[:i] and not coupled]
+            unknowns = [other for other in alike if other == name or coupled]
+            left += coefficients.term(name, where, unknowns, fixed)
         right = rng.choice(["1", "x", f"sin(7*{AXES[dim - 1]})", "random(3)"])
         near = [other for other in names[:i] if places[other] == where and not coupled]
         mask = rng.choice(["", "", ", mask: \"(x - 0.3)^2 > 0.02\""])
@@ -100,7 +107,7 @@ def write(rng):
                      f"solver: r, boundary: {conditions}{mask}}}")
         if where == 0 and not mask:
             rest.append(f"  rest_{name}: \"{left} - ({right})\"")
-    alone = not any(places.values()) and (len(names) == 1 or not coupled)
+    alone = not any(places.values()) and (len(names) == 1 or not coupled) and not coefficients.lines
     if alone and not large and not re.search(r"advective|dd.\(at|0\.3\*.\^2|tanh", " ".join(lines)):
         solver = rng.choice([solver, "{method: pipelined_cg, iterations: 2000}",  # all symmetric
                              "{method: pipelined_cg, preconditioner: multigrid, iterations: 400}"])
@@ -108,7 +115,8 @@ def write(rng):
         solver = solver[:-1] + rng.choice([", replicate: 0", ", replicate: 20", *[""]*(not large)]) + "}"
     more = rng.choice(["", "", f", length: {[rng.choice([1, 0.8, 2]) for _ in cells]}, origin: {[-0.1] * dim}"])
     closed = ", ".join(f"{AXES[a]}{s}: {{neumann: 0}}" for a, wraps in enumerate(periodic) if not wraps for s in "-+")
-    left = ["expressions:", *rest] if rest else []
+    left = ["plugins: [side_values]"] if coefficients.plugins else []
+    left += ["expressions:", *coefficients.lines, *rest] if rest or coefficients.lines else []
     return "\n".join(["trellis: 1", f"grid: {{cells: {cells}, periodic: {json.dumps(periodic)}{more}}}",
                       f"solvers: {{r: {solver}}}", *left, "equations:",
                       "  k: {initial: 1, solve: \"k = 1 + cos(3*x)^2\", boundary: {" + closed + "}}", *lines,

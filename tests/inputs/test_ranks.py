@@ -14,6 +14,8 @@ import subprocess
 import sys
 import tempfile
 
+from random_coefficients import Coefficients
+
 TERMS = [
     "laplacian({f})", "div((1 + 0.1*{f})*grad({f}))", "0.1*laplacian({f})*{g}", "-div(advective_flux({f}, velocity))",
     "0.02*laplacian({f}) + 0.01*cddx(cddy({f}))*{g}",
@@ -29,7 +31,7 @@ def deck_of(rng):
     lines = [
         "trellis: 1",
         f"grid: {{cells: {cells}, periodic: {json.dumps(periodic)}}}",
-        f"expressions: {{velocity: {[0.5, -0.25, 0.75][:dim]}}}", "equations:"
+        "expressions:", f"  velocity: {[0.5, -0.25, 0.75][:dim]}", "equations:"
     ]
     for f, g in (("a", "b"), ("b", "a")):
         wave = "*".join(f"cos(2*pi*{axis})" for axis in "xyz"[:dim])
@@ -39,12 +41,26 @@ def deck_of(rng):
             lines.append("    boundary:")
             lines += [f"      {s}: {rng.choice(CONDITIONS)}"
                       for s in sides]
-    lines += [
+    time = [
         f"time: {{method: {rng.choice(['euler', 'rk4', 'ssprk3'])}, "
         f"dt: {rng.choice(['1.0e-5', '1.0e-5', '{cfl: 0.4}', '{cfl: 0.4}', '{cfl: 0.4, max: 1.0e-4}'])}, end: 1}}",
         "run: {compile: never}"
     ]
-    return "\n".join(lines) + "\n", dim
+    if rng.random() < 0.5:  # drawn last
+        add_solved(rng, lines, periodic)
+    return "\n".join(lines + time) + "\n", dim
+
+
+def add_solved(rng, lines, periodic):
+    """An equation that is solved, and a coefficient with conditions of its own, which read it."""
+    w = Coefficients(rng, {0: "cell"}, periodic)
+    left = f"laplacian(s) - 4*s{w.term('s', 0, ['s'], ['a', 'b'])}"
+    sides = ", ".join(f"{axis}{s}: {rng.choice(CONDITIONS)}" for axis, wraps in zip("xyz", periodic) if not wraps
+                      for s in "-+")
+    lines[3:3] = w.lines
+    lines[1:1] = ["plugins: [side_values]"] * w.plugins
+    lines += [f"  s: {{initial: 0, solve: \"{left} = a\", solver: r, boundary: {{{sides}}}}}",
+              "solvers: {r: {preconditioner: jacobi, iterations: 1000}}"]
 
 
 def cut(rng, dim, least):
@@ -77,6 +93,8 @@ def run(trellis, folder, ranks, settings, steps=6):
     report.unlink(missing_ok=True)
     command = ["mpirun", "--oversubscribe", "--bind-to", "none", "-n", str(ranks), trellis, "run", "deck.yaml",
                "--quiet", "--steps", str(steps), "--report", str(report), "--set", "output.directory=out"]
+    if "TRELLIS_BUILD" in os.environ:
+        command += ["--plugin-path", os.path.join(os.environ["TRELLIS_BUILD"], "test_plugins")]
     for setting in settings:
         command += ["--set", setting]
     done = subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,

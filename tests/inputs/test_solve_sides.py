@@ -27,8 +27,48 @@ def coarser_grids():
     check("one solution", all(abs(p - wanted) < 1e-6 * abs(wanted) for p in found.values()), found)
 
 
+# What types of plugins compute of what is solved for, in each place where its derivative is needed.
+OPAQUE = """trellis: 1
+plugins: [side_values]
+grid: {{cells: [16, 12], periodic: [false, true]}}
+expressions:
+  read: "{read}"
+  what: {{type: {kind}, {computes}inputs: {{input: read}}}}
+  c: {{formula: 1, location: cell, boundary: {{x-: {c}, x+: {{neumann: 0}}}}}}
+equations:
+  g: {{initial: "1 + x", ddt: 0}}
+  p: {{initial: 0, {equation}, boundary: {{x-: {p}, x+: {{dirichlet: 0}}}}}}
+time: {{method: beuler, dt: 0.1, steps: 2}}
+"""
+
+
+def opaque():
+    """Derivatives that types cannot give are errors that say what to do; what does not change needs none."""
+    twice, held = {"kind": "twice", "computes": "computes: [what], "}, {"kind": "held", "computes": ""}
+    value, wall, plain = "{dirichlet: \"1 + 0.1*what\"}", "{expression: what}", "{dirichlet: 1}"
+    solve = "solve: \"div(at(c, faces)*grad(p)) - p = 1\""
+    others = ("old(p)", "g", "2*g")
+    for where, at, says, fixed in (
+            ({**twice, "c": value, "p": plain, "equation": solve}, "6:3",
+             "needs the derivative of 'what', and what type 'twice' computes has none: write it as a formula, or let "
+             "it read old(...), the value at the start of the step", others),
+            ({**twice, "c": plain, "p": value, "equation": solve}, "6:3",
+             "needs the derivative of 'what', and what type", others),
+            ({**held, "c": wall, "p": plain, "equation": solve}, "7:50",
+             "needs the derivative of this condition of 'c', and a modifier has none: write the condition as a "
+             "formula", others),
+            ({**twice, "c": value, "p": plain, "equation": solve.replace("solve", "ddt").replace(" = 1", "")}, "6:3",
+             "needs the derivative of 'what', and what type", others[:1])):  # g is an unknown, too
+        said = run(OPAQUE.format(read="p", **where), fails=True)
+        check(f"{where} needs a derivative", f"deck.yaml:{at}: solving for " in said and f"'p' {says}" in said.replace(
+            "'g, p'", "'p'"), said)
+        for read in fixed:
+            run(OPAQUE.format(read=read, **where))
+
+
 def main():
     coarser_grids()
+    opaque()
 
 
 if __name__ == "__main__":

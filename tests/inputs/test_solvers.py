@@ -32,6 +32,8 @@ def run(text, settings=("run.threads=1", "run.compile=never"), ranks=1, more=(),
         nodes = pathlib.Path(os.environ["TRELLIS_BUILD"]) / "preload" / "nodes.so"
         command += ["env", f"LD_PRELOAD={nodes}", f"TRL_NODE_RANKS={of_node}"]
     command += [TRELLIS, "run", "deck.yaml", "--quiet", "--report", "report.json", *more]
+    if "TRELLIS_BUILD" in os.environ:
+        command += ["--plugin-path", os.path.join(os.environ["TRELLIS_BUILD"], "test_plugins")]
     for setting in ("output.directory=out", *settings):
         command += ["--set", setting]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
