@@ -112,6 +112,18 @@ trl_err trli_solver_diverged(const trli_solver *s, const char *when)
                               "finite; else use another method or preconditioner, under 'solvers'"));
 }
 
+trl_err trli_solver_singular(const trli_solver *s, bool nan)
+{
+    const char *first = s->linear ? "" : " at its first guess";
+    if (nan)
+        return trl_fail(s->sim->ctx, TRL_ERR_NUMERICS, &s->ask.place,
+                        "the derivative of the equation of '%s' is not finite%s: look at its coefficients%s",
+                        s->ask.names, first, s->linear ? "" : ", or begin with another guess (initial)");
+    return trl_fail(s->sim->ctx, TRL_ERR_NUMERICS, &s->ask.place,
+                    "the equation of '%s' is singular%s: nothing in it changes with its unknown%s", s->ask.names, first,
+                    s->linear ? "" : " there; begin with another one (initial)");
+}
+
 trl_err trli_solver_too_slow(const trli_solver *s, double norm, double target, int iterations)
 {
     bool singular;

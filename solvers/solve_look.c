@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "krylov_impl.h"
+#include "solve_errors_impl.h"
 
 /* Rounding errors of a product with the operator, relative to the sizes of its factors, stay below this. */
 static const double rounding = 1e-12;
@@ -133,10 +133,7 @@ trl_err trli_solver_look(trli_solver *s)
     }
     TRL_TRY(find_symmetry(s, &s->scale, &symmetric));
     if (symmetric && !s->linear) TRL_TRY(stays_symmetric(s, &symmetric));
-    if (!(s->scale > 0))
-        TRL_TRY(trl_fail(s->sim->ctx, TRL_ERR_NUMERICS, &s->ask.place,
-                         "the equation of '%s' is singular: nothing in it changes with its unknown%s", s->ask.names,
-                         isnan(s->scale) ? ", or its coefficients are not finite" : ""));
+    if (!(s->scale > 0)) TRL_TRY(trli_solver_singular(s, isnan(s->scale)));
     for (int i = 0; i < s->ask.n; ++i) {
         TRL_TRY(trli_solver_try(s, i, -1));
         TRL_TRY(compare(s, i, -1, &product));

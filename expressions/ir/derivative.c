@@ -113,6 +113,13 @@ static trli_ir_value tangent_choice(trli_ir *ir, trli_ir_value c, trli_ir_value 
     return trli_ir_select(ir, c, a < 0 ? number(ir, 0) : a, b < 0 ? number(ir, 0) : b);
 }
 
+/* a' times a factor that may be infinite, and 0 where a does not change. So norms, which are roots of sums of squares,
+ * have the subgradient 0 where they are 0. */
+static trli_ir_value if_changing(trli_ir *ir, trli_ir_value da, trli_ir_value product)
+{
+    return trli_ir_select(ir, da, product, number(ir, 0));
+}
+
 /* ---- elementary functions: the factor of the argument's tangent, from arguments a, b and the result f ---- */
 
 typedef trli_ir_value (*factor_fn)(trli_ir *ir, trli_ir_value a, trli_ir_value b, trli_ir_value f);
@@ -145,8 +152,8 @@ FACTOR(of_asinh, divide(ir, number(ir, 1), trli_ir_function(ir, TRL_FUNCTION_HYP
 FACTOR(of_acosh,
        divide(ir, number(ir, 1), mul(ir, root(ir, sub(ir, a, number(ir, 1))), root(ir, add(ir, a, number(ir, 1))))))
 FACTOR(of_atanh, divide(ir, number(ir, 1), one_minus_square(ir, a)))
-FACTOR(of_hypot_a, divide(ir, a, f))
-FACTOR(of_hypot_b, divide(ir, b, f))
+FACTOR(of_hypot_a, trli_ir_select(ir, f, divide(ir, a, f), number(ir, 0)))
+FACTOR(of_hypot_b, trli_ir_select(ir, f, divide(ir, b, f), number(ir, 0)))
 FACTOR(of_fmod_a, number(ir, 1))
 FACTOR(of_fmod_b, neg(ir, trli_ir_function(ir, TRL_FUNCTION_TRUNC, divide(ir, a, b), TRLI_NO_VALUE)))
 FACTOR(of_abs, trli_ir_select(ir, less(ir, a, number(ir, 0)), number(ir, -1), number(ir, 1)))
@@ -179,9 +186,10 @@ static trli_ir_value of_erfc(trli_ir *ir, trli_ir_value a, trli_ir_value b, trli
 /* Functions that are not here are constant between their steps. */
 static const struct {
     factor_fn by_a, by_b;
+    bool steep; /* the first is infinite at 0 */
 } rules[TRL_FUNCTION_COUNT] = {
-    [TRL_FUNCTION_SQRT] = {of_sqrt, NULL},
-    [TRL_FUNCTION_CBRT] = {of_cbrt, NULL},
+    [TRL_FUNCTION_SQRT] = {of_sqrt, NULL, true},
+    [TRL_FUNCTION_CBRT] = {of_cbrt, NULL, true},
     [TRL_FUNCTION_EXP] = {of_exp, NULL},
     [TRL_FUNCTION_EXPM1] = {of_expm1, NULL},
     [TRL_FUNCTION_LOG] = {of_log, NULL},
@@ -215,7 +223,8 @@ static trli_ir_value function_tangent(trli_ir *ir, trli_ir_value v, const trli_i
     const trli_node n = ir->node[v];
     const factor_fn by_a = rules[n.index].by_a, by_b = rules[n.index].by_b;
     if (!by_a) return TRLI_NO_VALUE;
-    const trli_ir_value da = t[0] < 0 ? t[0] : mul(ir, by_a(ir, n.arg[0], n.arg[1], v), t[0]);
+    trli_ir_value da = t[0] < 0 ? t[0] : mul(ir, by_a(ir, n.arg[0], n.arg[1], v), t[0]);
+    if (da >= 0 && rules[n.index].steep) da = if_changing(ir, t[0], da);
     if (!by_b || t[1] < 0) return da;
     return tangent_sum(ir, da, mul(ir, by_b(ir, n.arg[0], n.arg[1], v), t[1]));
 }
@@ -225,7 +234,10 @@ static trli_ir_value power_tangent(trli_ir *ir, trli_ir_value v, const trli_ir_v
 {
     const trli_node n = ir->node[v];
     trli_ir_value a = n.arg[0], b = n.arg[1], da = t[0], db = t[1];
-    if (da >= 0) da = mul(ir, mul(ir, b, trli_ir_power(ir, a, sub(ir, b, number(ir, 1)))), da);
+    if (da >= 0) {
+        const trli_ir_value product = mul(ir, mul(ir, b, trli_ir_power(ir, a, sub(ir, b, number(ir, 1)))), da);
+        da = ir->node[b].op == TRLI_OP_CONSTANT && ir->node[b].number >= 1 ? product : if_changing(ir, da, product);
+    }
     if (db < 0) return da;
     trli_ir_value zero = trli_ir_binary(ir, TRLI_OP_EQ, v, number(ir, 0));
     trli_ir_value factor =
@@ -311,7 +323,7 @@ trli_ir_value trli_node_tangent(trli_ir *ir, trli_ir_value v, const trli_ir_valu
     case TRLI_OP_ABS:
         return s < 0 ? s : trli_ir_select(ir, less(ir, n.arg[0], number(ir, 0)), neg(ir, s), s);
     case TRLI_OP_SQRT:
-        return s < 0 ? s : divide(ir, times(ir, 0.5, s), v);
+        return s < 0 ? s : if_changing(ir, s, divide(ir, times(ir, 0.5, s), v));
     case TRLI_OP_ADD:
         return tangent_sum(ir, t[0], t[1]);
     case TRLI_OP_SUB:

@@ -258,6 +258,47 @@ def family():
     check("a family", all(abs(fields[f"q{i}"]["max"] - (i - 1.5)) < 1e-8 for i in (1, 2, 3)), fields)
 
 
+# Norms whose derivative is no number where they are 0, as they are at the first guess and amid the solution.
+NORMS = """trellis: 1
+grid: {{cells: [{n}, {n}]}}
+parameters: {{e: 0.1}}
+expressions:
+  q: "sin(pi*x)*sin(pi*y)"
+  qx: "pi*cos(pi*x)*sin(pi*y)"
+  qy: "pi*sin(pi*x)*cos(pi*y)"
+  qxy: "pi^2*cos(pi*x)*cos(pi*y)"
+  slope: "sqrt(qx^2 + qy^2)"
+  along: "(-pi^2*q*(qx^2 + qy^2) + 2*qx*qy*qxy)/slope"
+equations:
+  p:
+    initial: 0
+    exact: q
+    solve: "{left}"
+    boundary: {{x-: {{dirichlet: 0}}, x+: {{dirichlet: 0}}, y-: {{dirichlet: 0}}, y+: {{dirichlet: 0}}}}
+"""
+FLUX = "div((e + {})*grad(p)) = -2*pi^2*q*(e + slope) + along"
+STEEPNESS = "dot(at(grad(p), cell), at(grad(p), cell))"
+
+
+def norms():
+    """Newton's method begins at 0, where norms have the subgradient 0."""
+    for left in (FLUX.format("mag(at(grad(p), cell))"), FLUX.format("hypot(at(ddx(p), cell), at(ddy(p), cell))"),
+                 FLUX.format(f"cbrt(({STEEPNESS})^1.5)"), "laplacian(p) - norm(p)*p = -2*pi^2*q - q/2",
+                 "laplacian(p) - (p^4)^0.3 = -2*pi^2*q - (q^4)^0.3"):
+        reports = [run(NORMS.format(n=n, left=left), ("run.threads=1", f"run.compile={how}"))
+                   for n, how in ((12, "never"), (24, "never"), (24, "always"))]
+        errors = [report["errors"]["p"]["l2"] for report in reports]
+        check(f"{left}: order 2 of", 3.3 < errors[0] / errors[1] < 5.5 and errors[1] == errors[2], errors)
+        taken = reports[1]["solvers"][0]["last_newton"]
+        check(f"{left}: steps of Newton's method", taken <= 9, taken)
+    for left, says in (("div(mag(at(grad(p), cell))*grad(p)) = 1", "the equation of 'p' is singular at its first "
+                        "guess: nothing in it changes with its unknown there; begin with another one (initial)"),
+                       ("laplacian(p) - cbrt(p)^2 = 1", "the derivative of the equation of 'p' is not finite at its "
+                        "first guess: look at its coefficients, or begin with another guess (initial)")):
+        said = run(NORMS.format(n=12, left=left), fails=True)
+        check("a derivative is said to be none", f"deck.yaml:15:13: {says}" in said, said)
+
+
 def last_of_series(name):
     lines = pathlib.Path("out/series.csv").read_text(encoding="utf-8").split("\n")
     return float(lines[-2].split(",")[lines[0].split(",").index(name)])
@@ -278,6 +319,7 @@ def main():
     field_of_a_file()
     both_signs()
     family()
+    norms()
     check("nullspace", run(FREE)["solvers"][0]["method"] == "cg", "method")
     check("the mean of the guess", abs(last_of_series("mean") - 3.5) < 1e-12, last_of_series("mean"))
     methods_of = {s["unknowns"]: s["method"] for s in run(BENT)["solvers"]}
