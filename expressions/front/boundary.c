@@ -173,13 +173,21 @@ static bool is_tangent(const trli_instance *in, int field, int *direction, int *
     return *direction != 0;
 }
 
+/* The derivative of a condition's value. */
+static trl_err differentiate(trli_instance *in, int direction, int axis, trli_ir_value value, trli_ir_value *derivative)
+{
+    if (value < 0) return TRL_OK;
+    in->across = axis;
+    return trli_tangent(in, direction, value, derivative);
+}
+
 /* A modifier of a field that does not change inside, and of others that do not change, sets nothing that changes. */
-static trl_err drop_constant(trli_instance *in, int direction, trli_piece *p)
+static trl_err drop_constant(trli_instance *in, int direction, int axis, trli_piece *p)
 {
     trl_err err = TRL_OK;
     for (int r = 0; r < p->modifier->ninputs; ++r) {
         trli_ir_value inner;
-        TRL_TRY(trli_tangent(in, direction, trli_ir_field(&in->model->ir, p->inputs[r]), &inner));
+        TRL_TRY(differentiate(in, direction, axis, trli_ir_field(&in->model->ir, p->inputs[r]), &inner));
         if (inner >= 0) return TRL_OK;
     }
     p->modifier = NULL;
@@ -190,13 +198,13 @@ done:
 }
 
 static trl_err differentiate_side(trli_instance *in, int direction, const trli_boundary_source *source, bool only_sides,
-                                  trli_side *side)
+                                  int axis, trli_side *side)
 {
     const trli_direction *along = &in->model->direction[direction - 1];
     trl_err err = TRL_OK;
     for (int i = 0; i < side->npieces; ++i) {
         trli_piece *p = &side->piece[i];
-        if (p->modifier && only_sides) TRL_TRY(drop_constant(in, direction, p));
+        if (p->modifier && only_sides) TRL_TRY(drop_constant(in, direction, axis, p));
         if (p->modifier && along->solved)
             return trl_fail(in->model->ctx, TRL_ERR_INPUT, &p->place,
                             "solving for '%s' needs the derivative of this condition of '%s', and a modifier has none: "
@@ -207,9 +215,9 @@ static trl_err differentiate_side(trli_instance *in, int direction, const trli_b
                             "the sensitivity of '%s' to '%s' needs the derivative of this condition, and a modifier "
                             "has none: write the condition as a formula",
                             source->name, along->name);
-        if (p->a >= 0) TRL_TRY(trli_tangent(in, direction, p->a, &p->da));
-        if (p->b >= 0) TRL_TRY(trli_tangent(in, direction, p->b, &p->db));
-        if (p->c >= 0) TRL_TRY(trli_tangent(in, direction, p->c, &p->dc));
+        TRL_TRY(differentiate(in, direction, axis, p->a, &p->da));
+        TRL_TRY(differentiate(in, direction, axis, p->b, &p->db));
+        TRL_TRY(differentiate(in, direction, axis, p->c, &p->dc));
     }
 done:
     return err;
@@ -254,7 +262,8 @@ trl_err trli_boundary_lower_side(trli_instance *instance, int field, int s, trli
     side->primal = primal;
     if (side->tangent && model->direction[direction - 1].time)
         TRL_TRY(drop_unknown_rate(instance, target, s / 2, side));
-    if (side->tangent) TRL_TRY(differentiate_side(instance, direction, &source, model->field[field].only_sides, side));
+    if (side->tangent)
+        TRL_TRY(differentiate_side(instance, direction, &source, model->field[field].only_sides, s / 2, side));
 done:
     return err;
 }

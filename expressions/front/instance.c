@@ -61,7 +61,7 @@ void trli_instance_destroy(trli_instance **instance)
     trli_free(in);
 }
 
-trl_err trli_instance_marked(const trli_instance *instance, const trli_marks *marks, trli_instance **marked)
+trl_err trli_instance_marked(trli_instance *instance, const trli_marks *marks, trli_instance **marked)
 {
     trl_err err = trli_instance_share(instance, marked);
     if (err != TRL_OK) return err;

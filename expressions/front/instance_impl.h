@@ -37,9 +37,11 @@ struct trli_instance {
     bool rates;              /* ddt(f) may be asked for: the values are those of the present time, of no stage */
     bool averages;           /* of random numbers that change with steps: what bounds dt does not wait for them */
     bool at_side;            /* what boundary conditions read, in the frame of their side */
+    int across;              /* the axis of the side whose conditions are lowered at present */
     trli_instance *begins;   /* the variables' values are those of this instance, in fields; NULL: variable[] */
     bool rates_only;         /* points on sides are set of rates alone: those of other variables are set already */
     bool inline_only;        /* it shares the fields of another instance and stores nothing */
+    trli_instance *of;       /* that instance */
     trli_instance *sides;    /* the same instance for boundary values, made at first use */
     trli_instance *inlined;  /* the same instance, which stores nothing, made at first use */
     const trli_marks *marks; /* NULL, or which parts of formulas are lowered in instance `no_cse` */
@@ -51,6 +53,8 @@ struct trli_instance {
         int conditions_from;        /* the first step of conditions; -1: none yet */
         bool filled;                /* a step sets the ghosts of the variables */
         bool rates_only;            /* this is for those of rates alone: others have theirs, by an earlier instance */
+        bool open;                  /* that step is being made */
+        int nmore, *more;           /* [nmore] fields whose ghosts it sets, too */
     } fill;
 };
 
@@ -60,14 +64,13 @@ void trli_instance_destroy(trli_instance **instance);
 /* An instance that shares fields and plugins' results with another and stores nothing. Marked parts of formulas, and
  * the named expressions that they read, are lowered without CSE in it: they read variables by trli_ir_field_no_cse.
  * marks: sorted, valid as long as the instance is. */
-TRL_NODISCARD trl_err trli_instance_marked(const trli_instance *instance, const trli_marks *marks,
-                                           trli_instance **marked);
+TRL_NODISCARD trl_err trli_instance_marked(trli_instance *instance, const trli_marks *marks, trli_instance **marked);
 void trli_instance_marked_destroy(trli_instance **marked);
 /* Lower every entry that is used, dependencies first, so that later lowering recurses no deeper than one formula. */
 TRL_NODISCARD trl_err trli_instance_prepare(trli_instance *instance);
 
 /* An instance that shares fields and plugins' results with another, has no values yet, and stores nothing. */
-TRL_NODISCARD trl_err trli_instance_share(const trli_instance *instance, trli_instance **shared);
+TRL_NODISCARD trl_err trli_instance_share(trli_instance *instance, trli_instance **shared);
 /* The instance that boundary values are lowered in: shares fields and plugins' results, stores nothing. */
 TRL_NODISCARD trl_err trli_instance_sides(trli_instance *instance, trli_instance **sides);
 /* The instance that old(f) is lowered in. */

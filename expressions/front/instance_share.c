@@ -5,7 +5,7 @@
 #include "instance_impl.h"
 #include "memory_impl.h"
 
-trl_err trli_instance_share(const trli_instance *instance, trli_instance **shared)
+trl_err trli_instance_share(trli_instance *instance, trli_instance **shared)
 {
     trli_instance *s = *shared = trli_new(instance->model->ctx, 1, sizeof *s);
     if (!s)
@@ -13,6 +13,7 @@ trl_err trli_instance_share(const trli_instance *instance, trli_instance **share
                               instance->model->front->nentries);
     *s = *instance;
     s->inline_only = true;
+    s->of = instance;
     s->sides = s->inlined = NULL;
     s->memo = NULL;
     s->tangents = NULL;

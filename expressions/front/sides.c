@@ -363,16 +363,20 @@ done:
     return err;
 }
 
-/* Append the fill of fields. */
+/* Append the fill of fields, and of those that lowering their conditions adds. */
 static trl_err append_fill(trli_arranging *ar, int n, const int *field)
 {
     trli_model *model = ar->model;
-    trli_side(*lowered)[6] = trli_new(ar->model->ctx, (size_t)n + 1, sizeof *lowered);
-    int *copy = trli_model_keep(model, ((size_t)n + 1) * sizeof *copy);
+    const size_t room = (size_t)n + (size_t)model->nvariables * (size_t)model->ndirections + 1;
+    trli_side(*lowered)[6] = trli_new(ar->model->ctx, room, sizeof *lowered);
+    int *copy = trli_model_keep(model, room * sizeof *copy);
     trl_err err = TRL_OK;
     if (!lowered || !copy) TRL_TRY(trli_no_memory_for_sides(model));
     memcpy(copy, field, (size_t)n * sizeof *copy);
-    for (int i = 0; i < n; ++i) TRL_TRY(trli_boundary_lower(ar->conditions, field[i], lowered[i]));
+    for (int i = 0, more = 0; i < n; ++i) {
+        TRL_TRY(trli_boundary_lower(ar->conditions, copy[i], lowered[i]));
+        while (more < ar->in->fill.nmore) copy[n++] = ar->in->fill.more[more++];
+    }
     trli_step *step = trli_program_append(ar->in->program, TRLI_STEP_FILL, "fill");
     if (!step) TRL_TRY(model->ir.err);
     step->nout = n;
@@ -391,6 +395,10 @@ trl_err trli_instance_fill_fields(trli_instance *instance, int n, const int *fie
 {
     trli_arranging ar;
     trl_err err = TRL_OK;
+    if (instance->fill.open) { /* conditions that it is for may need these, and these what it is for */
+        for (int i = 0; i < n; ++i) instance->fill.more[instance->fill.nmore++] = field[i];
+        return TRL_OK;
+    }
     TRL_TRY(begin(instance, false, &ar));
     TRL_TRY(append_fill(&ar, n, field));
     ar.fills_last = n > 1;
@@ -431,13 +439,17 @@ trl_err trli_instance_fill(trli_instance *instance)
 {
     const trli_model *model = instance->model;
     int n = 0, *fields = trli_new(model->ctx, (size_t)model->nvariables + 1, sizeof *fields);
-    trli_arranging ar;
+    trli_arranging ar = {.in = instance};
     trl_err err = TRL_OK;
     if (!fields) return trli_no_memory_for_sides(model);
     for (int v = 0; v < model->nvariables; ++v)
         if (is_to_be_filled(instance, v)) fields[n++] = instance->variable[v];
+    instance->fill.more =
+        trli_new(model->ctx, (size_t)model->nvariables * (size_t)model->ndirections + 1, sizeof *instance->fill.more);
+    if (!instance->fill.more) TRL_TRY(trli_no_memory_for_sides(model));
     note_start(instance);
     TRL_TRY(begin(instance, false, &ar));
+    instance->fill.open = true;
     TRL_TRY(append_fill(&ar, n, fields));
     ar.fills_last = true;
     if (instance->program->nsteps > ar.first + 1) TRL_TRY(arrange(&ar));
@@ -445,6 +457,10 @@ trl_err trli_instance_fill(trli_instance *instance)
     TRL_TRY(repeat_steps(instance));
 done:
     trli_free(fields);
+    trli_free(instance->fill.more);
+    instance->fill.more = NULL;
+    instance->fill.nmore = 0;
+    instance->fill.open = false;
     end(&ar);
     return err;
 }

@@ -5,6 +5,7 @@
 #include "boundary_impl.h"
 #include "derivative_impl.h"
 #include "memory_impl.h"
+#include "side_changes_impl.h"
 #include "sides_impl.h"
 #include "tangent_impl.h"
 #include "values_impl.h"
@@ -14,12 +15,16 @@ typedef struct trli_tangent_of {
     trli_derivative d;
     trli_instance *in;
     int direction;
+    trli_side_changes beyond; /* of an instance that stores values */
 } trli_tangent_of;
 
 struct trli_tangents {
     int n;
     trli_tangent_of *along[]; /* [n] by direction, made at first use */
 };
+
+/* Those of an instance, made at first use. */
+static trl_err tangent_along(trli_instance *in, int direction, trli_tangent_of **along);
 
 /* ---- leaves ---- */
 
@@ -52,6 +57,27 @@ static trl_err reduce(const trli_tangent_of *t, const trli_step *like, trli_ir_v
     return err;
 }
 
+/* What changes beyond the sides of variables that an instance reads; NULL: nothing does. */
+static trl_err changes_of(trli_tangent_of *t, trli_side_changes **changes);
+
+/* A derivative without what is zero where it is read. */
+static trl_err settle(trli_tangent_of *t, int across, trli_ir_value *value)
+{
+    trli_side_changes *changes;
+    trl_err err = changes_of(t, &changes);
+    return err == TRL_OK && changes ? trli_side_changes_settle(changes, across, value) : err;
+}
+
+/* That of what a plugin reads with a footprint, for a condition, as far as it is zero. */
+static trl_err settle_input(trli_tangent_of *t, const trl_footprint *reach, trli_ir_value *value)
+{
+    const trl_offsets hull = trl_footprint_hull(reach);
+    for (int a = 0; a < 3; ++a)
+        if (hull.lo[a] < 0 || hull.hi[a] > 0)
+            *value = trli_ir_shift(t->d.ir, *value, a, hull.lo[a] < 0 ? hull.lo[a] : hull.hi[a]);
+    return settle(t, -1, value);
+}
+
 /* Sums and probes are linear. The largest value changes as the value does where it is the largest, on average over such
  * points. */
 static trl_err scalar_leaf(trli_tangent_of *t, trli_ir_value v, const trli_step *producer)
@@ -64,6 +90,7 @@ static trl_err scalar_leaf(trli_tangent_of *t, trli_ir_value v, const trli_step 
     const trli_ir_value value = s.value[0];
     TRL_TRY(trli_derivative_need(&t->d, value, &inner));
     if (inner == TRLI_TANGENT_UNKNOWN) return TRL_OK;
+    if (s.kind == TRLI_STEP_REDUCE) TRL_TRY(settle(t, -1, &inner));
     if (inner >= 0 && s.kind == TRLI_STEP_REDUCE) {
         bool linear = s.reduce.kind == TRLI_REDUCE_SUM || s.reduce.kind == TRLI_REDUCE_POINT;
         trli_ir_value attained = trli_ir_binary(ir, TRLI_OP_EQ, value, v);
@@ -79,9 +106,8 @@ done:
     return err;
 }
 
-/* The tangent of a field with boundary values of its own is one, too. inner < 0: inside, the field does not change.
- * sets: its conditions set its points on sides. */
-static trl_err bounded_tangent(trli_tangent_of *t, int field, trli_ir_value inner, bool sets, trli_ir_value *tangent)
+/* The tangent of a field with boundary values of its own is one, too. inner < 0: inside, the field does not change. */
+static trl_err bounded_tangent(trli_tangent_of *t, int field, trli_ir_value inner, trli_ir_value *tangent)
 {
     trli_model *model = t->in->model;
     trli_side lowered[6] = {{0}};
@@ -101,9 +127,6 @@ static trl_err bounded_tangent(trli_tangent_of *t, int field, trli_ir_value inne
     TRL_TRY(trli_boundary_lower(sides, stored, lowered));
     *tangent = TRLI_NO_VALUE;
     if (inner < 0 && trli_sides_are_zero(lowered)) goto done;
-    for (int s = 0; sets && s < 6; ++s)
-        if (model->field[stored].location >> s / 2 & 1)
-            trli_side_replace_set(t->d.ir, &lowered[s], s, TRLI_NO_VALUE, &value);
     TRL_TRY(trli_program_add_kernel(t->in->program, name, 1, &stored, &value, NULL));
     TRL_TRY(trli_instance_fill_field(t->in, stored));
     *tangent = trli_ir_field(t->d.ir, stored);
@@ -121,7 +144,7 @@ static trl_err stored_leaf(trli_tangent_of *t, trli_ir_value v, trli_ir_value va
     TRL_TRY(trli_derivative_need(&t->d, value, &inner));
     if (inner == TRLI_TANGENT_UNKNOWN) return TRL_OK;
     if (model->field[field].boundary.side) {
-        TRL_TRY(bounded_tangent(t, field, inner, false, &inner));
+        TRL_TRY(bounded_tangent(t, field, inner, &inner));
     } else if (inner >= 0 && !t->in->inline_only) {
         const trli_node *n = trli_ir_node(t->d.ir, inner);
         if (n->varies && n->op != TRLI_OP_FIELD) {
@@ -148,30 +171,54 @@ static trl_err plugin_leaf(trli_tangent_of *t, trli_ir_value v, const trli_step 
         trli_ir_value inner = TRLI_NO_VALUE;
         TRL_TRY(trli_derivative_need(&t->d, trli_ir_field(t->d.ir, input[i]), &inner));
         ready &= inner != TRLI_TANGENT_UNKNOWN;
+        if (inner >= 0 && t->in->at_side) TRL_TRY(settle_input(t, &called->reach[i], &inner));
         zero &= inner == TRLI_NO_VALUE;
     }
     if (!ready) return TRL_OK;
     if (!zero) return plugin_fails(t, called);
     trli_ir_value tangent = TRLI_NO_VALUE;
-    if (field->boundary.side) TRL_TRY(bounded_tangent(t, t->d.ir->node[v].index, TRLI_NO_VALUE, false, &tangent));
+    if (field->boundary.side) TRL_TRY(bounded_tangent(t, t->d.ir->node[v].index, TRLI_NO_VALUE, &tangent));
     TRL_TRY(trli_derivative_set(&t->d, v, tangent));
 done:
     return err;
 }
 
-/* Whether a variable without a tangent of its own may change where its conditions set it. Conditions themselves read it
- * where it does not change. */
-static bool changes_at_sides(const trli_instance *in, int variable)
+/* The instance that stores what one of conditions reads; that one itself, if it stores values. */
+static trli_instance *storing(trli_instance *in)
 {
-    const int field = in->variable[variable];
-    return !in->inline_only && field >= 0 && in->model->field[field].boundary.side;
+    return in->inline_only && in->at_side ? in->of : in;
 }
 
-static trl_err variable_leaf(trli_tangent_of *t, trli_ir_value v)
+/* Whether a variable without a tangent of its own may change where its conditions set it. */
+static bool changes_at_sides(trli_instance *in, int variable)
 {
+    const int field = in->variable[variable];
+    return !storing(in)->inline_only && field >= 0 && in->model->field[field].boundary.side;
+}
+
+static trl_err changes_of(trli_tangent_of *t, trli_side_changes **changes)
+{
+    trli_instance *in = storing(t->in);
+    trli_tangent_of *whole = t;
+    trl_err err = TRL_OK;
+    *changes = NULL;
+    if (in->inline_only || in->model->direction[t->direction - 1].time) return TRL_OK;
+    if (in != t->in) TRL_TRY(tangent_along(in, t->direction, &whole));
+    *changes = &whole->beyond;
+done:
+    return err;
+}
+
+static trl_err variable_leaf(trli_tangent_of *t, trli_ir_value v, int variable)
+{
+    trli_side_changes *changes;
     trli_ir_value tangent;
-    trl_err err = bounded_tangent(t, t->d.ir->node[v].index, TRLI_NO_VALUE, true, &tangent);
-    return err == TRL_OK ? trli_derivative_set(&t->d, v, tangent) : err;
+    trl_err err = TRL_OK;
+    TRL_TRY(changes_of(t, &changes));
+    TRL_TRY(trli_side_changes_of(changes, variable, !t->in->inline_only, &tangent));
+    err = trli_derivative_set(&t->d, v, tangent);
+done:
+    return err;
 }
 
 /* An expression evaluated once a step belongs to the instance at the start of the step. */
@@ -214,7 +261,7 @@ static trl_err leaf(trli_derivative *d, trli_ir_value v)
     const trli_step *producer = trli_program_producer(t->in->program, &n, &which);
     if (n.op == TRLI_OP_SCALAR) return scalar_leaf(t, v, producer);
     for (int i = 0; !model->direction[t->direction - 1].time && i < model->nvariables; ++i)
-        if (t->in->variable[i] == n.index && changes_at_sides(t->in, i)) return variable_leaf(t, v);
+        if (t->in->variable[i] == n.index && changes_at_sides(t->in, i)) return variable_leaf(t, v, i);
     if (!producer && model->field[n.index].persistent) /* what other programs make does not change */
         return trli_derivative_set(d, v, TRLI_NO_VALUE);
     if (!producer)
@@ -251,7 +298,7 @@ static trl_err seed(trli_tangent_of *t, const trli_instance *in)
     const trli_model *model = t->in->model;
     trl_err err = TRL_OK;
     for (int v = 0; v < model->nvariables; ++v)
-        if (!model->variable[v].direction && in->variable[v] >= 0 && !(in == t->in && changes_at_sides(in, v)))
+        if (!model->variable[v].direction && in->variable[v] >= 0 && !(in == t->in && changes_at_sides(t->in, v)))
             TRL_TRY(trli_derivative_set(&t->d, trli_ir_field(t->d.ir, in->variable[v]), TRLI_NO_VALUE));
     for (int v = 0; v < model->nvariables; ++v) {
         const trli_variable *variable = &model->variable[v];
@@ -274,6 +321,7 @@ static trl_err make_tangent(trli_instance *in, int direction, trli_tangent_of **
     t->in = in;
     t->direction = direction;
     if (in->model->direction[direction - 1].time) return seed_rates(t);
+    if (!in->inline_only) TRL_TRY(trli_side_changes_begin(&t->beyond, in, direction));
     if (in->old) TRL_TRY(seed(t, in->old));
     TRL_TRY(seed(t, in));
     if (scalar >= 0) TRL_TRY(trli_derivative_set(&t->d, trli_ir_scalar(ir, scalar), trli_ir_constant(ir, 1)));
@@ -281,7 +329,7 @@ done:
     return err;
 }
 
-trl_err trli_tangent_of_value(trli_instance *in, int direction, trli_ir_value value, trli_ir_value *tangent)
+static trl_err tangent_along(trli_instance *in, int direction, trli_tangent_of **along)
 {
     const size_t n = (size_t)in->model->ndirections;
     struct trli_tangents *t = in->tangents;
@@ -292,7 +340,18 @@ trl_err trli_tangent_of_value(trli_instance *in, int direction, trli_ir_value va
         t->n = (int)n;
     }
     if (!t->along[direction - 1]) TRL_TRY(make_tangent(in, direction, &t->along[direction - 1]));
-    TRL_TRY(trli_derivative_of(&t->along[direction - 1]->d, value, tangent));
+    *along = t->along[direction - 1];
+done:
+    return err;
+}
+
+trl_err trli_tangent_of_value(trli_instance *in, int direction, trli_ir_value value, trli_ir_value *tangent)
+{
+    trli_tangent_of *along = NULL;
+    trl_err err = TRL_OK;
+    TRL_TRY(tangent_along(in, direction, &along));
+    TRL_TRY(trli_derivative_of(&along->d, value, tangent));
+    if (in->at_side) err = settle(along, in->across, tangent);
 done:
     return err;
 }
@@ -303,6 +362,7 @@ void trli_tangents_free(struct trli_tangents **tangents)
     *tangents = NULL;
     for (int d = 0; t && d < t->n; ++d) {
         if (t->along[d]) trli_derivative_free(&t->along[d]->d);
+        if (t->along[d]) trli_side_changes_end(&t->along[d]->beyond);
         trli_free(t->along[d]);
     }
     trli_free(t);

@@ -101,7 +101,7 @@ class Writer:
     def of_member(self):
         """A term of a family's rate, of which only a number differs from member to member."""
         source = f" + point_source(0.01, {vector('0.15*i' for _ in self.axes)})"
-        return self.rng.choice(["", source, " + 0.01*noise(i)"])
+        return self.rng.choice(["", source, "" if self.whole else " + 0.01*noise(i)"])  # explicit terms have noise
 
     def driven(self, where):
         """A term of a rate: noise, also with neighbours, or a point source; or none."""

@@ -66,9 +66,44 @@ def opaque():
             run(OPAQUE.format(read=read, **where))
 
 
+# Fields whose conditions read neighbours along a side, and so next to its end what another side sets.
+CHAIN = """trellis: 1
+grid: {{cells: [16, 12]}}
+solvers: {{r: {{method: bicgstab, iterations: 2000, newton: {{iterations: 8}}}}}}
+expressions:
+  c: {{formula: 1, location: cell, boundary: {{x-: {{neumann: 0}}, x+: {{neumann: 0}}, y-: {c}, y+: {{neumann: 0}}}}}}
+equations:
+  T: {{initial: "1 + x", ddt: 0, boundary: {{x-: {below}, x+: {{neumann: 0}}, y-: {T}, y+: {{neumann: 0}}}}}}
+  U: {{initial: 1, ddt: 0, boundary: {{x-: {{neumann: "0.1*p"}}, x+: {{neumann: 0}}, y-: {U}, y+: {{neumann: 0}}}}}}
+  p: {{initial: 0, solve: "laplacian(p) - p + 0.05*laplacian(T + U + c) = 5*y - 4", solver: r,
+      boundary: {{x-: {{neumann: 1}}, x+: {{dirichlet: 0}}, y-: {p}, y+: {{neumann: 0}}}}}}
+time: {{method: euler, dt: 0.1, steps: 1}}
+"""
+
+
+def chains():
+    """The Jacobian has derivatives of conditions that read what conditions of other fields set beyond sides."""
+    free, linear, bent = "{neumann: 0}", "{dirichlet: \"1 + 0.3*p\"}", "{dirichlet: \"1 + 0.3*tanh(p)\"}"
+    of_t, of_u = "{dirichlet: \"1 + 0.1*cddx(T)\"}", "{dirichlet: \"1 + 0.1*cddx(U)\"}"
+    for below, t, u, c, p in ((linear, free, of_t, free, free), (bent, free, of_t, free, free),
+                              (linear, of_t, of_t, free, free), (bent, of_u, of_t, free, free),
+                              (linear, of_u, of_t, of_u, free), (bent, free, of_t, of_u, free),
+                              (linear, free, free, free, "{neumann: \"0.1*cddx(T)\"}"),
+                              (bent, of_u, of_t, free, "{neumann: \"0.1*cddx(U)\"}"),
+                              (linear, "{dirichlet: \"U + p\"}", "{dirichlet: \"T*p\"}", free, free)):
+        text = CHAIN.format(below=below, T=t, U=u, c=c, p=p)
+        first = run(text)
+        taken = first["solvers"][0]["iterations"]
+        check(f"{text}: few iterations", taken < (130 if below == bent else 80), taken)
+        others = [run(text, ("run.compile=never",), ranks=2),
+                  run(text, ("grid.patches=[2, 2]", "run.compile=never", "run.fusion=none"))]
+        check(f"{text}: the same bits", all(first["fields"] == other["fields"] for other in others), others)
+
+
 def main():
     coarser_grids()
     opaque()
+    chains()
 
 
 if __name__ == "__main__":
