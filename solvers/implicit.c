@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "compile_impl.h"
+#include "dense_impl.h"
 #include "implicit_impl.h"
 #include "lifecycle_impl.h"
 #include "lower_impl.h"
@@ -25,9 +25,10 @@ struct trli_implicit {
     int *at, *base, *next_base; /* [equations] fields: U_s and B_s, and B_{s+1} in the making */
     int *f, *g;                 /* [stages][equations] fields of what later stages or the error need, or -1 */
     trli_ir_value *error;       /* [equations] slopes with the weights of the error */
-    int scaled;                 /* scalar: gamma dt */
-    int time_scalar;            /* of the stage that is solved for */
-    trli_program *take;         /* U_s = B_s for equations without implicit terms; NULL: there are none */
+    trli_ir_value *dense[TRLI_DENSE_SUMS]; /* [equations] and with those of values inside the step */
+    int scaled;                            /* scalar: gamma dt */
+    int time_scalar;                       /* of the stage that is solved for */
+    trli_program *take;                    /* U_s = B_s for equations without implicit terms; NULL: there are none */
     trli_solver *solver;
 };
 
@@ -62,10 +63,18 @@ static double error_factor(const trl_simulation *sim, int k, bool of_f)
     return m->error[k] + (of_f && m->last_is_new ? m->a[m->stages - 2][k] - m->diagonal[m->stages - 1][k] : 0);
 }
 
-static bool needed_later(const trl_simulation *sim, int k, bool of_f)
+/* Whether f(U_k), or g(U_k), is in sums that the last stage makes. */
+static bool is_in_sums(const trl_simulation *sim, int v, int k, bool of_f)
+{
+    bool is = error_factor(sim, k, of_f) != 0;
+    for (int i = 0; i < TRLI_DENSE_SUMS; ++i) is |= trli_dense_factor(sim, v, i, k) != 0;
+    return is;
+}
+
+static bool needed_later(const trl_simulation *sim, int v, int k, bool of_f)
 {
     const trl_integrator *m = sim->integrator;
-    if (k + 1 < m->stages && error_factor(sim, k, of_f) != 0) return true;
+    if (k + 1 < m->stages && is_in_sums(sim, v, k, of_f)) return true;
     for (int s = k + 2; s <= m->stages; ++s)
         if (of_f ? explicit_factor(m, s, k) != 0 : s < m->stages && m->diagonal[s][k] != 0) return true;
     return false;
@@ -101,8 +110,8 @@ static trl_err add_fields(struct trli_implicit *im)
         TRL_TRY(sim->model->ir.err);
         trli_set_conditions(sim, v, im->at[v], im->at[sim->equation[v].of]);
         for (int k = 0; k < m->stages; ++k) {
-            if (is_explicit(sim, v) && needed_later(sim, k, true)) im->f[k * n + v] = add_field(sim, v, "f", k);
-            if (is_implicit(sim, v) && needed_later(sim, k, false)) im->g[k * n + v] = add_field(sim, v, "g", k);
+            if (is_explicit(sim, v) && needed_later(sim, v, k, true)) im->f[k * n + v] = add_field(sim, v, "f", k);
+            if (is_implicit(sim, v) && needed_later(sim, v, k, false)) im->g[k * n + v] = add_field(sim, v, "g", k);
         }
     }
     for (int s = 0; s + 1 < m->stages; ++s) trli_solving_note_stage(sim, s, im->at);
@@ -270,9 +279,9 @@ static trl_err compile_equation(struct trli_implicit *im, trli_instance *in, int
     trl_err err = TRL_OK;
     const bool last = next == m->stages;
     const bool of_f = is_explicit(sim, v) && (im->f[s * n + v] >= 0 || explicit_factor(m, next, s) != 0 ||
-                                              (last && error_factor(sim, s, true) != 0));
+                                              (last && is_in_sums(sim, v, s, true)));
     const bool of_g = is_implicit(sim, v) && (im->g[s * n + v] >= 0 || (!last && m->diagonal[next][s] != 0) ||
-                                              (last && error_factor(sim, s, false) != 0));
+                                              (last && is_in_sums(sim, v, s, false)));
     if (of_f && trli_slope_of(sim, v) >= 0)
         f = trli_ir_field(ir, trli_slope_of(sim, v));
     else if (of_f)
@@ -295,7 +304,12 @@ static trl_err compile_equation(struct trli_implicit *im, trli_instance *in, int
         if (!last) continue;
         im->error[v] = add_term(ir, im->error[v], error_factor(sim, k, true), fk);
         im->error[v] = add_term(ir, im->error[v], error_factor(sim, k, false), gk);
+        for (int i = 0; i < TRLI_DENSE_SUMS; ++i) {
+            im->dense[i][v] = add_term(ir, im->dense[i][v], trli_dense_factor(sim, v, i, k), fk);
+            im->dense[i][v] = add_term(ir, im->dense[i][v], trli_dense_factor(sim, v, i, k), gk);
+        }
     }
+    for (int i = 0; i < TRLI_DENSE_SUMS && last; ++i) TRL_TRY(trli_dense_add_sum(sim, program, v, i, im->dense[i][v]));
     if (last && im->error[v] < 0) im->error[v] = trli_ir_constant(ir, 0);
     trli_ir_value value = trli_ir_field(ir, last ? im->at[v] : eq->state);
     if (sum >= 0)
@@ -388,6 +402,11 @@ trl_err trli_compile_implicit(trl_simulation *sim)
                                  .time_scalar = trli_model_add_scalar(sim->model, 0)};
     TRL_TRY(sim->model->ir.err);
     for (int v = 0; v < n; ++v) im->error[v] = TRLI_NO_VALUE;
+    for (int i = 0; i < TRLI_DENSE_SUMS; ++i) {
+        im->dense[i] = trli_model_keep(sim->model, ((size_t)n + 1) * sizeof *im->dense[i]);
+        for (int v = 0; v < n && im->dense[i]; ++v) im->dense[i][v] = TRLI_NO_VALUE;
+    }
+    TRL_TRY(sim->model->ir.err);
     sim->stage_time[0] = TRLI_SCALAR_STEP_TIME;
     for (int s = 1; s <= m->stages; ++s) sim->stage_time[s] = trli_model_add_scalar(sim->model, 0);
     TRL_TRY(add_fields(im));

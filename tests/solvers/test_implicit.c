@@ -51,6 +51,102 @@ START_TEST(methods_have_their_orders)
 }
 END_TEST
 
+static bool estimates_errors(const char *method)
+{
+    int m = 0;
+    while (strcmp(trl_method_name((trl_method)m), method) != 0) ++m;
+    return trl_integrator_of((trl_method)m)->embedded;
+}
+
+static double error_of_two(double t)
+{
+    return fabs(value_of("u") - 1.5 - sin(t)) + fabs(value_of("v") - cos(t));
+}
+
+static double error_of_one(double t)
+{
+    return fabs(value_of("u") - cos(t));
+}
+
+/* The largest error of values at five places of each step. */
+static double error_between(double (*error)(double t))
+{
+    double largest = 0;
+    while (!trl_simulation_done(sim)) {
+        ck_ok(trl_simulation_step(sim));
+        const double end = trl_simulation_time(sim), dt = trl_simulation_dt(sim);
+        for (int i = 1; i < 6; ++i) {
+            ck_ok(trl_simulation_interpolate(sim, end - dt * i / 6));
+            largest = fmax(largest, error(end - dt * i / 6));
+        }
+        ck_ok(trl_simulation_return(sim));
+    }
+    return largest;
+}
+
+/* Steps of size h, whatever the estimate of their error is. */
+#define STEPS_BETWEEN                                                                                               \
+    "time: {method: {name: %s, tolerance: {relative: 1e9, absolute: 1e9}, dt: {initial: %.17g, max: %.17g}}, end: " \
+    "1}\noutput: {every: {time: 1}}\n"
+
+START_TEST(values_between_steps_have_the_orders_of_the_methods)
+{
+    const char *page = read_page("verification.md");
+    bool found = true;
+    for (size_t m = 0; m < sizeof methods / sizeof *methods; ++m) {
+        const bool divided = methods[m].divided;
+        const int refined = test_cases(3, 3);
+        double error[3];
+        if (!estimates_errors(methods[m].name)) continue;
+        const char *solver = methods[m].implicit ? "solver: tight, " : "";
+        for (int i = 0; i < refined; ++i) {
+            const double h = 0.1 / (1 << i);
+            open_text("grid: {cells: [2], periodic: [true]}\n%sequations:\n  u: {%sinitial: 1.5, ddt: %s}\n"
+                      "  v: {%sinitial: 1, ddt: %s}\n" STEPS_BETWEEN,
+                      methods[m].implicit ? TIGHT : "", solver, divided ? DIVIDED_U : WHOLE_U, solver,
+                      divided ? DIVIDED_V : WHOLE_V, methods[m].name, h, h);
+            error[i] = error_between(error_of_two);
+        }
+        if (refined < 3) continue;
+        const double order = log2(error[1] / error[2]);
+        ck_assert_msg(order > methods[m].order - 0.35, "%s: %g %g %g", methods[m].name, error[0], error[1], error[2]);
+        found &= print_line(page, "| %s%s, between | %.2e | %.2e | %.2e | %.1f |\n", methods[m].name,
+                            divided ? ", divided" : "", error[0], error[1], error[2], order);
+    }
+    close_problem();
+    ck_assert_msg(found, "docs/verification.md lacks lines that are printed above");
+}
+END_TEST
+
+/* A stiff term that the solution makes small (Prothero & Robinson 1974): errors of the ends, and between. */
+START_TEST(values_between_steps_stand_a_stiff_term)
+{
+    static const char *const stiff[] = {"esdirk2", "esdirk3", "esdirk4", "ark3", "ark4"};
+    const char *page = read_page("verification.md");
+    bool found = true;
+    for (size_t m = 0; m < sizeof stiff / sizeof *stiff; ++m) {
+        const int refined = test_cases(3, 3);
+        double error[3];
+        for (int i = 0; i < refined; ++i) {
+            const double h = 0.1 / (1 << i);
+            open_text("grid: {cells: [2], periodic: [true]}\n" TIGHT "equations: {u: {solver: tight, initial: 1, ddt: "
+                      "%s}}\n" STEPS_BETWEEN,
+                      strncmp(stiff[m], "ark", 3) == 0 ? "{explicit: \"-sin(t)\", implicit: \"-1e6*(u - cos(t))\"}"
+                                                       : "\"-sin(t) - 1e6*(u - cos(t))\"",
+                      stiff[m], h, h);
+            error[i] = error_between(error_of_one);
+        }
+        if (refined < 3) continue;
+        const double order = log2(error[1] / error[2]);
+        ck_assert_msg(error[0] < 3e-3 && order > 1.8, "%s: %g %g %g", stiff[m], error[0], error[1], error[2]);
+        found &= print_line(page, "| %s, stiff | %.2e | %.2e | %.2e | %.1f |\n", stiff[m], error[0], error[1], error[2],
+                            order);
+    }
+    close_problem();
+    ck_assert_msg(found, "docs/verification.md lacks lines that are printed above");
+}
+END_TEST
+
 /* Robertson (1966); values at t = 40 from Hairer & Wanner (1996), IV.10, as SUNDIALS' example cvRoberts prints them. */
 #define ROBERTSON ROBERTSON_BY("1e-11")
 #define ROBERTSON_BY(tolerance)                                                           \
@@ -347,6 +443,8 @@ END_TEST
 static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, methods_have_their_orders);
+    tcase_add_test(tc, values_between_steps_have_the_orders_of_the_methods);
+    tcase_add_test(tc, values_between_steps_stand_a_stiff_term);
     tcase_add_test(tc, robertsons_kinetics_end_where_the_reference_does);
     tcase_add_test(tc, stages_are_solved_as_exactly_as_the_error_asks_for);
     tcase_add_test(tc, rounding_errors_reject_no_step);
