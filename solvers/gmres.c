@@ -247,19 +247,42 @@ done:
     return err;
 }
 
+enum { LOOK_BACK = 5 };
+
+/* Iterations in which each point has had to do with all others, twice: until then a residual that is carried along may
+ * not fall at all. */
+static double crossing(const trli_solver *s)
+{
+    const trl_grid *g = &s->sim->layout->grid;
+    double cells = 0;
+    for (int a = 0; a < g->dim; ++a) cells += (double)g->cells[a];
+    return 2 * cells;
+}
+
+/* Whether restarts stall: as fast as since the residual `before`, LOOK_BACK + 1 restarts ago, it would not reach the
+ * target in ten times as many iterations as there may be. */
+static bool stalls(const trli_solver *s, double before, double norm, double target, int most)
+{
+    const double turns = norm > target ? log(target / norm) / log(norm / before) : 0;
+    return (LOOK_BACK + 1) * s->settings.restart * turns > 10.0 * most;
+}
+
 static trl_err gmres_run(trli_solver *s, trli_krylov *method, double target, int most, int *iterations, double *norm,
                          bool *broken)
 {
     gmres *m = (gmres *)method;
+    double past[LOOK_BACK];
     trl_err err = TRL_OK;
     TRL_TRY(trli_solver_program(s, m->begin));
     trli_krylov_started(s);
     *norm = trli_solver_norm(s, trli_solver_scalar(s, m->first_rr));
     *iterations = 0;
-    while (*iterations < most && !(*norm <= target) && !*broken) {
-        const double before = *norm;
+    for (int n = 0; *iterations < most && !(*norm <= target) && !*broken && !s->stalled; ++n) {
+        const double last = *norm, before = n < LOOK_BACK ? INFINITY : past[n % LOOK_BACK];
+        past[n % LOOK_BACK] = last;
         TRL_TRY(cycle(s, m, target, most, iterations, norm, broken));
-        *broken |= !isfinite(*norm) || !(*norm < before);
+        *broken |= !isfinite(*norm);
+        s->stalled = !(*norm < last) || (*iterations > crossing(s) && stalls(s, before, *norm, target, most));
     }
 done:
     return err;

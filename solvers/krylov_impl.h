@@ -74,21 +74,21 @@ struct trli_solver {
     int length;                                   /* scalar: of the step along c, or from an earlier solution on */
     trl_solve_method method;                      /* that is used, once the system was looked at, and */
     trl_solve_method krylov;                      /* where auto solves, and not directly */
-    bool cycles, cycles_failed; /* cycles of multigrid are the preconditioner; they were, and were no good */
-    bool direct_failed;         /* likewise: the direct solution was no good */
-    trli_program *take_cycle;   /* d = the solution of a cycle */
-    bool looked, brought;       /* the operator was looked at; the last solution has what ask.around says */
-    bool *singular, *balanced;  /* [n] constants of an unknown are in the null space; and in the adjoint's */
-    double *points;             /* [n] the sum of weights of an unknown's points */
+    bool cycles, cycles_failed;  /* cycles of multigrid are the preconditioner; they were, and were no good */
+    bool direct_failed, stalled; /* likewise the direct solution; restarts of gmres do not get on */
+    trli_program *take_cycle;    /* d = the solution of a cycle */
+    bool looked, brought;        /* the operator was looked at; the last solution has what ask.around says */
+    bool *singular, *balanced;   /* [n] constants of an unknown are in the null space; and in the adjoint's */
+    double *points;              /* [n] the sum of weights of an unknown's points */
     double all_points;
     double *mean;                         /* [n] of the guess */
     trli_krylov *made[TRL_SOLVE_METHODS]; /* by method; NULL: not asked for */
     trli_krylov *made_cg_cycles;          /* cg with multigrid */
-    double lost, enough; /* of the present solve: what rounding makes of the residual; what suffices */
-    double r_norm;       /* norm(r), if r is what it was found of, else -1 */
-    double scale;        /* of the operator: what it makes of vectors of length 1 */
-    double reference;    /* the residual of zero, in the present solve */
-    trl_gidx step;       /* of messages */
+    double lost, enough;                  /* of the present solve: what rounding makes of the residual; what suffices */
+    double r_norm;                        /* norm(r), if r is what it was found of, else -1 */
+    double scale;                         /* of the operator: what it makes of vectors of length 1 */
+    double reference;                     /* the residual of zero, in the present solve */
+    trl_gidx step;                        /* of messages */
     double time;
     trl_solve_stats stats;
 };

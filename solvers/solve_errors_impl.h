@@ -15,6 +15,8 @@ TRL_NODISCARD trl_err trli_solver_diverged(const trli_solver *s, const char *whe
 /* The derivative of the equation is zero, or no number. */
 TRL_NODISCARD trl_err trli_solver_singular(const trli_solver *s, bool nan);
 TRL_NODISCARD trl_err trli_solver_too_slow(const trli_solver *s, double norm, double target, int iterations);
+/* Restarts of gmres do not bring the residual down. */
+TRL_NODISCARD trl_err trli_solver_stalls(const trli_solver *s, double norm, double target, int iterations);
 TRL_NODISCARD trl_err trli_solver_broke_down(const trli_solver *s, double norm, double target, int iterations);
 TRL_NODISCARD trl_err trli_solver_no_progress(const trli_solver *s, double norm, double target);
 TRL_NODISCARD trl_err trli_solver_newton_too_slow(const trli_solver *s, double norm, double target);

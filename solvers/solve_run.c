@@ -351,6 +351,7 @@ static trl_err solve_linear(trli_solver *s, double target, double *norm)
     const int tried = s->krylov == TRL_SOLVE_BICGSTAB ? UNSYMMETRIC_TRIED : doubtful(s) ? CYCLES_TRIED : INT_MAX;
     const int most = may_give_up && tried < s->settings.iterations ? tried : s->settings.iterations;
     s->brought &= type == &trli_krylov_direct;
+    s->stalled = false;
     err = type->run(s, made, target, most, &iterations, norm, &broken);
     s->r_norm = -1;
     TRL_TRY(err);
@@ -375,8 +376,9 @@ static trl_err solve_linear(trli_solver *s, double target, double *norm)
         TRL_TRY(begin_again(s, norm));
         return solve_linear(s, target, norm);
     }
-    err = broken ? trli_solver_broke_down(s, *norm, target, iterations)
-                 : trli_solver_too_slow(s, *norm, target, iterations);
+    err = broken       ? trli_solver_broke_down(s, *norm, target, iterations)
+          : s->stalled ? trli_solver_stalls(s, *norm, target, iterations)
+                       : trli_solver_too_slow(s, *norm, target, iterations);
 done:
     return err;
 }

@@ -10,7 +10,7 @@ from random_decks import NAMES
 
 AXES = "xyz"
 SOLVERS = ("{}", "{}", "{preconditioner: jacobi, iterations: 2000}", "{preconditioner: none, iterations: 4000}",
-           "{method: bicgstab, iterations: 2000}", "{method: gmres, restart: 20, iterations: 4000}",
+           "{method: bicgstab, iterations: 2000}", "{method: gmres, restart: 60, iterations: 4000}",
            "{method: gmres, preconditioner: multigrid, cycle: f}", "{method: bicgstab, preconditioner: multigrid}",
            "{preconditioner: multigrid, cycle: w}", "{method: multigrid, iterations: 400}",
            "{method: multigrid, cycle: v, iterations: 400}")

@@ -299,6 +299,28 @@ def norms():
         check("a derivative is said to be none", f"deck.yaml:15:13: {says}" in said, said)
 
 
+# A line of cells along which short restarts of gmres get on by little, and by less the longer the line is.
+LINE = """trellis: 1
+grid: {{cells: [{n}]}}
+equations: {{p: {{solve: "laplacian(p) = 1 + x", solver: s, boundary: {{x-: {{dirichlet: 0}}, x+: {{neumann: 0}}}}}}}}
+solvers: {{s: {{method: gmres, preconditioner: jacobi, restart: {restart}, iterations: {most}}}}}
+"""
+
+
+def stagnation():
+    """Restarts that do not get on end early, and say so; slow ones go on."""
+    said = run(LINE.format(n=300, restart=5, most=3000), fails=True)
+    check("what stagnates is said", "gmres with preconditioner jacobi does not get on for 'p'" in said and
+          "after 605 iterations" in said and "use a larger restart (it is 5), method bicgstab, or preconditioner "
+          "multigrid" in said, said)
+    taken = run(LINE.format(n=60, restart=20, most=6000))["solvers"][0]["iterations"]
+    check("slow restarts go on", 500 < taken < 6000, taken)
+    carried = LINE.format(n=1000, restart=10, most=4000).replace(
+        "laplacian(p)", "-div(advective_flux(p, 1, upwind)) + 1e-4*laplacian(p)")
+    taken = run(carried)["solvers"][0]["iterations"]
+    check("what is carried through the grid is waited for", 1000 < taken < 2000, taken)
+
+
 def last_of_series(name):
     lines = pathlib.Path("out/series.csv").read_text(encoding="utf-8").split("\n")
     return float(lines[-2].split(",")[lines[0].split(",").index(name)])
@@ -320,6 +342,7 @@ def main():
     both_signs()
     family()
     norms()
+    stagnation()
     check("nullspace", run(FREE)["solvers"][0]["method"] == "cg", "method")
     check("the mean of the guess", abs(last_of_series("mean") - 3.5) < 1e-12, last_of_series("mean"))
     methods_of = {s["unknowns"]: s["method"] for s in run(BENT)["solvers"]}
