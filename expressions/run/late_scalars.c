@@ -155,8 +155,10 @@ static bool follow_alone(const trli_program *program, int other)
         if (!p->live) continue;
         const bool host = program->step[i].kind == TRLI_STEP_SCALAR && !makes_found(program, &program->step[i]);
         if (host || changes(&p->reads, other)) return false;
-        for (int k = 0; k < p->nslabs; ++k)
-            if (changes(&p->slab[k].reads, other)) return false;
+        for (int k = 0; k < p->nslabs; ++k) { /* the host gives modifiers the time */
+            if (p->slab[k].kind == TRLI_SLAB_MODIFIER) return false;
+            if (p->slab[k].kind == TRLI_SLAB_KERNEL && changes(&p->slab[k].reads, other)) return false;
+        }
     }
     return true;
 }

@@ -126,6 +126,34 @@ def compare_turns(outputs, seeds):
             yield f"data in the same memory, run.placement=random:{seed}: differ: {', '.join(wrong)}"
 
 
+# A bound of dt that reads what a modifier sets.
+HELD = """trellis: 1
+plugins: [side_values]
+grid: {cells: [16, 12], periodic: [true, false]}
+expressions: {wall: {type: held, inputs: {input: a}}}
+equations:
+  a: {initial: "1 + x", ddt: "laplacian(a)", boundary: {y-: {neumann: 0}, y+: {neumann: 0}}}
+  b: {initial: 1, ddt: "0.1*laplacian(b)", boundary: {y-: {neumann: 0}, y+: {expression: wall}}}
+time: {method: ssprk2, dt: {cfl: 0.4, speed: "2 + norm(cddy(b))", diffusivity: 1, max: 0.05}, steps: 3}
+"""
+
+
+def compare_modifier(outputs):
+    """What is wrong where dt follows from what a modifier sets."""
+    outputs.mkdir(parents=True, exist_ok=True)
+    path = outputs / "held.yaml"
+    path.write_text(HELD, encoding="utf-8")
+    plugins = ["--plugin-path", str(pathlib.Path(os.environ["TRELLIS_BUILD"]) / "test_plugins")]
+    settings = ["run.compile=never", "grid.patches=[1, 2]"]
+    wanted, failed = all_decks.run(path, plugins, outputs / "held", settings=["run.devices=cpu", *settings])
+    found, failed = (None, failed) if failed else all_decks.run(
+        path, plugins, outputs / "held", 1, {"TRL_MOCK_DEVICES": "2"}, [*settings, "run.placement=random:1"])
+    if failed:
+        sys.exit(failed)
+    return [f"{name} differs where a modifier is read" for name, field in wanted["fields"].items()
+            if found["fields"][name]["hash"] != field["hash"]]
+
+
 def main():
     """Compare all decks, or those that are named, in turn."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -150,6 +178,9 @@ def main():
         print(f"{path.stem:22} {', '.join(f'{n} {name}' for name, n in sorted(deck.count.items()))}", flush=True)
         total += deck.count
     for said in () if options.deck else compare_turns(outputs, range(50) if long else (1, 3, 4, 5, 8)):
+        print(said, flush=True)
+        total["that differ"] += 1
+    for said in () if options.deck else compare_modifier(outputs):
         print(said, flush=True)
         total["that differ"] += 1
     print(f"{', '.join(f'{n} {name}' for name, n in sorted(total.items()))}; {time.monotonic() - start:.0f} s")
