@@ -98,23 +98,34 @@ done:
     return err;
 }
 
-/* Whether the Jacobian of an equation that is not linear is symmetric beside the first guess, too: that of p*ddx(p) is
- * at p = 0. So the answer is that of the equation, not of the values from which a run begins or goes on. */
+/* Whether the Jacobian of an equation that is not linear is symmetric at a distance from the first guess; *norm: of the
+ * residual there. */
+static trl_err symmetric_at(trli_solver *s, double away, bool *symmetric, double *norm)
+{
+    cross_products c;
+    trl_err err = TRL_OK;
+    trli_solver_set(s, s->length, away);
+    TRL_TRY(trli_solver_program(s, s->move));
+    trli_vector_swap(s, &s->x);
+    TRL_TRY(trli_solver_residual(s, norm)); /* sets points on sides */
+    for (int k = 0; k < 2; ++k) TRL_TRY(cross(s, k, &c));
+    *symmetric = are_equal(&c) || !isfinite(*norm);
+    trli_vector_swap(s, &s->x);
+done:
+    return err;
+}
+
+/* Whether it is so beside the first guess, too: that of p*ddx(p) is at p = 0. So the answer is that of the equation,
+ * not of the values from which a run begins or goes on. The farther away the more is seen, if functions are defined. */
 static trl_err stays_symmetric(trli_solver *s, bool *symmetric)
 {
-    const double away = 1e-4;
-    cross_products c;
+    const double far = 1e-2, near = 1e-4;
     double norm;
     trl_err err = TRL_OK;
     TRL_TRY(trli_solver_try(s, -1, 0));
     TRL_TRY(take_direction(s));
-    trli_solver_set(s, s->length, away);
-    TRL_TRY(trli_solver_program(s, s->move));
-    trli_vector_swap(s, &s->x);
-    TRL_TRY(trli_solver_residual(s, &norm)); /* sets points on sides */
-    for (int k = 0; k < 2; ++k) TRL_TRY(cross(s, k, &c));
-    *symmetric = are_equal(&c) || !isfinite(norm);
-    trli_vector_swap(s, &s->x);
+    TRL_TRY(symmetric_at(s, far, symmetric, &norm));
+    if (!isfinite(norm)) err = symmetric_at(s, near, symmetric, &norm);
 done:
     return err;
 }

@@ -209,6 +209,21 @@ equations:
 """
 
 
+# Near its first guess hardly anything shows that this is not symmetric, beside the cells that are short along y.
+HIDDEN = """trellis: 1
+grid: {cells: [9, 91, 7], periodic: [false, true, false], length: [3, 0.7, 3]}
+solvers: {s: {iterations: 3000}}
+expressions:
+  c: {formula: "1 + 0.2*tanh(p)^2", location: cell, boundary: {x-: {outflow: true}, x+: {neumann: 0},
+      z-: {outflow: true}, z+: {dirichlet: "1 + 0.2*tanh(q)"}}}
+equations:
+  p: {solve: "laplacian(p) - p - 0.1*p^3 + 0.4*q - 0.02*laplacian(c)*p = x", solver: s, boundary: {x-: {outflow: true},
+      x+: {dirichlet: 0.1}, z-: {outflow: true}, z+: {neumann: 0.1}}}
+  q: {solve: "div((2 + sin(5*x))*grad(q)) - 2*q + 0.4*p = x", solver: s, boundary: {x-: {dirichlet: 0.3},
+      x+: {outflow: true}, z-: {dirichlet: 0.1}, z+: {outflow: true}}}
+"""
+
+
 # Coarser grids have no use for the file, whose field has the shape of the finest one.
 FILED = """trellis: 1
 grid: {cells: [20, 16], periodic: true}
@@ -347,6 +362,7 @@ def main():
     check("the mean of the guess", abs(last_of_series("mean") - 3.5) < 1e-12, last_of_series("mean"))
     methods_of = {s["unknowns"]: s["method"] for s in run(BENT)["solvers"]}
     check("symmetry beside the first guess", methods_of == {"p": "bicgstab", "q": "cg"}, methods_of)
+    check("symmetry farther away", run(HIDDEN)["solvers"][0]["method"] == "bicgstab", "cg")
     report = run(COUPLED)
     check("two systems", [s["unknowns"] for s in report["solvers"]] == ["p, q", "s"], report["solvers"])
     check("the residual of a system", last_of_series("rest") < 1e-6, last_of_series("rest"))
