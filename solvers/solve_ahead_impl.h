@@ -27,10 +27,18 @@ bool trli_solver_may_go_ahead(const trli_solver *s);
  * they are told. Collective: yes. */
 TRL_NODISCARD trl_err trli_solver_go_ahead(trli_solver *s, const trli_residual *r, const trli_measured *m);
 
-/* ---- solve_run.c ---- */
+/* ---- solve_means.c ---- */
 
-/* Those that a program has found. */
+/* Means that a program has found. */
 TRL_NODISCARD trl_err trli_solver_take_means(const trli_solver *s, const trli_measured *m);
+/* Find them, unless a GPU tells them later. Collective: yes. */
+TRL_NODISCARD trl_err trli_solver_measure_means(trli_solver *s, trli_measured *m);
+/* Where constants are in the null space, the solution has the mean that the guess had. Collective: yes. */
+TRL_NODISCARD trl_err trli_solver_restore_means(trli_solver *s, const double *wanted);
+/* See that r has no mean where the operator cannot make one: NUMERICS if that is more than rounding, else it is left
+ * out, which the other function does. Collective: yes. */
+TRL_NODISCARD trl_err trli_solver_balance(trli_solver *s, double tolerance);
+TRL_NODISCARD trl_err trli_solver_centre(trli_solver *s);
 
 /* ---- direct.c ---- */
 

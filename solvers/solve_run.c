@@ -17,69 +17,6 @@ enum { LINEAR_ROUNDS = 8, HALVINGS = 12, CYCLES_TRIED = 40, UNSYMMETRIC_TRIED = 
 
 static const char cycles_failed[] = "its cycles did not lead to the solution";
 
-/* ---- null spaces ---- */
-
-trl_err trli_solver_take_means(const trli_solver *s, const trli_measured *m)
-{
-    const trl_err err = trli_solver_take(s, s->means[m->of], m->told);
-    for (int i = 0; i < s->ask.n; ++i) m->mean[i] = trli_solver_scalar(s, s->x_sum[m->of][i]) / s->points[i];
-    return err;
-}
-
-/* Unless a GPU tells them later. */
-static trl_err measure_means(trli_solver *s, trli_measured *m)
-{
-    trl_err err = TRL_OK;
-    TRL_TRY(trli_solver_program_telling(s, s->means[m->of], &m->told));
-    if (!m->told) err = trli_solver_take_means(s, m);
-done:
-    return err;
-}
-
-/* Where constants are in the null space, the solution has the mean that the guess had. */
-static trl_err restore_means(trli_solver *s, const double *wanted)
-{
-    trl_err err = TRL_OK;
-    for (int i = 0; i < s->ask.n; ++i) {
-        trli_solver_set(s, s->x_points[i], s->points[i]);
-        trli_solver_set(s, s->x_wanted[i], wanted[i]);
-        trli_solver_set(s, s->x_free[i], s->singular[i]);
-    }
-    TRL_TRY(trli_solver_program(s, s->shift));
-    trli_vector_swap(s, &s->x);
-    s->brought = false;
-done:
-    return err;
-}
-
-static trl_err centre(trli_solver *s)
-{
-    const trl_err err = trli_solver_program(s, s->centre);
-    trli_vector_swap(s, &s->r);
-    s->r_norm = trli_solver_norm(s, trli_solver_scalar(s, s->centred_rr));
-    return err;
-}
-
-/* r has no part that the operator cannot make. */
-static trl_err balance(trli_solver *s, double tolerance)
-{
-    bool any = false;
-    trl_err err = TRL_OK;
-    for (int i = 0; i < s->ask.n; ++i) {
-        const double mean = s->r_sum[i] / s->points[i];
-        const bool free_mean = s->singular[i] && s->balanced[i];
-        if (free_mean && fabs(mean) > fmax(tolerance * s->reference, s->lost))
-            return trli_solver_inconsistent(s, i, mean);
-        trli_solver_set(s, s->r_offset[i], free_mean ? -mean : 0);
-        any |= free_mean;
-    }
-    if (!any || s->mean_set) return TRL_OK;
-    TRL_TRY(centre(s));
-    s->ahead = false;
-done:
-    return err;
-}
-
 /* ---- Newton's method ---- */
 
 /* What its program has found. */
@@ -331,7 +268,7 @@ static trl_err begin_again(trli_solver *s, double *norm)
     if (lost) TRL_TRY(clear(s));
     TRL_TRY(trli_solver_residual(s, norm));
     for (int i = 0; i < s->ask.n; ++i) any |= s->singular[i] && s->balanced[i];
-    if (any) err = centre(s);
+    if (any) err = trli_solver_centre(s);
 done:
     return err;
 }
@@ -439,7 +376,7 @@ static trl_err newton(trli_solver *s, double *norm)
         if (s->stats.last_newton == s->settings.newton_iterations)
             return *norm <= s->enough ? TRL_OK : trli_solver_newton_too_slow(s, *norm, target);
         const double wanted = forcing(*norm, before, target);
-        TRL_TRY(balance(s, s->settings.newton_tolerance));
+        TRL_TRY(trli_solver_balance(s, s->settings.newton_tolerance));
         TRL_TRY(prepare(s));
         TRL_TRY(solve_linear(s, wanted, &inner));
         before = *norm;
@@ -461,7 +398,7 @@ static trl_err linear(trli_solver *s, double *norm)
         if (!isfinite(*norm))
             return k ? trli_solver_diverged(s, "after its system was solved")
                      : trli_solver_not_finite(s, "at the first guess");
-        TRL_TRY(balance(s, s->settings.tolerance));
+        TRL_TRY(trli_solver_balance(s, s->settings.tolerance));
         TRL_TRY(solve_linear(s, 0.9 * target, &inner));
         if (trusts(s)) {
             *norm = s->stats.last_residual;
@@ -505,7 +442,7 @@ static trl_err solve(trli_solver *s, double *mean)
         TRL_TRY(trli_solver_look(s));
     }
     s->method = s->settings.method == TRL_SOLVE_AUTO ? s->krylov : s->settings.method; /* likewise */
-    if (s->stats.singular && !knows_means(s)) TRL_TRY(measure_means(s, &measured));
+    if (s->stats.singular && !knows_means(s)) TRL_TRY(trli_solver_measure_means(s, &measured));
     TRL_TRY(choose_start(s, &directly));
     TRL_TRY(trli_guess_begin(s));
     TRL_TRY(find_reference(s, directly, &measured, &s->reference, &norm));
@@ -519,7 +456,7 @@ static trl_err solve(trli_solver *s, double *mean)
     TRL_TRY(s->linear ? linear(s, &norm) : newton(s, &norm));
     if (s->at_zero && s->of_zero.program) TRL_TRY(clear(s)); /* that was good enough */
     s->mean_set &= !s->at_zero;
-    if (s->stats.singular && !s->mean_set) TRL_TRY(restore_means(s, mean));
+    if (s->stats.singular && !s->mean_set) TRL_TRY(trli_solver_restore_means(s, mean));
     s->mean_known = s->stats.singular;
     s->mean_step = s->step;
     TRL_TRY(trli_guess_note(s));
