@@ -279,10 +279,12 @@ static trl_err gmres_run(trli_solver *s, trli_krylov *method, double target, int
     *iterations = 0;
     for (int n = 0; *iterations < most && !(*norm <= target) && !*broken && !s->stalled; ++n) {
         const double last = *norm, before = n < LOOK_BACK ? INFINITY : past[n % LOOK_BACK];
+        const int begun = *iterations;
         past[n % LOOK_BACK] = last;
         TRL_TRY(cycle(s, m, target, most, iterations, norm, broken));
-        *broken |= !isfinite(*norm);
-        s->stalled = !(*norm < last) || (*iterations > crossing(s) && stalls(s, before, *norm, target, most));
+        const bool whole = *iterations - begun == s->settings.restart, same = !(*norm < last);
+        *broken |= !isfinite(*norm) || (same && !whole); /* there are no other vectors */
+        s->stalled = same || (*iterations > crossing(s) && stalls(s, before, *norm, target, most));
     }
 done:
     return err;

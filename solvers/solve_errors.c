@@ -143,13 +143,19 @@ done:
 trl_err trli_solver_stalls(const trli_solver *s, double norm, double target, int iterations)
 {
     char what[200];
+    bool singular;
+    trl_err err = TRL_OK;
     if (may_fail(s)) return TRL_ERR_NUMERICS;
+    TRL_TRY(find_singular(s, norm, &singular));
+    if (singular) return fail_singular(s);
     snprintf(what, sizeof what, "use a larger restart (it is %d), method bicgstab, or %s, under 'solvers'",
              s->settings.restart, s->cycles ? "preconditioner jacobi" : "preconditioner multigrid");
-    return trl_fail(s->sim->ctx, TRL_ERR_NUMERICS, &s->ask.place,
-                    "gmres with preconditioner %s does not get on for '%s', at step %" PRId64
-                    ", t = %.10g: the residual stagnates at %.3g after %d iterations, and %.3g is wanted; %s",
-                    s->stats.preconditioner, s->ask.names, s->step, s->time, norm, iterations, target, remedy(s, what));
+    err = trl_fail(s->sim->ctx, TRL_ERR_NUMERICS, &s->ask.place,
+                   "gmres with preconditioner %s does not get on for '%s', at step %" PRId64
+                   ", t = %.10g: the residual stagnates at %.3g after %d iterations, and %.3g is wanted; %s",
+                   s->stats.preconditioner, s->ask.names, s->step, s->time, norm, iterations, target, remedy(s, what));
+done:
+    return err;
 }
 
 trl_err trli_solver_broke_down(const trli_solver *s, double norm, double target, int iterations)
