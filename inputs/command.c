@@ -215,11 +215,13 @@ done:
     return trli_command_finish(ctx, err);
 }
 
-static void print_all(const trl_context *ctx)
+/* least: of their severity. */
+static void print_all(const trl_context *ctx, trl_severity least)
 {
     const trl_diagnostic *list;
     int n = trl_context_diagnostics(ctx, &list);
     for (int i = 0; i < n; ++i) {
+        if (list[i].severity < least) continue;
         int length = trl_diagnostic_format(&list[i], NULL, 0);
         char small[1024], *text = length < 0 ? NULL : malloc((size_t)length + 1);
         if (text) trl_diagnostic_format(&list[i], text, (size_t)length + 1);
@@ -232,14 +234,14 @@ static void print_all(const trl_context *ctx)
 
 void trli_diagnostics_print(trl_context *ctx)
 {
-    if (trl_context_rank(ctx) == 0) print_all(ctx);
+    if (trl_context_rank(ctx) == 0) print_all(ctx, TRL_NOTE);
     trl_context_clear_diagnostics(ctx);
 }
 
-/* Without the others' help, whatever they wait for. */
+/* Without the others' help, whatever they wait for. Rank 0 warns of what all ranks have seen. */
 static void end_all_ranks(trl_context *ctx, trl_err err)
 {
-    print_all(ctx);
+    print_all(ctx, trl_context_rank(ctx) == 0 ? TRL_NOTE : TRL_ERROR);
     MPI_Abort(MPI_COMM_WORLD, trl_err_exit_code(err));
 }
 
