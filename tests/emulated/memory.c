@@ -34,6 +34,30 @@ static int map(int file, size_t bytes, void **memory)
     return *memory == MAP_FAILED ? FAILURE : SUCCESS;
 }
 
+/* Other memory has no address below and above: who touches what is not his is caught, as GPUs catch it. The length of
+ * all is in front. */
+enum { FRONT = 4096, APART = 1 << 20 };
+
+static void *allocate_apart(size_t bytes)
+{
+    const size_t own = (bytes + FRONT - 1) / FRONT * FRONT, all = FRONT + APART + own + APART;
+    char *base = mmap(NULL, all, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (base == MAP_FAILED) return NULL;
+    char *memory = base + FRONT + APART;
+    if (mprotect(base, FRONT, PROT_READ | PROT_WRITE) || mprotect(memory, own, PROT_READ | PROT_WRITE)) abort();
+    memcpy(base, &all, sizeof all);
+    return memory;
+}
+
+static void release_apart(char *memory)
+{
+    char *base = memory ? memory - APART - FRONT : NULL;
+    size_t all;
+    if (!base) return;
+    memcpy(&all, base, sizeof all);
+    (void)munmap(base, all);
+}
+
 /* All bits 1: a NaN, as memory is that no one has written. */
 int trli_emulated_allocate(size_t bytes, void **memory)
 {
@@ -45,7 +69,7 @@ int trli_emulated_allocate(size_t bytes, void **memory)
         if (ftruncate(unit->file, (off_t)bytes) || map(unit->file, bytes, &unit->at)) abort();
         *memory = unit->at;
     } else {
-        *memory = malloc(bytes);
+        *memory = allocate_apart(bytes);
     }
     (void)pthread_mutex_unlock(&units_lock);
     if (*memory) memset(*memory, 0xff, bytes);
@@ -97,7 +121,7 @@ void trli_emulated_release(void *memory)
         (void)close(unit->file);
         unit->at = NULL;
     } else {
-        free(memory);
+        release_apart(memory);
     }
     (void)pthread_mutex_unlock(&units_lock);
 }

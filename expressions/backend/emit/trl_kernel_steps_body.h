@@ -235,8 +235,9 @@ TRL_BODY void trl_kernel_take_steps(const trl_kernel_launch &call, const trl_ker
 #pragma unroll
         for (int l = 0; l < steps; ++l) {
             double *const in = l == 0 ? before : memory + (2 + l) * plane;
-            const int z = t - l - 1;
-            trl_kernel_steps_level<tile, false>(of, next, l, of.k(z), in, apart, below[l], value, above);
+            const int z = t - l - 1, least = first - steps; /* of what lies in memory; no result follows from others */
+            trl_kernel_steps_level<tile, false>(of, next, l, of.k(z < least ? least : z), in, apart, below[l], value,
+                                                above);
             if (check > 0 && (l + 1) % check == 0)
                 excess |= trl_kernel_steps_excess<tile>(value, z >= first && z < end ? of.mine : 0);
             if (l == 0) continue;
