@@ -248,6 +248,14 @@ trl_err trli_task_reduce(void *data, const trl_task_args *args, bool *done)
     return TRL_OK;
 }
 
+void trli_parts_take(trli_partial *part, int n, trli_merge merge, trli_partial *total)
+{
+    for (int w = 0; w < n; ++w) {
+        trli_partial_merge(total, merge, &part[w]);
+        trli_partial_clear(&part[w], merge);
+    }
+}
+
 void trli_reductions_merge(const trli_program *program, const trli_reduction_batch *batch, const trli_frame *frame,
                            trli_partial *shares, trli_batch_run *message)
 {
@@ -257,10 +265,7 @@ void trli_reductions_merge(const trli_program *program, const trli_reduction_bat
         const trli_merge merge = all->reduction[r].merge;
         trli_partial *part = frame->reduction[all->first + r].part, total;
         trli_partial_clear(&total, merge);
-        for (int w = 0; w < frame->model->run->lanes * frame->reduction[all->first + r].patches; ++w) {
-            trli_partial_merge(&total, merge, &part[w]);
-            trli_partial_clear(&part[w], merge);
-        }
+        trli_parts_take(part, frame->model->run->lanes * frame->reduction[all->first + r].patches, merge, &total);
         trli_partial *share = shares + all->first + r;
         for (int p = 0; p < frame->model->layout->nlocal; ++p, share += frame->model->run->nreductions) {
             trli_partial_merge(&total, merge, share);

@@ -108,7 +108,7 @@ static bool may_find(const choice *c, const trli_program *program, const trli_re
     bool may = !program->once && batch->n <= RESULTS_MOST;
     for (int r = batch->first; r < batch->first + batch->n; ++r) {
         const trli_step *s = all->reduction[r].step;
-        may &= s->kind == TRLI_STEP_REDUCE && c->able[s->scalar] && patches_of(program, s) != SOME_PATCHES;
+        may &= s->kind == TRLI_STEP_REDUCE && c->able[s->scalar] && all->reduction[r].patches != SOME_PATCHES;
     }
     for (int g = batch->first_group; g < batch->first_group + batch->ngroups; ++g)
         may &= all->group[g].kernel && all->group[g].n <= TRLI_GPU_SHARES;
@@ -177,10 +177,17 @@ static void find_made(const choice *c, const trli_program *program)
     for (int i = 0; program->source && i < program->source->n; ++i) c->able[program->source->scalar[i]] = false;
 }
 
+static void find_patches(const trli_program *program)
+{
+    const trli_reductions *all = &program->run->reductions;
+    for (int r = 0; r < all->n; ++r) all->reduction[r].patches = patches_of(program, all->reduction[r].step);
+}
+
 static void choose(const choice *c, bool *found)
 {
     const trli_model *model = c->model;
     bool changes;
+    for (int i = 0; i < model->nprograms; ++i) find_patches(model->program[i]);
     for (int i = 0; i < model->nscalars; ++i) c->able[i] = true;
     for (int i = 0; i < model->nprograms; ++i) find_made(c, model->program[i]);
     do {
@@ -246,14 +253,9 @@ bool trli_gpu_does_batch(const trli_program *program, const trli_reduction_batch
     return find && find->function && is_found_together(program, batch);
 }
 
-static const trli_code_use *use_of(const trli_step_task *t)
-{
-    return t->run->gpu;
-}
-
 bool trli_gpu_does_scalar(const trli_step_task *t)
 {
-    const trli_code_use *use = use_of(t);
+    const trli_code_use *use = t->run->gpu;
     return use && use->code && use->code->gpu && use->code->gpu->function &&
            trli_is_found(t->program->model, t->step->scalar);
 }
@@ -301,7 +303,7 @@ trl_err trli_task_find_gpu(void *data, const trl_task_args *args, bool *done)
         double *const of = number + RESULTS + EACH * r;
         of[0] = reduction->merge;
         of[1] = reduction->step->scalar;
-        of[2] = patches_of(t->program, reduction->step);
+        of[2] = reduction->patches;
     }
     return trli_gpu_launch(run->gpu_kernels, run->gpu_find, &call, args->space, args->stream);
 }
@@ -313,11 +315,11 @@ trl_err trli_task_scalar_gpu(void *data, const trl_task_args *args, bool *done)
     const trli_frame *frame = args->frame;
     trli_gpu_call call = trli_gpu_begin_call(args, t, &one, 2);
     (void)done;
-    trli_gpu_take_scalars(args, use_of(t), &t->plan->reads, &call);
+    trli_gpu_take_scalars(args, t->run->gpu, &t->plan->reads, &call);
     call.nresults = 2;
     call.array[0] = (trl_kernel_array){.at = frame->found[args->space] + t->step->scalar};
     call.array[1] = (trl_kernel_array){.at = frame->found_told + t->step->scalar};
-    return trli_gpu_launch(frame->model->run->gpu_kernels, use_of(t)->code->gpu, &call, args->space, args->stream);
+    return trli_gpu_launch(frame->model->run->gpu_kernels, t->run->gpu->code->gpu, &call, args->space, args->stream);
 }
 
 size_t trli_found_scalars_told(const trli_model *model)
@@ -404,11 +406,7 @@ void trli_found_scalars_settle(const trli_frame *frame, int patch, int reduction
         for (int r = first; r < first + n; ++r) {
             const trli_merge merge = all->reduction[r].merge;
             trli_partial *share = &frame->share[0][(ptrdiff_t)patch * model->run->nreductions + all->first + r];
-            trli_partial *part = trli_parts_of_patch(frame, all->first + r, patch);
-            for (int w = 0; w < model->run->lanes; ++w) {
-                trli_partial_merge(share, merge, &part[w]);
-                trli_partial_clear(&part[w], merge);
-            }
+            trli_parts_take(trli_parts_of_patch(frame, all->first + r, patch), model->run->lanes, merge, share);
             if (merge == TRLI_MERGE_SUM) trl_sum_normalise(&share->sum);
         }
     }

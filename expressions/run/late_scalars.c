@@ -342,10 +342,7 @@ void trli_frame_late_take(trli_frame *frame)
         trli_partial *part = frame->reduction[all->first + r].part, total = {.extreme = told[2 + r]};
         double pair[TRLI_PARTIAL_PAIR];
         total.invalid = isnan(total.extreme);
-        for (int w = 0; w < frame->model->run->lanes; ++w) {
-            trli_partial_merge(&total, TRLI_MERGE_MAX, &part[w]);
-            trli_partial_clear(&part[w], TRLI_MERGE_MAX);
-        }
+        trli_parts_take(part, frame->model->run->lanes, TRLI_MERGE_MAX, &total);
         trli_partial_pack_extreme(&total, TRLI_MERGE_MAX, pair);
         frame->scalar[all->reduction[r].step->scalar] = trli_partial_unpack_extreme(TRLI_MERGE_MAX, pair);
     }

@@ -127,7 +127,7 @@ static trl_err try_to_join(const grouping *g, trli_reduction_group *group, const
     if (group->n > 0) TRL_TRY(trli_ir_walk(&model->ir, &model->walk, group->n + 1, group->value));
     *joined |= model->walk.count <= VALUES_MOST;
     if (!*joined) return TRL_OK;
-    g->to->reduction[group->first + group->n] = (trli_reduced_step){s, merge_of(s)};
+    g->to->reduction[group->first + group->n] = (trli_reduced_step){.step = s, .merge = merge_of(s)};
     ++group->n;
 done:
     return err;

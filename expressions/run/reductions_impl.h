@@ -15,6 +15,7 @@
 typedef struct trli_reduced_step {
     const trli_step *step;
     trli_merge merge;
+    int patches; /* for GPUs: the only one that has a share; negative: all, or some (found_scalars.c) */
 } trli_reduced_step;
 
 /* Reductions whose values are computed together; or one that a plugin makes, which has no kernel. */

@@ -96,6 +96,8 @@ static inline trli_partial *trli_parts_of_patch(const trli_frame *frame, int red
     const trli_reduction_run *run = &frame->reduction[reduction];
     return run->part + (run->patches > 1 ? (ptrdiff_t)patch * frame->model->run->lanes : 0);
 }
+/* Add n parts to a total; they are empty then. */
+void trli_parts_take(trli_partial *part, int n, trli_merge merge, trli_partial *total);
 /* The patch's share in a memory space. */
 trli_partial *trli_reduction_share(const trli_step_task *task, const trli_frame *frame, int space, int reduction);
 /* Merge into a batch's message what workers have added to it, and shares [local patch][model->run->nreductions]; both
