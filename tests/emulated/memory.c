@@ -34,24 +34,26 @@ static int map(int file, size_t bytes, void **memory)
     return *memory == MAP_FAILED ? FAILURE : SUCCESS;
 }
 
-/* Other memory has no address below and above: who touches what is not his is caught, as GPUs catch it. The length of
- * all is in front. */
+/* Other memory has no address far below and above: who touches what is not his is caught, as GPUs catch it. Just below,
+ * where kernels may read a value that they do not take, are NaNs. The length of all is in front. */
 enum { FRONT = 4096, APART = 1 << 20 };
 
 static void *allocate_apart(size_t bytes)
 {
-    const size_t own = (bytes + FRONT - 1) / FRONT * FRONT, all = FRONT + APART + own + APART;
+    const size_t own = (bytes + FRONT - 1) / FRONT * FRONT, all = FRONT + APART + FRONT + own + APART;
     char *base = mmap(NULL, all, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (base == MAP_FAILED) return NULL;
-    char *memory = base + FRONT + APART;
-    if (mprotect(base, FRONT, PROT_READ | PROT_WRITE) || mprotect(memory, own, PROT_READ | PROT_WRITE)) abort();
+    char *memory = base + FRONT + APART + FRONT;
+    if (mprotect(base, FRONT, PROT_READ | PROT_WRITE)) abort();
+    if (mprotect(memory - FRONT, FRONT + own, PROT_READ | PROT_WRITE)) abort();
     memcpy(base, &all, sizeof all);
+    memset(memory - FRONT, 0xff, FRONT);
     return memory;
 }
 
 static void release_apart(char *memory)
 {
-    char *base = memory ? memory - APART - FRONT : NULL;
+    char *base = memory ? memory - FRONT - APART - FRONT : NULL;
     size_t all;
     if (!base) return;
     memcpy(&all, base, sizeof all);
