@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,30 +35,39 @@ static int map(int file, size_t bytes, void **memory)
     return *memory == MAP_FAILED ? FAILURE : SUCCESS;
 }
 
-/* Other memory has no address far below and above: who touches what is not his is caught, as GPUs catch it. Just below,
- * where kernels may read a value that they do not take, are NaNs. The length of all is in front. */
-enum { FRONT = 4096, APART = 1 << 20 };
+/* Other memory has no address far below and above: who touches what is not his is caught, as GPUs catch it. Pages are
+ * longer than what is asked for, so that one in two begins where a page does, the others end there. The length of all
+ * is in front, beside where the memory begins. */
+enum { PAGE = 4096, APART = 1 << 20, ALIGNED = 64 };
+
+typedef struct apart {
+    size_t all;
+    char *memory;
+} apart;
 
 static void *allocate_apart(size_t bytes)
 {
-    const size_t own = (bytes + FRONT - 1) / FRONT * FRONT, all = FRONT + APART + FRONT + own + APART;
+    static unsigned count; /* guarded by the lock */
+    const size_t own = (bytes + PAGE - 1) / PAGE * PAGE, rest = (own - bytes) / ALIGNED * ALIGNED;
+    const size_t all = PAGE + APART + own + APART;
     char *base = mmap(NULL, all, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (base == MAP_FAILED) return NULL;
-    char *memory = base + FRONT + APART + FRONT;
-    if (mprotect(base, FRONT, PROT_READ | PROT_WRITE)) abort();
-    if (mprotect(memory - FRONT, FRONT + own, PROT_READ | PROT_WRITE)) abort();
-    memcpy(base, &all, sizeof all);
-    memset(memory - FRONT, 0xff, FRONT);
-    return memory;
+    const apart is = {all, base + PAGE + APART + (count++ % 2 ? rest : 0)};
+    if (mprotect(base, PAGE, PROT_READ | PROT_WRITE) || mprotect(base + PAGE + APART, own, PROT_READ | PROT_WRITE))
+        abort();
+    memcpy(base, &is, sizeof is);
+    memset(base + PAGE + APART, 0xff, own);
+    return is.memory;
 }
 
 static void release_apart(char *memory)
 {
-    char *base = memory ? memory - FRONT - APART - FRONT : NULL;
-    size_t all;
-    if (!base) return;
-    memcpy(&all, base, sizeof all);
-    (void)munmap(base, all);
+    if (!memory) return;
+    char *base = memory - (uintptr_t)memory % PAGE - APART - PAGE;
+    apart is;
+    memcpy(&is, base, sizeof is);
+    if (is.memory != memory) abort();
+    (void)munmap(base, is.all);
 }
 
 /* All bits 1: a NaN, as memory is that no one has written. */

@@ -151,6 +151,22 @@ void trli_cuda_put_rounds(trli_emitter *e, bool along_z, int depth)
     }
 }
 
+/* The same, of a value that a ghost may need: where it does; elsewhere there may be no such point. */
+static void put_guarded(trli_emitter *e, int32_t i)
+{
+    bool any = false;
+    for (int32_t g = 0; g < e->nguards; ++g) {
+        const trli_choice *choice = &e->choice[e->guard[g].choice];
+        if (e->guard[g].sample != i) continue;
+        fputs(any ? " || " : "(", e->out);
+        trli_cuda_put_condition(e, &e->sample[choice->sample], choice);
+        any = true;
+    }
+    if (any) fputs(" ? ", e->out);
+    put_place(e, i);
+    if (any) fputs(" : 0)", e->out);
+}
+
 /* A field at the other side. */
 static void put_image(trli_emitter *e, const trli_sample *in, const trli_choice *choice)
 {
@@ -194,7 +210,10 @@ void trli_cuda_put_field(trli_emitter *e, trli_loop_level loop, int32_t i)
         fputs(" : ", e->out);
         ++open;
     }
-    put_place(e, i);
+    if (e->guarded && !stepped)
+        put_guarded(e, i);
+    else
+        put_place(e, i);
     while (open-- > 0) fputc(')', e->out);
 }
 
@@ -246,9 +265,9 @@ void trli_cuda_put_ghosts(trli_emitter *e, const trli_cuda_values *done, bool al
     for (int32_t c = 0; c < e->nchoices; ++c)
         if (e->choice[c].ghost >= 0 && e->also[e->choice[c].sample]) e->wanted[e->choice[c].ghost] = true;
     trli_emit_mark_operands(e, TRLI_ALL_GROUPS);
-    e->raw = true;
+    e->raw = e->guarded = true;
     put_wanted(e, done, along_z, depth);
-    e->raw = false;
+    e->raw = e->guarded = false;
 }
 
 void trli_cuda_put_wanted(trli_emitter *e, const trli_cuda_values *done, bool along_z, int depth)

@@ -460,7 +460,9 @@ void trli_emitter_free(trli_emitter *e)
     e->pointer = NULL;
     e->ghosts = NULL;
     trli_free(e->choice);
+    trli_free(e->guard);
     e->choice = NULL;
-    e->nghosts = e->nchoices = e->choices_capacity = 0;
+    e->guard = NULL;
+    e->nghosts = e->nchoices = e->choices_capacity = e->nguards = e->guards_capacity = 0;
     e->ngroups = e->count = e->capacity = e->ghosts_capacity = e->npointers = e->nbuffers = e->nshared = 0;
 }

@@ -65,6 +65,12 @@ typedef struct trli_choice {
     int axis, side, layer;
 } trli_choice;
 
+/* A field's sample beside the point that a ghost reads: where the choice is that ghost it is held, elsewhere it may not
+ * be. */
+typedef struct trli_guard {
+    int32_t sample, choice;
+} trli_guard;
+
 enum { TRLI_SAMPLES_MOST = 4000 }; /* of a kernel that is emitted */
 enum { TRLI_CONSTANTS_MOST = 64 }; /* that have names in a function; more are part of its body */
 
@@ -124,10 +130,13 @@ struct trli_emitter {
     int32_t nghosts, ghosts_capacity;
     trli_choice *choice;
     int32_t nchoices, choices_capacity;
+    trli_guard *guard; /* of ghosts' values that are computed before it is known whether they are needed */
+    int32_t nguards, guards_capacity;
     bool choices_fit;              /* what they read is held, and they are beside one side each */
     bool *kept;                    /* by input: a thread of a GPU keeps its column's values; NULL: of none */
     bool narrow;                   /* a thread's point and sides are of 32 bits, the sides at hand */
     bool raw;                      /* fields are read as they lie in memory: ghosts are being computed */
+    bool guarded;                  /* and only where guards say that they are held */
     int32_t ends, sides;           /* samples from there on: only of ghosts beyond ends of rows; beyond other sides */
     int interleave;                /* the most planes whose rows the kernel interleaves */
     bool by_planes;                /* each group takes the rows of one plane at a time: nothing is interleaved */
