@@ -3,6 +3,7 @@
 /* The CUDA backend. The runtime is linked statically and loads the driver itself: on a machine without a driver
  * there are no devices. */
 #include <cstdio>
+#include <cstdlib>
 #include <cuda_runtime.h>
 
 #include "device_impl.h"
@@ -12,16 +13,32 @@ bool trli_device_backend_exists(void)
     return true;
 }
 
-int trli_device_backend_count(void)
+/* Those that there are. */
+static int count_gpus()
 {
     int count = 0;
     return cudaGetDeviceCount(&count) == cudaSuccess ? count : 0;
 }
 
+/* TRELLIS_GPU_TIMES=n: each counts as n. Device i is that number of those, from the beginning again where there are no
+ * more. */
+int trli_device_backend_count(void)
+{
+    const char *text = std::getenv("TRELLIS_GPU_TIMES");
+    const int times = text ? std::atoi(text) : 1;
+    return count_gpus() * (times > 1 && times < 64 ? times : 1);
+}
+
+static int gpu_of(int index)
+{
+    const int count = count_gpus();
+    return count > 0 ? index % count : index;
+}
+
 const char *trli_device_backend_describe(int index, trl_device_info *info)
 {
     cudaDeviceProp properties;
-    cudaError_t status = cudaGetDeviceProperties(&properties, index);
+    cudaError_t status = cudaGetDeviceProperties(&properties, gpu_of(index));
     if (status != cudaSuccess) return cudaGetErrorString(status);
     std::snprintf(info->name, sizeof info->name, "%s", properties.name);
     info->major = properties.major;
@@ -55,15 +72,18 @@ static bool is_fatal(int code)
 
 static int use(int index)
 {
-    return cudaSetDevice(index);
+    return cudaSetDevice(gpu_of(index));
 }
 
 static int befriend(int other, bool *near)
 {
+    const int peer = gpu_of(other);
     int self = 0, can = 0;
     cudaError_t status = cudaGetDevice(&self);
-    if (status == cudaSuccess) status = cudaDeviceCanAccessPeer(&can, self, other);
-    if (status == cudaSuccess && can) status = cudaDeviceEnablePeerAccess(other, 0);
+    *near = status == cudaSuccess && self == peer;
+    if (*near) return status;
+    if (status == cudaSuccess) status = cudaDeviceCanAccessPeer(&can, self, peer);
+    if (status == cudaSuccess && can) status = cudaDeviceEnablePeerAccess(peer, 0);
     if (status == cudaErrorPeerAccessAlreadyEnabled) {
         cudaGetLastError();
         status = cudaSuccess;
