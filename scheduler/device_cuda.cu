@@ -16,8 +16,11 @@ bool trli_device_backend_exists(void)
 /* Those that there are. */
 static int count_gpus()
 {
-    int count = 0;
-    return cudaGetDeviceCount(&count) == cudaSuccess ? count : 0;
+    static const int found = [] {
+        int count = 0;
+        return cudaGetDeviceCount(&count) == cudaSuccess ? count : 0;
+    }();
+    return found;
 }
 
 /* TRELLIS_GPU_TIMES=n: each counts as n. Device i is that number of those, from the beginning again where there are no
