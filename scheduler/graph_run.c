@@ -113,7 +113,7 @@ done:
     return err;
 }
 
-/* Where devices do all that takes time, waking workers takes longer than what is left for them. */
+/* Where devices do all that takes time, or nothing does, waking workers takes longer than what is left for them. */
 static bool is_left_to_devices(const trl_graph *graph)
 {
     return graph->placed && graph->placed->light;

@@ -129,7 +129,7 @@ static bool is_light(const builder *b)
     for (int32_t t = 0; t < graph->task_count; ++t)
         for (int32_t a = graph->access_first[t]; a < graph->access_first[t + 1] && b->placed->executor[t] == 0; ++a)
             bytes += handle[graph->access[a].handle].bytes;
-    return graph->state && b->placed->nregions > 0 && bytes < little;
+    return graph->state && bytes < little;
 }
 
 /* Whether some launch of each run waits for a node. */

@@ -73,7 +73,7 @@ typedef struct trli_placed {
     bool overlaps;
     bool urgent;              /* GPUs have tasks for their urgent streams */
     bool alone;               /* workers run no task that devices may run */
-    bool light;               /* devices run tasks, and workers touch little data: one is enough */
+    bool light;               /* workers touch little data: one is enough */
     int32_t ncalls;           /* number of calls on devices */
     int32_t *call;            /* [ncalls] the logical task */
     trli_relaunch **relaunch; /* [ncalls] of the row of which a call is the first, or NULL; NULL: there are none */

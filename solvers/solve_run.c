@@ -8,6 +8,7 @@
 
 #include "direct_impl.h"
 #include "first_guess_impl.h"
+#include "memory_impl.h"
 #include "multistep_impl.h"
 #include "solve_ahead_impl.h"
 #include "solve_errors_impl.h"
@@ -169,6 +170,25 @@ done:
     return err;
 }
 
+/* Run the program of the diagonal, unless the Jacobian is as it was. */
+static trl_err run_diagonal(trli_solver *s)
+{
+    trl_err err = TRL_OK;
+    if (!s->known) {
+        s->known = trli_model_keep(s->sim->model, ((size_t)s->sim->model->nscalars + 1) * sizeof *s->known);
+        if (!s->known) err = trli_no_memory(s->sim->ctx, NULL, "for a solver");
+        TRL_TRY(trl_context_agree(s->sim->ctx, err));
+    }
+    const bool changed = trli_solver_scalars_change(s, s->known);
+    if (s->current && !changed && s->linear && !trli_solver_reads_fields(s)) return TRL_OK;
+    s->current = false;
+    if (s->diagonal) TRL_TRY(trli_solver_program(s, s->diagonal));
+    s->current = true;
+    ++s->ndiagonals;
+done:
+    return err;
+}
+
 /* Find the diagonal, and whether cycles of multigrid pay: with jacobi, conjugate gradients take a number of iterations
  * that grows with the root of the condition, which Gershgorin's theorem bounds where rows are dominated by it. For
  * implicit diffusion the bound is 1 + 4 gamma dt times the sum of D/h^2 over the axes. */
@@ -176,7 +196,7 @@ static trl_err find_diagonal(trli_solver *s)
 {
     const double condition_least = 15, row_most = 5;
     trl_err err = TRL_OK;
-    if (s->diagonal) TRL_TRY(trli_solver_program(s, s->diagonal));
+    TRL_TRY(run_diagonal(s));
     if (!s->multigrid) return TRL_OK;
     const double row = trli_solver_largest_row(s);
     s->stats.condition = row < 2 ? row / (2 - row) : INFINITY;
@@ -187,16 +207,28 @@ done:
     return err;
 }
 
+/* Coarser grids get what the diagonal was found for. */
+static trl_err prepare_multigrid(trli_solver *s)
+{
+    trl_err err = TRL_OK;
+    if (s->prepared == s->ndiagonals) return TRL_OK;
+    s->prepared = 0;
+    TRL_TRY(trli_multigrid_prepare(s->multigrid, s->time));
+    s->prepared = s->ndiagonals;
+done:
+    return err;
+}
+
 trl_err trli_solver_prepare_cycles(trli_solver *solver, double gamma, bool *cycles)
 {
     double *dt = &solver->sim->frame->scalar[TRLI_SCALAR_DT];
     const double full = *dt;
     trl_err err = TRL_OK;
-    *cycles = false;
+    *cycles = solver->current = false; /* coarser grids have gamma in place of dt */
     TRL_TRY(find_diagonal(solver));
     *cycles = solver->cycles;
     *dt = gamma;
-    if (solver->cycles) err = trli_multigrid_prepare(solver->multigrid, solver->time);
+    if (solver->cycles) err = prepare_multigrid(solver);
     *dt = full;
 done:
     return err;
@@ -232,7 +264,7 @@ static trl_err prepare_cycles(trli_solver *s)
     if (questionable && !trli_multigrid_by_entries(s->multigrid))
         *why = "its operator is not symmetric, and coarser grids have the equation";
     else
-        TRL_TRY(trli_multigrid_prepare(s->multigrid, s->time));
+        TRL_TRY(prepare_multigrid(s));
     if (questionable && !*why && trli_multigrid_is_mixed(s->multigrid))
         *why = "its operator is not symmetric, and beside the diagonal it has large entries of both signs";
     s->cycles = !*why;

@@ -280,6 +280,7 @@ void trli_clear_field(const trl_simulation *sim, int field)
 
 void trli_solver_clear(trli_solver *solver)
 {
+    solver->current = false;
     for (int f = solver->first_field; f < solver->end_field; ++f)
         if (solver->sim->model->field[f].persistent) trli_clear_field(solver->sim, f);
 }
