@@ -31,7 +31,7 @@ void trl_sum_clear(trl_sum *s)
 
 void trl_sum_normalise(trl_sum *s)
 {
-    trl_sum_carry(s->word, TRL_SUM_WORDS);
+    trl_sum_carry(s->word, 0, TRL_SUM_WORDS);
     s->pending = 0;
 }
 
@@ -270,7 +270,7 @@ double trl_sum_value(const trl_sum *s)
 {
     trl_sum total = *s;
     double value;
-    const uint64_t bits = trl_sum_bits(total.word, TRL_SUM_WORDS, total.special);
+    const uint64_t bits = trl_sum_bits(total.word, 0, TRL_SUM_WORDS, TRL_SUM_WORDS, total.special);
     memcpy(&value, &bits, sizeof value);
     return value;
 }

@@ -8,6 +8,8 @@
 
 #include <trl_field.h>
 
+#include "trl_sum_body.h"
+
 static uint64_t bits_of(double value)
 {
     uint64_t bits;
@@ -15,12 +17,23 @@ static uint64_t bits_of(double value)
     return bits;
 }
 
+/* By the words that are not zero alone, as GPUs compute it. */
+static uint64_t bits_by_words(trl_sum s)
+{
+    int first = 0, end = TRL_SUM_WORDS;
+    while (first < end && s.word[first] == 0) ++first;
+    while (end > first && s.word[end - 1] == 0) --end;
+    return trl_sum_bits(s.word, first, end, TRL_SUM_WORDS, s.special);
+}
+
 static double sum_of(const double *values, int64_t n)
 {
     trl_sum s;
     trl_sum_clear(&s);
     trl_sum_add(&s, values, n);
-    return trl_sum_value(&s);
+    const double value = trl_sum_value(&s);
+    ck_assert_uint_eq(bits_by_words(s), bits_of(value));
+    return value;
 }
 
 #define SUM(...) \
@@ -326,6 +339,21 @@ START_TEST(order_and_grouping_do_not_change_a_bit)
 }
 END_TEST
 
+/* Of GPUs words have what they got, not yet carried. */
+START_TEST(words_that_are_full_carry_beyond_those_that_are_not_zero)
+{
+    uint64_t state = 77;
+    for (int n = 0; n < 2000; ++n) {
+        trl_sum s;
+        trl_sum_clear(&s);
+        const int at = (int)(next_random(&state) % (TRL_SUM_WORDS - 4)), words = 1 + (int)(next_random(&state) % 3);
+        for (int i = at; i < at + words; ++i)
+            s.word[i] = (int64_t)next_random(&state) >> (1 + next_random(&state) % 62);
+        ck_assert_uint_eq(bits_by_words(s), bits_of(trl_sum_value(&s)));
+    }
+}
+END_TEST
+
 START_TEST(merging_often_loses_nothing)
 {
     trl_sum total, one;
@@ -427,6 +455,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, many_values_at_once_give_the_bits_of_one_after_the_other);
     tcase_add_test(tc, millions_of_the_largest_values_lose_nothing);
     tcase_add_test(tc, order_and_grouping_do_not_change_a_bit);
+    tcase_add_test(tc, words_that_are_full_carry_beyond_those_that_are_not_zero);
     tcase_add_test(tc, merging_often_loses_nothing);
     tcase_add_test(tc, a_merged_sum_takes_as_many_values_as_any_other);
     tcase_add_test(tc, merging_counts_infinities);
