@@ -139,9 +139,27 @@ static bool is_chained(const trli_placement *p)
     return p->devices && p->devices->n == 1 && p->devices->device[0]->chain;
 }
 
+/* A run has ended while devices were at work for other graphs. Where workers do all, data that other graphs leave on
+ * devices is fetched for each run: in the trials these may have left it on the host, too. */
+static void learn_behind_others(trli_placement *p)
+{
+    if (p->stage < p->platform.executors || p->runs_now > 0 || p->placed->nregions > 0) return;
+    const int64_t fetched = p->placed->copies[TRL_WAY_OUT];
+    p->fetching = fetched > p->fetched ? p->fetching + 1 : 0;
+    p->fetched = fetched;
+    if (p->patience == 0) p->patience = CHECKED;
+    if (p->fetching < p->patience) return;
+    p->patience *= 4;
+    p->fetching = p->fetched = 0;
+    trli_placement_time_again(p);
+}
+
 void trli_placement_learn(trli_placement *p, int64_t ns, bool timed)
 {
-    if (trli_placement_is_by_times(p) && !timed) return;
+    if (trli_placement_is_by_times(p) && !timed) {
+        learn_behind_others(p);
+        return;
+    }
     ++p->runs;
     if (p->rule.mode == TRLI_PLACE_AT_RANDOM && p->runs >= REPEATED && p->runs_now == 0) trli_placement_drop(p);
     if (!trli_placement_is_by_times(p)) {

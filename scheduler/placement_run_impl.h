@@ -64,16 +64,19 @@ typedef struct trli_placement {
     int runs_now;    /* runs in progress */
     double usual_ns; /* mean s of its first runs */
     trli_second_look second_look;
-    int former;                                /* BEGUN: what `single` was before */
-    double former_ns;                          /* and mean s of the runs */
-    int32_t *unit;                             /* [tasks] the first task of its unit */
-    uint16_t *eligible;                        /* [tasks] the same for all of a unit */
-    uint8_t *executor;                         /* [tasks] the executor */
-    uint8_t *fixed;                            /* [tasks] BY_FILE, else NULL */
-    double *seconds;                           /* [tasks][executors]; 0: not timed */
-    double *latest;                            /* [tasks] of the last watched run */
-    uint16_t *steady;                          /* [handles] assumed spaces with the value when a run begins */
-    trli_placed *placed;                       /* NULL: not made yet */
+    int64_t fetching;    /* runs in a row that workers made alone, and for which devices sent data */
+    int64_t fetched;     /* copies from devices before the last of them */
+    int64_t patience;    /* so many, and the executors are timed again; 0: as at first */
+    int former;          /* BEGUN: what `single` was before */
+    double former_ns;    /* and mean s of the runs */
+    int32_t *unit;       /* [tasks] the first task of its unit */
+    uint16_t *eligible;  /* [tasks] the same for all of a unit */
+    uint8_t *executor;   /* [tasks] the executor */
+    uint8_t *fixed;      /* [tasks] BY_FILE, else NULL */
+    double *seconds;     /* [tasks][executors]; 0: not timed */
+    double *latest;      /* [tasks] of the last watched run */
+    uint16_t *steady;    /* [handles] assumed spaces with the value when a run begins */
+    trli_placed *placed; /* NULL: not made yet */
     int64_t copies[TRL_WAYS], bytes[TRL_WAYS]; /* counts of earlier placed graphs */
     int64_t done[TRLI_EXECUTORS];              /* tasks in all runs */
 } trli_placement;

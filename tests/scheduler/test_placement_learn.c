@@ -97,11 +97,49 @@ START_TEST(a_slower_executor_is_timed_and_no_more)
 }
 END_TEST
 
+/* Runs of workers, behind those of other graphs that leave data on the device, until executors are timed again. */
+static int runs_until_timed(trl_graph *graph, trl_workers *workers, bool fetches)
+{
+    trli_placement *p = graph->placement;
+    int run = 0;
+    p->stage = p->platform.executors;
+    p->single = 0;
+    trli_placement_drop(p);
+    for (; run < RUNS && p->stage == p->platform.executors; ++run) {
+        trli_placed *placed;
+        bool apart;
+        ck_ok(trli_placement_begin(graph, &workers->placing, NULL, &placed, &apart));
+        placed->copies[TRL_WAY_OUT] += fetches;
+        trli_placement_end(graph, TRL_OK, 10000, false);
+    }
+    return run;
+}
+
+START_TEST(workers_that_fetch_data_for_each_run_are_timed_again)
+{
+    open_mocks("1");
+    trl_workers *workers = make_workers(&(setting){"hybrid", 2});
+    ck_ok(trl_workers_set_devices(workers, devices));
+    trl_graph *graph = make_one();
+    trli_placed *placed;
+    bool apart;
+    ck_ok(trli_placement_begin(graph, &workers->placing, NULL, &placed, &apart));
+    trli_placement_end(graph, TRL_OK, 10000, true);
+    ck_assert_int_eq(runs_until_timed(graph, workers, false), RUNS);
+    ck_assert_int_eq(runs_until_timed(graph, workers, true), LOOKS);
+    ck_assert_int_eq(runs_until_timed(graph, workers, true), 4 * LOOKS);
+    trl_graph_destroy(&graph);
+    trl_workers_destroy(&workers);
+    close_mocks();
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, means_of_runs_decide_where_the_least_times_of_trials_mislead);
     tcase_add_test(tc, an_executor_that_is_slower_in_the_mean_is_left_again);
     tcase_add_test(tc, a_slower_executor_is_timed_and_no_more);
+    tcase_add_test(tc, workers_that_fetch_data_for_each_run_are_timed_again);
 }
 
 TRL_TEST_MAIN("placement learn", add_tests)
