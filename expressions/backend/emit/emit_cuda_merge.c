@@ -41,7 +41,7 @@ static void put_totals(trli_emitter *e)
                 e->nroots - e->nstored, e->nroots - e->nstored);
     for (int r = e->nstored; r < e->nroots; ++r)
         if (e->merge[r] == TRLI_MERGE_SUM)
-            fprintf(e->out, "    trl_kernel_sum t%d = {0, 0, {0, 0}}, small%d = t%d;\n", r, r, r);
+            fprintf(e->out, "    trl_kernel_sum t%d = {0, 0, {0, 0}};\n", r);
         else
             fprintf(e->out, "    trl_kernel_extreme t%d = {call.share[%d].extreme, false};\n", r, r - e->nstored);
 }
@@ -98,7 +98,7 @@ static void put_merges(const trli_emitter *e, const char *place, const char *ind
 {
     for (int r = e->nstored; r < e->nroots; ++r)
         if (e->merge[r] == TRLI_MERGE_SUM)
-            fprintf(e->out, "%strl_kernel_merge_sum(&t%d, &small%d, &%s[%d], r%d[%s]);\n", indent, r, r, shares_of(e),
+            fprintf(e->out, "%strl_kernel_merge_sum(&t%d, &%s[%d], r%d[%s]);\n", indent, r, shares_of(e),
                     r - e->nstored, r, place);
         else
             fprintf(e->out, "%strl_kernel_merge_extreme(&t%d, r%d[%s], %d);\n", indent, r, r, place,
@@ -158,8 +158,7 @@ static void put_ends(const trli_emitter *e)
 {
     for (int r = e->nstored; r < e->nroots; ++r)
         if (e->merge[r] == TRLI_MERGE_SUM)
-            fprintf(e->out, "    trl_kernel_sum_empty(t%d, &%s[%d]);\n    trl_kernel_sum_empty(small%d, &%s[%d]);\n", r,
-                    shares_of(e), r - e->nstored, r, shares_of(e), r - e->nstored);
+            fprintf(e->out, "    trl_kernel_sum_empty(t%d, &%s[%d]);\n", r, shares_of(e), r - e->nstored);
         else
             fprintf(e->out, "    trl_kernel_end_extreme(&t%d, &call.share[%d], %d);\n", r, r - e->nstored,
                     e->merge[r] == TRLI_MERGE_MIN);

@@ -127,7 +127,7 @@ TRL_KERNEL_APART trl_kernel_sum trl_kernel_sum_anew(trl_kernel_sum s, trl_kernel
 }
 
 /* All threads of a warp together: add a value each. Where many of them leave something, the totals begin anew. */
-TRL_KERNEL_APART void trl_kernel_merge_left(trl_kernel_sum *s, trl_kernel_partial *share, double x)
+TRL_BODY void trl_kernel_merge_sum(trl_kernel_sum *s, trl_kernel_partial *share, double x)
 {
     bool fits;
     const double left = trl_kernel_sum_take(s, x, &fits);
@@ -137,19 +137,6 @@ TRL_KERNEL_APART void trl_kernel_merge_left(trl_kernel_sum *s, trl_kernel_partia
         *s = trl_kernel_sum_anew(*s, share, left);
     else if (left != 0)
         trl_kernel_partial_add(share, left);
-}
-
-/* The same. What values leave that are much smaller than others has totals of its own: fields that are zero on planes
- * of symmetry have values there that rounding made, in most of the rows. */
-TRL_BODY void trl_kernel_merge_sum(trl_kernel_sum *s, trl_kernel_sum *small, trl_kernel_partial *share, double x)
-{
-    bool fits;
-    const double left = trl_kernel_sum_take(s, x, &fits);
-    if (__ballot_sync(TRL_KERNEL_ALL, left != 0) == 0) return;
-    if (__any_sync(TRL_KERNEL_ALL, !fits))
-        *s = trl_kernel_sum_anew(*s, share, left);
-    else
-        trl_kernel_merge_left(small, share, left);
 }
 
 /* An extreme as a thread makes it. */
