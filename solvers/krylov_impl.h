@@ -61,7 +61,10 @@ struct trli_solver {
     trli_residual of_zero, of_zero_alone; /* likewise where x is zero; program NULL: not known without x */
     double size;                          /* what the request's size is, as last found; -1: it has none */
     double error;                         /* norm of the residual over what the request tolerates, as last found; 0 */
-    bool trusted, sure; /* direct solutions of the step `trusted_step`, or of later ones, need not be looked at */
+    bool trusted, sure; /* solutions of the step `trusted_step`, or of later ones, by this method and of the operator
+                           with the diagonal of this number, need not be looked at */
+    trl_solve_method trusted_method;
+    int64_t trusted_diagonal;
     trl_gidx trusted_step, mean_step;
     trl_gidx sized_step;              /* in which the size was found last: in each, or where rounding may matter */
     bool at_zero, ahead, guess_due;   /* x is zero; x.next is the direct solution for r; x is to be what ask.from has */

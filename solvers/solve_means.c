@@ -45,8 +45,10 @@ trl_err trli_solver_centre(trli_solver *s)
     return err;
 }
 
+/* A mean that is much less than what is to be left of the residual stays. */
 trl_err trli_solver_balance(trli_solver *s, double tolerance)
 {
+    const double little = 1e-3;
     bool any = false;
     trl_err err = TRL_OK;
     for (int i = 0; i < s->ask.n; ++i) {
@@ -55,7 +57,7 @@ trl_err trli_solver_balance(trli_solver *s, double tolerance)
         if (free_mean && fabs(mean) > fmax(tolerance * s->reference, s->lost))
             return trli_solver_inconsistent(s, i, mean);
         trli_solver_set(s, s->r_offset[i], free_mean ? -mean : 0);
-        any |= free_mean;
+        any |= free_mean && fabs(mean) > little * s->enough;
     }
     if (!any || s->mean_set) return TRL_OK;
     TRL_TRY(trli_solver_centre(s));

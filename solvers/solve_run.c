@@ -50,21 +50,27 @@ static double lost_to_rounding(const trli_solver *s)
     return s->size < 0 ? 0 : 2 * DBL_EPSILON * s->size;
 }
 
-/* Whether a direct solution need not be looked at: that of the same operator came below what was wanted, at the start
- * of the step, or so far below it that it will in further steps. In some of these one is looked at all the same. */
+/* Whether a solution need not be looked at: one of the same operator, by the same method, was what was wanted, at the
+ * start of the step, or so much so that it will be in further steps. In some of these one is looked at all the same. */
 static bool trusts(const trli_solver *s)
 {
     const bool sure = s->sure && s->step % LOOK_EVERY != 0;
-    return s->trusted && (s->trusted_step == s->step || sure) && s->method == TRL_SOLVE_DIRECT;
+    return s->trusted && (s->trusted_step == s->step || sure) && s->method == s->trusted_method &&
+           s->trusted_diagonal == s->ndiagonals;
 }
 
-/* After a direct solution that was looked at. Only systems of many solves in a step have a size. */
-static void judge_trust(trli_solver *s, double norm, double target)
+/* After a solution that was looked at. inner: the residual by the method: a direct solution is to come below what is
+ * wanted, conjugate gradients are to know how far they have come. Only systems of many solves in a step have a size. */
+static void judge_trust(trli_solver *s, double norm, double inner, double target)
 {
     const double enough = 0.1, more = 1e-3;
-    s->trusted = s->residual_alone.program && s->method == TRL_SOLVE_DIRECT && norm <= enough * target;
-    s->sure = norm <= more * target;
+    const bool direct = s->method == TRL_SOLVE_DIRECT, cg = s->method == TRL_SOLVE_CG;
+    const double off = direct ? norm : fabs(norm - inner);
+    s->trusted = s->residual_alone.program && (direct || (cg && s->residual_alone.error < 0)) && off <= enough * target;
+    s->sure = off <= more * target;
     s->trusted_step = s->step;
+    s->trusted_method = s->method;
+    s->trusted_diagonal = s->ndiagonals;
 }
 
 /* Whether a residual is no rounding error, however large numbers have become in a few steps. */
@@ -433,11 +439,11 @@ static trl_err linear(trli_solver *s, double *norm)
         TRL_TRY(trli_solver_balance(s, s->settings.tolerance));
         TRL_TRY(solve_linear(s, 0.9 * target, &inner));
         if (trusts(s)) {
-            *norm = s->stats.last_residual;
+            *norm = s->method == TRL_SOLVE_DIRECT ? s->stats.last_residual : inner;
             return TRL_OK;
         }
         TRL_TRY(trli_solver_residual(s, norm));
-        if (k == 0) judge_trust(s, *norm, target);
+        if (k == 0) judge_trust(s, *norm, inner, target);
         if (is_solved(s, *norm)) break;
         if (k < LINEAR_ROUNDS && *norm < 0.5 * before) continue;
         if (*norm <= s->enough) break; /* rounding errors are larger than what is tolerated */
