@@ -57,8 +57,9 @@ static int product(N_Vector v, N_Vector result, double t, N_Vector y, N_Vector f
     double gamma;
     (void)t, (void)y, (void)f, (void)scratch;
     if (CVodeGetCurrentGamma(c->memory, &gamma) != CV_SUCCESS) return -1;
-    c->err = c->ask.product(c->ask.data, gamma, trli_vectors_values(v), trli_vectors_values(result));
-    return c->err == TRL_OK ? 0 : -1;
+    bool found = true;
+    c->err = c->ask.product(c->ask.data, gamma, trli_vectors_values(v), trli_vectors_values(result), &found);
+    return c->err == TRL_OK ? !found : -1;
 }
 
 static int prepare(double t, N_Vector y, N_Vector f, booleantype known, booleantype *anew, double gamma, void *data)

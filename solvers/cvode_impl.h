@@ -24,11 +24,11 @@ typedef struct trli_cvode_request {
     double relative, absolute;
     double dt_min, dt_max; /* 0: none */
     void *data;            /* of the functions, which are collective; an error ends the step and is returned by it */
-    /* f = f(t, y). *finite: all numbers of all ranks are. */
+    /* f = f(t, y). *finite: all numbers of all ranks are; else a smaller step is tried. */
     trl_err (*rates)(void *data, double t, const double *y, double *f, bool *finite);
     /* The functions of stiff systems are about the t and y of the last call of `rates`. */
-    /* product = (1 - gamma df/dy) v, less v, over -gamma. */
-    trl_err (*product)(void *data, double gamma, const double *v, double *product);
+    /* product = (1 - gamma df/dy) v, less v, over -gamma. *found: there is one, else a smaller step is tried. */
+    trl_err (*product)(void *data, double gamma, const double *v, double *product, bool *found);
     /* OPTIONAL: make ready for approximations of the inverse of 1 - gamma df/dy, and apply it. */
     trl_err (*prepare)(void *data, double gamma);
     trl_err (*precondition)(void *data, const double *r, double *z);

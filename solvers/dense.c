@@ -116,25 +116,6 @@ done:
     return err;
 }
 
-/* By a multistep method values come from its own polynomial, but at points that conditions set. */
-static trl_err compile_multistep(trl_simulation *sim)
-{
-    struct trli_dense *d = sim->dense;
-    trli_instance *at = NULL;
-    bool any = false;
-    trl_err err = TRL_OK;
-    for (int v = 0; v < sim->nequations; ++v) any |= trli_equation_sets_points(sim, v);
-    if (!any) return TRL_OK;
-    TRL_TRY(trli_program_create(sim->model, "between", &d->program));
-    TRL_TRY(trli_instance_create(sim->model, d->program, d->time_scalar, 0, NULL, &at));
-    for (int v = 0; v < sim->nequations; ++v) at->variable[v] = d->value[v];
-    TRL_TRY(trli_instance_planes(at, false));
-    for (int v = 0; v < sim->nequations; ++v) TRL_TRY(trli_program_add_root(d->program, d->value[v]));
-done:
-    trli_instance_destroy(&at);
-    return err;
-}
-
 /* The first guess of what is solved for. */
 static trl_err add_guess(trl_simulation *sim, int v)
 {
@@ -235,6 +216,28 @@ trl_err trli_dense_prepare(trl_simulation *sim)
     }
     if (has_weak_ends(sim->integrator)) trli_dense_weights(sim->integrator, &d->formula);
     return sim->model->ir.err;
+}
+
+/* By a multistep method values come from its own polynomial, but at points that conditions set. */
+static trl_err compile_multistep(trl_simulation *sim)
+{
+    struct trli_dense *d = sim->dense;
+    trli_instance *at = NULL;
+    bool any = sim->solving != NULL;
+    trl_err err = TRL_OK;
+    for (int v = 0; v < sim->nequations; ++v) any |= trli_equation_sets_points(sim, v);
+    if (!any) return TRL_OK;
+    TRL_TRY(trli_program_create(sim->model, "between", &d->program));
+    TRL_TRY(trli_instance_create(sim->model, d->program, d->time_scalar, 0, NULL, &at));
+    for (int v = 0; v < sim->nequations; ++v) at->variable[v] = d->value[v];
+    for (int v = 0; v < sim->nequations; ++v)
+        if (sim->equation[v].solve) TRL_TRY(add_guess(sim, v));
+    TRL_TRY(trli_instance_planes(at, false));
+    for (int v = 0; v < sim->nequations; ++v)
+        if (!sim->equation[v].solve) TRL_TRY(trli_program_add_root(d->program, d->value[v]));
+done:
+    trli_instance_destroy(&at);
+    return err;
 }
 
 static trl_err add_values(trl_simulation *sim)

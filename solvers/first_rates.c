@@ -59,8 +59,9 @@ trl_err trli_rates_read_step(trl_simulation *sim, bool *any)
     *any = false;
     for (int v = 0; v < sim->nequations && !*any; ++v) {
         const trli_equation *eq = &sim->equation[v];
-        *any |= eq->ddt && trli_tree_reads_step(sim->model, eq->ddt, eq->deck->names);
-        *any |= eq->implicit && trli_tree_reads_step(sim->model, eq->implicit, eq->deck->names);
+        const trl_formula *const formula[] = {eq->ddt, eq->implicit, eq->solve, eq->equals};
+        for (size_t i = 0; i < sizeof formula / sizeof *formula; ++i)
+            *any |= formula[i] && trli_tree_reads_step(sim->model, formula[i], eq->deck->names);
         TRL_TRY(sides_depend(sim, eq->deck->boundary, eq->deck->names, any));
     }
     for (int e = 0; e < p->nexpressions && !*any; ++e)

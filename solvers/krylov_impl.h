@@ -59,6 +59,7 @@ struct trli_solver {
     trli_residual residual;               /* of x, with the size */
     trli_residual residual_alone;         /* without; program NULL: there is no size */
     trli_residual of_zero, of_zero_alone; /* likewise where x is zero; program NULL: not known without x */
+    trli_residual given;                  /* r is a right-hand side of the caller's; program NULL: there is none */
     double size;                          /* what the request's size is, as last found; -1: it has none */
     double error;                         /* norm of the residual over what the request tolerates, as last found; 0 */
     bool trusted, sure; /* solutions of the step `trusted_step`, or of later ones, by this method and of the operator
@@ -82,6 +83,7 @@ struct trli_solver {
     trl_solve_method krylov;                      /* where auto solves, and not directly */
     bool cycles, cycles_failed;  /* cycles of multigrid are the preconditioner; they were, and were no good */
     bool direct_failed, stalled; /* likewise the direct solution; restarts of gmres do not get on */
+    bool prepared, takes_given;  /* the present method is ready; what is solved has a given right-hand side */
     trli_program *take_cycle;    /* d = the solution of a cycle */
     bool looked, brought;        /* the operator was looked at; the last solution has what ask.around says */
     bool *singular, *balanced;   /* [n] constants of an unknown are in the null space; and in the adjoint's */
@@ -90,7 +92,8 @@ struct trli_solver {
     double *mean;                         /* [n] of the guess */
     trli_krylov *made[TRL_SOLVE_METHODS]; /* by method; NULL: not asked for */
     trli_krylov *made_cg_cycles;          /* cg with multigrid */
-    double lost, enough;                  /* of the present solve: what rounding makes of the residual; what suffices */
+    double lost, enough, fine;            /* of the present solve: what rounding makes of the residual; what suffices;
+                                           * what is aimed at, which may be less */
     double r_norm;                        /* norm(r), if r is what it was found of, else -1 */
     double scale;                         /* of the operator: what it makes of vectors of length 1 */
     double reference;                     /* the residual of zero, in the present solve */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* CVODE sees the values of all equations as one vector. For rates they are put where the next level will be, and a
- * program evaluates them there. Points that do not advance (of a mask, or that a condition sets) are numbers whose rate
- * is 0, and no parts of a norm. A product with the Jacobian J follows from one with 1 - gamma J, for which a solver has
- * a program. */
+/* CVODE sees the values of all equations with rates as one vector. For rates they are put where the next level will be,
+ * equations without a time derivative are solved there, and a program evaluates the rates. Points that do not advance
+ * (of a mask, or that a condition sets) are numbers whose rate is 0, and no parts of a norm. A product with the
+ * Jacobian J follows from one with 1 - gamma J, for which a solver has a program. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -20,22 +20,28 @@
 #include "packing_impl.h"
 #include "point_blocks_impl.h"
 #include "sides_impl.h"
+#include "solved_products_impl.h"
+#include "solving_impl.h"
 
 struct trli_multistep {
     trl_simulation *sim;
-    int *at, *rate;         /* [equations] fields */
-    int *count;             /* [equations] scalars: points that advance */
-    trli_program *points;   /* finds these */
-    trli_program *finish;   /* sets points on sides of the next level; NULL: conditions set none */
-    int gamma, time_scalar; /* scalars: of 1 - gamma J; of the rates */
-    trli_solver *solver;    /* whose unknowns are all equations; NULL: nothing is solved for */
-    trli_cvode *cvode;      /* NULL: before the first step */
+    int n, *unknown;                /* equations with rates: */
+    int *y, *rate;                  /* [n] fields */
+    int *count;                     /* [n] scalars: points that advance */
+    int *at;                        /* [equations] fields: y, and what is solved for */
+    trli_program *points;           /* finds these */
+    trli_program *finish;           /* sets points on sides of the next level; NULL: conditions set none */
+    int gamma, time_scalar;         /* scalars: of 1 - gamma J; of the rates */
+    trli_solver *solver;            /* of the n unknowns; NULL: nothing is solved for with derivatives of rates */
+    trli_solved_products *products; /* where rates read what is solved for; NULL: those of the solver */
+    trli_cvode *cvode;              /* NULL: before the first step */
     trli_packing packing;
     double *inverse; /* of the diagonal; NULL: it is not used */
     void *inverse_memory;
     trli_point_blocks blocks; /* n 0: there are none */
     bool begun, cycles;       /* cycles of multigrid are the preconditioner */
-    trl_gidx number;          /* of the step */
+    bool unsolved;            /* for the last rates */
+    trli_next_step next;      /* the step */
     double time;              /* of the rates */
 };
 
@@ -52,6 +58,30 @@ static trl_err are_finite(const struct trli_multistep *m, const double *values, 
     return err;
 }
 
+/* A solver that finds no solution asks for a smaller step; then the next guess is what the step began with. */
+static trl_err leniently(trl_simulation *sim, trl_err (*work)(struct trli_multistep *m, double t),
+                         struct trli_multistep *m, double t, bool *unsolved)
+{
+    trli_control *c = &sim->control;
+    c->lenient = true;
+    c->unsolved = false;
+    const trl_err err = work(m, t);
+    c->lenient = false;
+    *unsolved = c->unsolved;
+    return c->unsolved ? trli_solve_guess(sim, m->next.number, t) : err;
+}
+
+static trl_err solve_at(struct trli_multistep *m, double t)
+{
+    return trli_solve_stage(m->sim, &m->next, 0, t);
+}
+
+/* What equations without a time derivative say of y. */
+static trl_err find_solutions(struct trli_multistep *m, double t)
+{
+    return leniently(m->sim, solve_at, m, t, &m->unsolved);
+}
+
 static trl_err find_rates(void *data, double t, const double *y, double *f, bool *finite)
 {
     struct trli_multistep *m = data;
@@ -59,22 +89,36 @@ static trl_err find_rates(void *data, double t, const double *y, double *f, bool
     trl_err err = TRL_OK;
     m->time = t;
     sim->frame->scalar[m->time_scalar] = t;
-    TRL_TRY(trli_unpack(&m->packing, y, m->at));
-    TRL_TRY(trli_run_checked(sim, sim->step, m->number, t, false));
+    TRL_TRY(trli_unpack(&m->packing, y, m->y));
+    TRL_TRY(find_solutions(m, t));
+    *finite = false;
+    if (m->unsolved) return TRL_OK;
+    TRL_TRY(trli_run_checked(sim, sim->step, m->next.number, t, false));
     TRL_TRY(trli_pack(&m->packing, m->rate, f));
     err = are_finite(m, f, finite);
 done:
     return err;
 }
 
-static trl_err multiply(void *data, double gamma, const double *v, double *product)
+static trl_err multiply_at(struct trli_multistep *m, double t)
+{
+    return m->products ? trli_solved_products_multiply(m->products, m->next.number, t)
+                       : trli_solver_multiply(m->solver, m->next.number, t);
+}
+
+static trl_err multiply(void *data, double gamma, const double *v, double *product, bool *found)
 {
     struct trli_multistep *m = data;
+    bool unsolved;
     trl_err err = TRL_OK;
     m->sim->frame->scalar[m->gamma] = gamma;
-    TRL_TRY(trli_unpack(&m->packing, v, trli_solver_direction(m->solver)));
-    TRL_TRY(trli_solver_multiply(m->solver, m->number, m->time));
-    err = trli_pack_difference(&m->packing, v, trli_solver_product(m->solver), gamma, product);
+    TRL_TRY(trli_unpack(&m->packing, v,
+                        m->products ? trli_solved_products_direction(m->products) : trli_solver_direction(m->solver)));
+    TRL_TRY(leniently(m->sim, multiply_at, m, m->time, &unsolved));
+    *found = !unsolved;
+    err = trli_pack_difference(&m->packing, v,
+                               m->products ? trli_solved_products_result(m->products) : trli_solver_product(m->solver),
+                               gamma, product);
 done:
     return err;
 }
@@ -111,9 +155,9 @@ static trl_err prepare(void *data, double gamma)
         TRL_TRY(trli_pack(&m->packing, field, m->inverse));
         goto done;
     }
-    for (int v = 0; v < m->sim->nequations; ++v) {
-        const double inverse = trli_solver_inverse_number(m->solver, v);
-        const int64_t begin = trli_packing_begin(&m->packing, v), end = trli_packing_begin(&m->packing, v + 1);
+    for (int k = 0; k < m->n; ++k) {
+        const double inverse = trli_solver_inverse_number(m->solver, k);
+        const int64_t begin = trli_packing_begin(&m->packing, k), end = trli_packing_begin(&m->packing, k + 1);
         for (int64_t i = begin; i < end; ++i) m->inverse[i] = inverse;
     }
 done:
@@ -174,10 +218,10 @@ static trl_err residual(void *data, trli_instance *in, int i, trli_ir_value *val
     trli_ir *ir = &in->model->ir;
     trli_ir_value f;
     trl_err err = TRL_OK;
-    TRL_TRY(rate_of(m, in, i, &f));
+    TRL_TRY(rate_of(m, in, m->unknown[i], &f));
     const trli_ir_value gamma = trli_ir_scalar(ir, in->model == m->sim->model ? m->gamma : TRLI_SCALAR_DT);
-    *value =
-        trli_ir_binary(ir, TRLI_OP_SUB, trli_ir_field(ir, in->variable[i]), trli_ir_binary(ir, TRLI_OP_MUL, gamma, f));
+    *value = trli_ir_binary(ir, TRLI_OP_SUB, trli_ir_field(ir, in->variable[m->unknown[i]]),
+                            trli_ir_binary(ir, TRLI_OP_MUL, gamma, f));
     err = ir->err;
 done:
     return err;
@@ -194,12 +238,13 @@ static trl_err compile_rates(struct trli_multistep *m)
     TRL_TRY(trli_instance_planes(in, false));
     TRL_TRY(trli_instance_fill(in));
     TRL_TRY(trli_instance_prepare(in));
-    for (int v = 0; v < sim->nequations; ++v) {
+    for (int k = 0; k < m->n; ++k) {
+        const int v = m->unknown[k];
         trli_ir_value value;
         TRL_TRY(rate_of(m, in, v, &value));
         TRL_TRY(trli_zero_where_set(sim, in, v, m->at[v], &value));
-        TRL_TRY(trli_program_add_kernel(sim->step, sim->equation[v].deck->name, 1, &m->rate[v], &value, NULL));
-        TRL_TRY(trli_program_add_root(sim->step, m->rate[v]));
+        TRL_TRY(trli_program_add_kernel(sim->step, sim->equation[v].deck->name, 1, &m->rate[k], &value, NULL));
+        TRL_TRY(trli_program_add_root(sim->step, m->rate[k]));
     }
     for (int v = 0; v < sim->nequations; ++v) TRL_TRY(trli_program_add_root(sim->step, m->at[v]));
 done:
@@ -214,13 +259,13 @@ static trl_err compile_points(struct trli_multistep *m)
     trl_err err = TRL_OK;
     TRL_TRY(trli_program_create(sim->model, "points", &m->points));
     TRL_TRY(make_instance(m, m->points, &in, &old));
-    for (int v = 0; v < sim->nequations; ++v) {
-        const trl_location location = sim->model->variable[v].location;
+    for (int k = 0; k < m->n; ++k) {
+        const trl_location location = sim->model->variable[m->unknown[k]].location;
         trli_ir_value value = trli_ir_constant(&sim->model->ir, 1);
-        TRL_TRY(trli_zero_where_set(sim, in, v, m->at[v], &value));
+        TRL_TRY(trli_zero_where_set(sim, in, m->unknown[k], m->y[k], &value));
         value = trli_ir_place(&sim->model->ir, value, location);
-        TRL_TRY(trli_program_reduce(m->points, "points", value, location, TRLI_REDUCE_SUM, false, NULL, &m->count[v]));
-        TRL_TRY(trli_program_add_scalar_root(m->points, m->count[v]));
+        TRL_TRY(trli_program_reduce(m->points, "points", value, location, TRLI_REDUCE_SUM, false, NULL, &m->count[k]));
+        TRL_TRY(trli_program_add_scalar_root(m->points, m->count[k]));
     }
 done:
     trli_instance_destroy(&in);
@@ -245,60 +290,46 @@ done:
     return err;
 }
 
-/* Steps go back to rates of other steps. */
-static trl_err check_rates(trl_simulation *sim)
-{
-    const trl_time_entry *p = &sim->problem->time;
-    bool reads = false;
-    trl_err err = TRL_OK;
-    TRL_TRY(trli_rates_read_step(sim, &reads));
-    if (reads)
-        err = trl_fail(sim->ctx, TRL_ERR_INPUT, &p->method_place,
-                       "%s goes back to rates of several steps, and these rates depend on the step: remove dt, old(), "
-                       "noise(), expressions of a type and those that are evaluated once a step, or use dp5 or ark4",
-                       trl_method_name(p->method));
-done:
-    return err;
-}
-
 static const trl_solver_entry unnamed = TRL_SOLVER_DEFAULTS;
+
+static const trl_solver_entry *settings_of(const struct trli_multistep *m)
+{
+    const trl_solver_entry *named = m->sim->equation[m->unknown[0]].deck->solver;
+    return named ? named : &unnamed;
+}
 
 static trl_err add_solver(struct trli_multistep *m)
 {
     trl_simulation *sim = m->sim;
-    int *variable = trli_new(sim->ctx, (size_t)sim->nequations + 1, sizeof *variable);
-    const trl_solver_entry *settings = sim->equation[0].deck->solver;
-    const char *names = sim->equation[0].deck->name;
+    const trli_equation *first = &sim->equation[m->unknown[0]];
+    const trl_solver_entry *settings = settings_of(m);
+    const char *names = first->deck->name;
     trl_err err = TRL_OK;
-    if (!variable) return trli_no_memory(sim->ctx, NULL, "for a solver");
-    for (int v = 0; v < sim->nequations; ++v) {
-        const trl_equation_entry *deck = sim->equation[v].deck;
-        variable[v] = v;
-        if (v > 0) names = trli_model_name(sim->model, "%s, %s", names, deck->name);
-        if (deck->solver == settings) continue;
+    for (int k = 1; k < m->n; ++k) {
+        const trl_equation_entry *deck = sim->equation[m->unknown[k]].deck;
+        names = trli_model_name(sim->model, "%s, %s", names, deck->name);
+        if (deck->solver == first->deck->solver) continue;
         TRL_TRY(trl_fail(sim->ctx, TRL_ERR_INPUT, &deck->place,
                          "by bdf all equations are solved together: name the same solver for '%s'", names));
     }
-    if (!settings) settings = &unnamed;
     if (settings->method != TRL_SOLVE_AUTO && settings->method != TRL_SOLVE_GMRES &&
         settings->method != TRL_SOLVE_BICGSTAB)
         TRL_TRY(trl_fail(sim->ctx, TRL_ERR_INPUT, &settings->place,
                          "the systems of bdf are solved by gmres or bicgstab: use one of these, or auto"));
-    err = trli_solver_add(sim,
-                          &(trli_solve_request){.names = names,
-                                                .place = sim->equation[0].implicit->text.place,
-                                                .settings = settings,
-                                                .n = sim->nequations,
-                                                .variable = variable,
-                                                .field = m->at,
-                                                .instance = make_instance,
-                                                .residual = residual,
-                                                .data = m,
-                                                .on_grid = true,
-                                                .products_alone = true},
-                          &m->solver);
+    const trli_solve_request request = {.names = names,
+                                        .place = first->implicit->text.place,
+                                        .settings = settings,
+                                        .n = m->n,
+                                        .variable = m->unknown,
+                                        .field = m->y,
+                                        .instance = make_instance,
+                                        .residual = residual,
+                                        .data = m,
+                                        .on_grid = true,
+                                        .products_alone = true};
+    TRL_TRY(trli_solver_add(sim, &request, &m->solver));
+    if (sim->solving) err = trli_solved_products_compile(sim, &request, m->at, &m->products);
 done:
-    trli_free(variable);
     return err;
 }
 
@@ -309,21 +340,28 @@ trl_err trli_multistep_compile(trl_simulation *sim)
     trl_err err = TRL_OK;
     if (!m) return sim->model->ir.err;
     *m = (struct trli_multistep){.sim = sim,
+                                 .unknown = trli_model_keep(sim->model, n * sizeof(int)),
+                                 .y = trli_model_keep(sim->model, n * sizeof(int)),
                                  .at = trli_model_keep(sim->model, n * sizeof(int)),
                                  .rate = trli_model_keep(sim->model, n * sizeof(int)),
                                  .count = trli_model_keep(sim->model, n * sizeof(int)),
                                  .gamma = trli_model_add_scalar(sim->model, 0),
                                  .time_scalar = trli_model_add_scalar(sim->model, 0)};
     TRL_TRY(sim->model->ir.err);
-    TRL_TRY(check_rates(sim));
+    TRL_TRY(trli_multistep_check_rates(sim));
     sim->stage_time[0] = TRLI_SCALAR_STEP_TIME;
     sim->stage_time[1] = trli_model_add_scalar(sim->model, 0);
     for (int v = 0; v < sim->nequations; ++v) {
         m->at[v] = sim->equation[v].next;
+        if (sim->equation[v].solve) continue;
+        const int k = m->n++;
+        m->unknown[k] = v;
+        m->y[k] = m->at[v];
         TRL_TRY(
-            trli_add_beside(sim, v, trli_model_name(sim->model, "%s:rate", sim->equation[v].deck->name), &m->rate[v]));
-        sim->model->field[m->rate[v]].keeps_planes = true; /* which are 0 */
+            trli_add_beside(sim, v, trli_model_name(sim->model, "%s:rate", sim->equation[v].deck->name), &m->rate[k]));
+        sim->model->field[m->rate[k]].keeps_planes = true; /* which are 0 */
     }
+    trli_solving_note_stage(sim, 0, m->at);
     TRL_TRY(compile_rates(m));
     TRL_TRY(compile_points(m));
     TRL_TRY(compile_finish(m));
@@ -334,7 +372,9 @@ done:
 
 void trli_multistep_equalise(trl_simulation *sim)
 {
-    if (sim->multistep && sim->multistep->solver) trli_solver_equalise(sim->multistep->solver);
+    const struct trli_multistep *m = sim->multistep;
+    if (m && m->solver) trli_solver_equalise(m->solver);
+    if (m && m->products) trli_solved_products_equalise(m->products);
 }
 
 /* ---- running ---- */
@@ -345,12 +385,12 @@ static trl_err make_room(struct trli_multistep *m)
     const bool coupled = m->solver && trli_solver_has_coupling(m->solver);
     const bool diagonal = m->solver && !coupled && trli_solver_has_diagonal(m->solver);
     trl_err err = TRL_OK;
-    TRL_TRY(trli_packing_create(sim, &m->packing));
+    TRL_TRY(trli_packing_create(sim, m->n, m->unknown, &m->packing));
     const int64_t points = trli_packing_begin(&m->packing, 1);
     const size_t bytes = sizeof(double) * (size_t)(trli_packing_size(&m->packing) + 1);
     if (diagonal) TRL_TRY(trl_memory_alloc(sim->ctx, bytes, "the inverse of a diagonal", &m->inverse_memory));
     m->inverse = m->inverse_memory;
-    if (coupled) err = trli_point_blocks_create(sim->ctx, m->packing.loop, sim->nequations, points, &m->blocks);
+    if (coupled) err = trli_point_blocks_create(sim->ctx, m->packing.loop, m->n, points, &m->blocks);
 done:
     return err;
 }
@@ -359,8 +399,9 @@ trl_err trli_multistep_begin(trl_simulation *sim)
 {
     struct trli_multistep *m = sim->multistep;
     if (!m) return TRL_OK;
-    for (int v = 0; v < sim->nequations; ++v) trli_clear_field(sim, m->rate[v]);
+    for (int k = 0; k < m->n; ++k) trli_clear_field(sim, m->rate[k]);
     if (m->solver) trli_solver_clear(m->solver);
+    if (m->products) trli_solved_products_clear(m->products);
     return make_room(m);
 }
 
@@ -374,6 +415,7 @@ void trli_multistep_destroy(trl_simulation *sim)
     trli_point_blocks_destroy(&m->blocks);
     trli_packing_destroy(&m->packing);
     if (m->solver) trli_solver_destroy(&m->solver);
+    trli_solved_products_destroy(m->products);
 }
 
 void trli_multistep_mark_fields(const trl_simulation *sim, bool *needed)
@@ -381,7 +423,9 @@ void trli_multistep_mark_fields(const trl_simulation *sim, bool *needed)
     const struct trli_multistep *m = sim->multistep;
     if (!m) return;
     if (m->solver) trli_solver_mark_fields(m->solver, needed);
-    for (int v = 0; v < sim->nequations; ++v) needed[m->at[v]] = needed[m->rate[v]] = true;
+    if (m->products) trli_solved_products_mark_fields(m->products, needed);
+    for (int v = 0; v < sim->nequations; ++v) needed[m->at[v]] = true;
+    for (int k = 0; k < m->n; ++k) needed[m->rate[k]] = true;
 }
 
 void trli_multistep_forget(trl_simulation *sim)
@@ -398,7 +442,7 @@ static trl_err make_cvode(struct trli_multistep *m, double points)
 {
     trl_simulation *sim = m->sim;
     const trl_time_entry *p = &sim->problem->time;
-    const trl_solver_entry *settings = sim->equation[0].deck->solver ? sim->equation[0].deck->solver : &unnamed;
+    const trl_solver_entry *settings = settings_of(m);
     trli_cvode_request request = {.ctx = sim->ctx,
                                   .loop = m->packing.loop,
                                   .n = trli_packing_size(&m->packing),
@@ -428,10 +472,10 @@ static trl_err begin(struct trli_multistep *m, const trli_next_step *next)
     double points = 0;
     trl_err err = state ? TRL_OK : trli_no_memory(sim->ctx, NULL, "for the state");
     TRL_TRY(trl_context_agree(sim->ctx, err));
-    for (int v = 0; v < sim->nequations; ++v) state[v] = sim->equation[v].state;
+    for (int k = 0; k < m->n; ++k) state[k] = sim->equation[m->unknown[k]].state;
     sim->frame->scalar[m->time_scalar] = next->from;
     TRL_TRY(trli_run_checked(sim, m->points, next->number, next->from, false));
-    for (int v = 0; v < sim->nequations; ++v) points += sim->frame->scalar[m->count[v]];
+    for (int k = 0; k < m->n; ++k) points += sim->frame->scalar[m->count[k]];
     if (!m->cvode) TRL_TRY(make_cvode(m, fmax(points, 1)));
     TRL_TRY(trli_pack(&m->packing, state, trli_cvode_values(m->cvode)));
     const bool first = next->number == 1 && sim->problem->time.dt_initial > 0;
@@ -459,9 +503,8 @@ static void note(struct trli_multistep *m)
     m->sim->control.order = stats.order;
     if (!m->solver) return;
     trl_solve_stats *s = trli_solver_stats(m->solver);
-    const trl_solver_entry *settings = m->sim->equation[0].deck->solver;
-    s->method = settings && settings->method == TRL_SOLVE_BICGSTAB ? "Newton's method and bicgstab"
-                                                                   : "Newton's method and gmres";
+    s->method =
+        settings_of(m)->method == TRL_SOLVE_BICGSTAB ? "Newton's method and bicgstab" : "Newton's method and gmres";
     s->preconditioner = m->blocks.n   ? "jacobi in blocks of unknowns"
                         : !m->inverse ? "none"
                         : m->cycles   ? "multigrid"
@@ -479,59 +522,43 @@ trl_err trli_multistep_step(trl_simulation *sim, trli_next_step *next)
     const bool lands = isfinite(landing);
     const char *why = "";
     trl_err err = TRL_OK;
-    m->number = next->number;
+    m->next = *next;
     trli_set_times(sim, next);
+    TRL_TRY(trli_solve_guess(sim, next->number, next->from));
     if (!m->begun) TRL_TRY(begin(m, next));
     err = trli_cvode_step(m->cvode, lands ? landing : next->from + 1e3 * next->dt, lands, &next->time, &sim->control.dt,
                           &why);
     if (err != TRL_OK) m->begun = false;
+    if (err == TRL_ERR_NUMERICS && why[0] && m->unsolved) TRL_TRY(solve_at(m, m->time)); /* again, to hear why */
     if (err == TRL_ERR_NUMERICS && why[0]) err = trl_context_agree(sim->ctx, fail_step(sim, next, why));
     TRL_TRY(err);
     if (!(next->time > next->from)) next->time = landing; /* which is as good as reached */
     next->dt = next->time - next->from;
     note(m);
-    TRL_TRY(trli_unpack(&m->packing, trli_cvode_values(m->cvode), m->at));
+    TRL_TRY(trli_unpack(&m->packing, trli_cvode_values(m->cvode), m->y));
     trli_set_times(sim, next);
-    if (m->finish) err = trli_run_checked(sim, m->finish, next->number, next->time, false);
+    if (m->finish) TRL_TRY(trli_run_checked(sim, m->finish, next->number, next->time, false));
+    err = solve_at(m, next->time);
 done:
     return err;
 }
 
 trl_err trli_multistep_between(trl_simulation *sim, double time, const int *field)
 {
+    const struct trli_multistep *m = sim->multistep;
+    int *to = trli_new(sim->ctx, (size_t)m->n + 1, sizeof *to);
     const double *values;
-    trl_err err = TRL_OK;
-    TRL_TRY(trli_cvode_between(sim->multistep->cvode, time, &values));
-    err = trli_unpack(&sim->multistep->packing, values, field);
+    trl_err err = to ? TRL_OK : trli_no_memory(sim->ctx, NULL, "for values between steps");
+    TRL_TRY(trl_context_agree(sim->ctx, err));
+    for (int k = 0; k < m->n; ++k) to[k] = field[m->unknown[k]];
+    TRL_TRY(trli_cvode_between(m->cvode, time, &values));
+    err = trli_unpack(&m->packing, values, to);
 done:
+    trli_free(to);
     return err;
 }
 
 const trli_solver *trli_multistep_solver(const trl_simulation *sim)
 {
     return sim->multistep ? sim->multistep->solver : NULL;
-}
-
-/* ---- which problems it suits ---- */
-
-trl_err trli_multistep_check(trl_simulation *sim)
-{
-    const trl_time_entry *p = &sim->problem->time;
-    const char *name = trl_method_name(p->method);
-    if (!sim->integrator->multistep) return TRL_OK;
-    if (!trli_cvode_library())
-        return trl_fail(sim->ctx, TRL_ERR_INPUT, &p->method_place,
-                        "this build has no SUNDIALS, whose CVODE %s is: install libsundials-dev and configure with "
-                        "-D TRL_SUNDIALS=ON, or use esdirk3, esdirk4 or dp5",
-                        name);
-    if (!p->adaptive)
-        return trl_fail(sim->ctx, TRL_ERR_INPUT, &p->dt_place,
-                        "the dt of %s follows from its error: remove 'time.dt', and give time.method a 'tolerance'",
-                        name);
-    for (int v = 0; v < sim->nequations; ++v)
-        if (sim->equation[v].solve)
-            return trl_fail(sim->ctx, TRL_ERR_INPUT, &sim->equation[v].deck->place,
-                            "%s does not go with equations that are solved, as '%s', yet: use dp5, ark3 or ark4", name,
-                            sim->equation[v].deck->name);
-    return TRL_OK;
 }

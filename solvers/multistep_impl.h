@@ -8,6 +8,8 @@
 
 /* INPUT where the method is one and does not suit the problem, or this build has none. */
 TRL_NODISCARD trl_err trli_multistep_check(trl_simulation *sim);
+/* Once formulas are bound: INPUT where rates depend on the step, as steps go back to those of other steps. */
+TRL_NODISCARD trl_err trli_multistep_check_rates(trl_simulation *sim);
 /* The programs that a step needs. */
 TRL_NODISCARD trl_err trli_multistep_compile(trl_simulation *sim);
 /* After the passes, before the model is frozen; once there is a frame; at the end. */
@@ -19,7 +21,7 @@ void trli_multistep_mark_fields(const trl_simulation *sim, bool *needed);
 void trli_multistep_forget(trl_simulation *sim);
 /* Make the next level. *next: whence it begins; the method sets its end. Fails with NUMERICS. Collective: yes. */
 TRL_NODISCARD trl_err trli_multistep_step(trl_simulation *sim, trli_next_step *next);
-/* Let fields, [equations], have the values of a time in the last step. */
+/* Let fields, [equations], have the values of a time in the last step, but those of what is solved for. */
 TRL_NODISCARD trl_err trli_multistep_between(trl_simulation *sim, double time, const int *field);
 /* NULL: it has none. */
 const trli_solver *trli_multistep_solver(const trl_simulation *sim);

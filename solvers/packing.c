@@ -65,13 +65,13 @@ done:
 
 trl_err trli_pack(const trli_packing *packing, const int *field, double *values)
 {
-    return run(&(job){packing, packing->sim->nequations, field, .values = values, .stride = 1});
+    return run(&(job){packing, packing->n, field, .values = values, .stride = 1});
 }
 
 trl_err trli_pack_difference(const trli_packing *packing, const double *minus, const int *field, double over,
                              double *values)
 {
-    return run(&(job){packing, packing->sim->nequations, field, .values = values, .minus = minus, .over = over});
+    return run(&(job){packing, packing->n, field, .values = values, .minus = minus, .over = over});
 }
 
 trl_err trli_pack_one(const trli_packing *packing, int field, int stride, double *values)
@@ -81,19 +81,20 @@ trl_err trli_pack_one(const trli_packing *packing, int field, int stride, double
 
 trl_err trli_unpack(const trli_packing *packing, const double *values, const int *field)
 {
-    return run(&(job){packing, packing->sim->nequations, field, .from = values});
+    return run(&(job){packing, packing->n, field, .from = values});
 }
 
-trl_err trli_packing_create(trl_simulation *sim, trli_packing *packing)
+trl_err trli_packing_create(trl_simulation *sim, int n, const int *equation, trli_packing *packing)
 {
-    const int patches = sim->layout->nlocal, pieces = sim->nequations * patches;
+    const int patches = sim->layout->nlocal, pieces = n * patches;
     const size_t bytes = ((size_t)pieces + 1) * sizeof(int64_t);
     trl_err err = TRL_OK;
-    *packing = (trli_packing){.sim = sim, .row = trli_new(sim->ctx, 1, bytes), .first = trli_new(sim->ctx, 1, bytes)};
+    *packing =
+        (trli_packing){.sim = sim, .n = n, .row = trli_new(sim->ctx, 1, bytes), .first = trli_new(sim->ctx, 1, bytes)};
     if (!packing->row || !packing->first) return trli_no_memory(sim->ctx, NULL, "for vectors");
     TRL_TRY(trl_loop_create(sim->ctx, sim->workers, &packing->loop));
     for (int piece = 0; piece < pieces; ++piece) {
-        const int state = sim->equation[piece / patches].state;
+        const int state = sim->equation[equation[piece / patches]].state;
         const trl_box o = trli_frame_array(sim->frame, state, piece % patches, 0).owned;
         const int64_t rows = (int64_t)(o.hi[1] - o.lo[1]) * (o.hi[2] - o.lo[2]);
         packing->row[piece + 1] = packing->row[piece] + rows;
@@ -113,10 +114,10 @@ void trli_packing_destroy(trli_packing *packing)
 
 int64_t trli_packing_size(const trli_packing *packing)
 {
-    return trli_packing_begin(packing, packing->sim->nequations);
+    return trli_packing_begin(packing, packing->n);
 }
 
-int64_t trli_packing_begin(const trli_packing *packing, int equation)
+int64_t trli_packing_begin(const trli_packing *packing, int i)
 {
-    return packing->first[equation * patches_of(packing)];
+    return packing->first[i * patches_of(packing)];
 }

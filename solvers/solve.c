@@ -122,13 +122,31 @@ done:
     return err;
 }
 
+/* r = values, which are read from there then, and sums of it. */
+static trl_err store_residual(trli_solver *s, trli_residual *r, trli_ir_value *value)
+{
+    trl_err err = TRL_OK;
+    r->sum = trli_model_keep(s->sim->model, ((size_t)s->ask.n + 1) * sizeof *r->sum);
+    TRL_TRY(s->sim->model->ir.err);
+    TRL_TRY(trli_solver_store(s, r->program, s->r.now, value));
+    trli_solver_read(s, s->r.now, value);
+    TRL_TRY(trli_solver_dot(s, r->program, "r.r", value, value, &r->rr));
+    for (int i = 0; i < s->ask.n; ++i) {
+        TRL_TRY(trli_program_reduce(r->program, "sum of r", value[i],
+                                    s->sim->model->variable[s->ask.variable[i]].location, TRLI_REDUCE_SUM, true, NULL,
+                                    &r->sum[i]));
+        TRL_TRY(trli_program_add_scalar_root(r->program, r->sum[i]));
+    }
+done:
+    return err;
+}
+
 /* r = -F(x), sums of it, and what the request calls its size and tolerates. */
 static trl_err compile_residual(trli_solver *s, const char *name, bool sized, bool of_zero, trli_residual *r)
 {
     trli_instance *in = NULL, *old = NULL;
     trli_ir_value *value = NULL;
     trl_err err = TRL_OK;
-    r->sum = trli_model_keep(s->sim->model, ((size_t)s->ask.n + 1) * sizeof *r->sum);
     TRL_TRY(list_of_values(s, &value));
     TRL_TRY(trli_solver_begin(s, name, &r->program));
     TRL_TRY(s->ask.instance(s->ask.data, r->program, &in, &old));
@@ -136,9 +154,7 @@ static trl_err compile_residual(trli_solver *s, const char *name, bool sized, bo
     TRL_TRY(trli_instance_fill(in));
     TRL_TRY(trli_instance_prepare(in));
     for (int i = 0; i < s->ask.n; ++i) TRL_TRY(value_of_residual(s, in, i, of_zero, &value[i]));
-    TRL_TRY(trli_solver_store(s, r->program, s->r.now, value));
-    trli_solver_read(s, s->r.now, value);
-    TRL_TRY(trli_solver_dot(s, r->program, "r.r", value, value, &r->rr));
+    TRL_TRY(store_residual(s, r, value));
     TRL_TRY(compile_error(s, r->program, value, &r->error));
     r->size = -1;
     if (sized) {
@@ -146,12 +162,6 @@ static trl_err compile_residual(trli_solver *s, const char *name, bool sized, bo
         TRL_TRY(s->ask.size(s->ask.data, in, of_zero, &size));
         TRL_TRY(trli_solver_masked(s, in, 0, &size));
         TRL_TRY(trli_solver_dot(s, r->program, "size", &size, &size, &r->size));
-    }
-    for (int i = 0; i < s->ask.n; ++i) {
-        TRL_TRY(trli_program_reduce(r->program, "sum of r", value[i],
-                                    s->sim->model->variable[s->ask.variable[i]].location, TRLI_REDUCE_SUM, true, NULL,
-                                    &r->sum[i]));
-        TRL_TRY(trli_program_add_scalar_root(r->program, r->sum[i]));
     }
     for (int i = 0; i < s->ask.n && !of_zero; ++i) TRL_TRY(trli_program_add_root(r->program, s->x.now[i]));
 done:
@@ -526,6 +536,23 @@ trl_err trli_solver_add(trl_simulation *sim, const trli_solve_request *request, 
     s->end_field = sim->model->nfields;
 done:
     if (err != TRL_OK) trli_solver_destroy(solver);
+    return err;
+}
+
+trl_err trli_solver_add_given(trli_solver *solver, const int *right)
+{
+    trli_solver *s = solver;
+    trli_residual *r = &s->given;
+    trli_ir_value *value = NULL;
+    trl_err err = TRL_OK;
+    r->size = r->error = -1;
+    TRL_TRY(list_of_values(s, &value));
+    TRL_TRY(trli_solver_begin(s, "right-hand side", &r->program));
+    trli_solver_read(s, right, value);
+    for (int i = 0; i < s->ask.n; ++i) value[i] = trli_ir_unary(&s->sim->model->ir, TRLI_OP_NEG, value[i]);
+    err = store_residual(s, r, value);
+done:
+    trli_free(value);
     return err;
 }
 

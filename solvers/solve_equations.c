@@ -11,150 +11,6 @@
 #include "sides_impl.h"
 #include "slopes_impl.h"
 #include "solving_impl.h"
-#include "spectrum_impl.h"
-#include "symbols_impl.h"
-
-/* ---- which equations need each other ---- */
-
-typedef struct needs {
-    trl_simulation *sim;
-    bool *of;   /* [equations] that the present one needs */
-    bool *seen; /* [entries] */
-} needs;
-
-static trl_err visit(void *data, const trl_text *text, const trl_ast *node, const char *name);
-
-static trl_err read_symbol(needs *n, const trli_symbol *symbol)
-{
-    trli_model *model = n->sim->model;
-    trl_err err = TRL_OK;
-    if (!symbol) return TRL_OK;
-    if (symbol->kind == TRLI_SYMBOL_VARIABLE) {
-        if (symbol->index < n->sim->nequations) n->of[symbol->index] = true;
-        return TRL_OK;
-    }
-    const trli_entry *entry = &model->front->entry[symbol->index];
-    if (n->seen[symbol->index]) return TRL_OK;
-    n->seen[symbol->index] = true;
-    for (int i = 0; i < entry->nformulas; ++i)
-        TRL_TRY(trli_visit_again(model, entry->formula[i], entry->deck->names, visit, n));
-    for (int i = 0; i < entry->nrequired; ++i)
-        TRL_TRY(read_symbol(n, &model->front->symbol[entry->required[i].symbol]));
-done:
-    return err;
-}
-
-static trl_err visit(void *data, const trl_text *text, const trl_ast *node, const char *name)
-{
-    needs *n = data;
-    (void)text, (void)node;
-    return read_symbol(n, trli_symbol_find(n->sim->model, name));
-}
-
-static trl_err read_value(needs *n, const trl_value *value, const trl_scope *names)
-{
-    trl_err err = TRL_OK;
-    for (int i = 0; i < value->count && err == TRL_OK; ++i) {
-        trl_formula *f;
-        err = trli_formula_of(n->sim, &value->text[i], &f);
-        if (err == TRL_OK) err = trli_visit_again(n->sim->model, f, names, visit, n);
-        trl_formula_destroy(&f);
-    }
-    return err;
-}
-
-/* What an equation's formulas and conditions need. */
-static trl_err find_needs(needs *n, int v)
-{
-    const trli_equation *eq = &n->sim->equation[v];
-    trl_err err = TRL_OK;
-    memset(n->of, 0, (size_t)n->sim->nequations);
-    memset(n->seen, 0, (size_t)n->sim->model->front->nentries);
-    const trl_formula *const formula[] = {eq->solve, eq->equals, eq->implicit};
-    for (size_t i = 0; i < sizeof formula / sizeof *formula; ++i)
-        if (formula[i]) TRL_TRY(trli_visit_again(n->sim->model, formula[i], eq->deck->names, visit, n));
-    for (int side = 0; side < 6; ++side)
-        for (int i = 0; i < eq->deck->boundary[side].npieces; ++i) {
-            const trl_bc_piece *p = &eq->deck->boundary[side].piece[i];
-            TRL_TRY(read_value(n, &p->value, eq->deck->names));
-            TRL_TRY(read_value(n, &p->b, eq->deck->names));
-            TRL_TRY(read_value(n, &p->c, eq->deck->names));
-            if (p->expression) TRL_TRY(read_symbol(n, trli_symbol_find(n->sim->model, p->expression)));
-        }
-    const int pressure = trli_flow_pressure(n->sim);
-    for (int w = 0; w < n->sim->nequations && v != pressure && eq->solve; ++w)
-        if (n->of[w] && trli_flow_has(n->sim, w)) n->of[pressure] = true; /* velocities are free of divergence first */
-done:
-    return err;
-}
-
-/* Velocities get the pressure's gradient after their stage, and nothing of the pressure before. */
-static trl_err check_velocities(needs *n)
-{
-    const trl_simulation *sim = n->sim;
-    trl_err err = TRL_OK;
-    for (int v = 0; v < sim->nequations; ++v) {
-        const trl_equation_entry *deck = sim->equation[v].deck;
-        if (!trli_flow_has(sim, v)) continue;
-        memset(n->of, 0, (size_t)sim->nequations);
-        memset(n->seen, 0, (size_t)sim->model->front->nentries);
-        TRL_TRY(trli_visit_again(sim->model, sim->equation[v].ddt, deck->names, visit, n));
-        if (sim->equation[v].implicit)
-            TRL_TRY(trli_visit_again(sim->model, sim->equation[v].implicit, deck->names, visit, n));
-        if (!n->of[trli_flow_pressure(sim)]) continue;
-        return trl_fail(sim->ctx, TRL_ERR_INPUT, &deck->ddt.text->place,
-                        "'ddt' of '%s' needs the pressure '%s', whose gradient it gets by itself after each stage: "
-                        "leave it out",
-                        deck->name, sim->equation[trli_flow_pressure(sim)].deck->name);
-    }
-done:
-    return err;
-}
-
-/* Implicit terms, and conditions of their unknowns, that read what is solved for would make one system of both. */
-static trl_err refuse_coupled(const trl_simulation *sim, const needs *n, int v)
-{
-    const trli_equation *eq = &sim->equation[v];
-    for (int w = 0; w < sim->nequations; ++w)
-        if (n->of[w] && sim->equation[w].solve)
-            return trl_fail(
-                sim->ctx, TRL_ERR_INPUT, &eq->implicit->text.place,
-                "the implicit terms of '%s', or conditions on its sides, need '%s', which is solved for "
-                "after them: let only explicit terms need it, by `ddt: {explicit: ..., implicit: ...}` with "
-                "beuler, ark3 or ark4",
-                eq->deck->name, sim->equation[w].deck->name);
-    return TRL_OK;
-}
-
-/* component[v]: the system of equation v; systems are numbered in the order in which they are solved. */
-static trl_err find_systems(trl_simulation *sim, int *component, int *count)
-{
-    const size_t n = (size_t)sim->nequations;
-    int *first = trli_new(sim->ctx, n + 1, sizeof *first), *column = trli_new(sim->ctx, n * n + 1, sizeof *column);
-    needs search = {.sim = sim,
-                    .of = trli_new(sim->ctx, n + 1, sizeof *search.of),
-                    .seen = trli_new(sim->ctx, (size_t)sim->model->front->nentries + 1, sizeof *search.seen)};
-    trl_err err = TRL_OK;
-    if (!first || !column || !search.of || !search.seen) TRL_TRY(trli_no_memory(sim->ctx, NULL, "to order equations"));
-    TRL_TRY(check_velocities(&search));
-    for (int v = 0; v < sim->nequations; ++v) {
-        first[v + 1] = first[v];
-        if (!sim->equation[v].solve && !sim->equation[v].implicit) continue;
-        TRL_TRY(find_needs(&search, v));
-        if (sim->equation[v].implicit) TRL_TRY(refuse_coupled(sim, &search, v));
-        for (int w = 0; w < sim->nequations; ++w)
-            if (search.of[w] && sim->equation[w].solve && sim->equation[v].solve) column[first[v + 1]++] = w;
-    }
-    const trli_pattern pattern = {sim->nequations, first, column};
-    *count = trli_components(sim->ctx, &pattern, component);
-    if (*count < 0) err = trli_no_memory(sim->ctx, NULL, "to order equations");
-done:
-    trli_free(first);
-    trli_free(column);
-    trli_free(search.of);
-    trli_free(search.seen);
-    return err;
-}
 
 /* ---- compiling ---- */
 
@@ -179,22 +35,26 @@ static trl_err make_instance(void *data, trli_program *program, trli_instance **
     return trli_solving_instance(((const trli_system *)data)->solving, program, in, old);
 }
 
-static trl_err residual(void *data, trli_instance *in, int i, trli_ir_value *value)
+trl_err trli_solving_residual(trl_simulation *sim, trli_instance *in, int v, trli_ir_value *value)
 {
-    const trli_system *m = data;
-    trl_simulation *sim = m->solving->sim;
-    const trli_equation *eq = &sim->equation[m->equation[i]];
-    const trl_location location = sim->model->variable[m->equation[i]].location;
+    const trli_equation *eq = &sim->equation[v];
+    const trl_location location = sim->model->variable[v].location;
     trli_ir_value right;
     trl_err err = TRL_OK;
     TRL_TRY(trli_lower_at(in, eq->solve, eq->deck->names, location, value));
     if (!eq->equals) goto done;
     TRL_TRY(trli_lower_at(in, eq->equals, eq->deck->names, location, &right));
-    if (m->equation[i] == trli_flow_pressure(sim)) right = trli_flow_scaled(in, sim, right);
+    if (v == trli_flow_pressure(sim)) right = trli_flow_scaled(in, sim, right);
     *value = trli_ir_binary(&in->model->ir, TRLI_OP_SUB, *value, right);
     err = in->model->ir.err;
 done:
     return err;
+}
+
+static trl_err residual(void *data, trli_instance *in, int i, trli_ir_value *value)
+{
+    const trli_system *m = data;
+    return trli_solving_residual(m->solving->sim, in, m->equation[i], value);
 }
 
 static const trl_solver_entry unnamed = TRL_SOLVER_DEFAULTS;
@@ -216,6 +76,7 @@ static trl_err find_settings(const trl_simulation *sim, int n, const int *equati
 
 static trl_err add_system(struct trli_solving *so, int n, int *equation, int *field)
 {
+    const double share = 0.01; /* of the error that steps are allowed */
     trl_simulation *sim = so->sim;
     trli_system m = {so, equation};
     const char *names = sim->equation[equation[0]].deck->name;
@@ -232,12 +93,16 @@ static trl_err add_system(struct trli_solving *so, int n, int *equation, int *fi
                                   .instance = make_instance,
                                   .residual = residual,
                                   .solves = trli_solving_solves(so),
+                                  .finer = sim->problem->time.adaptive ? share * sim->problem->time.relative : 0,
                                   .on_grid = true,
                                   .data = &m};
     TRL_TRY(find_settings(sim, n, equation, &request.settings));
     for (int i = 0; i < n; ++i)
         if (equation[i] == trli_flow_pressure(sim)) TRL_TRY(trli_flow_request(so, n, &request));
-    if (request.size) so->flow_solver = so->nsolvers;
+    if (request.size) { /* its tolerance is one of divergence */
+        so->flow_solver = so->nsolvers;
+        request.finer = 0;
+    }
     TRL_TRY(trli_solver_add(sim, &request, &so->solver[so->nsolvers]));
     ++so->nsolvers;
 done:
@@ -253,7 +118,7 @@ static trl_err add_systems(struct trli_solving *so)
     trl_err err = TRL_OK, first = TRL_OK;
     so->solver = trli_new(sim->ctx, n, sizeof(trli_solver *));
     if (!component || !list || !field || !so->solver) TRL_TRY(trli_no_memory(sim->ctx, NULL, "for solvers"));
-    TRL_TRY(find_systems(sim, component, &count));
+    TRL_TRY(trli_solving_order(sim, component, &count));
     for (int c = 0; c < count; ++c) {
         int k = 0;
         for (int v = 0; v < sim->nequations; ++v)
@@ -485,10 +350,10 @@ void trli_solving_swap(const struct trli_solving *so, int stage)
     for (int v = 0; v < n; ++v) trli_frame_swap(so->sim->frame, so->at[v], so->stage[stage * n + v]);
 }
 
-/* First guesses are the present solutions. */
-static trl_err guess(trl_simulation *sim, trl_gidx step, double time)
+trl_err trli_solve_guess(trl_simulation *sim, trl_gidx step, double time)
 {
     const struct trli_solving *so = sim->solving;
+    if (!so) return TRL_OK;
     if (so->flow_solver >= 0) trli_solver_guess(so->solver[so->flow_solver]);
     return trli_program_is_empty(so->guess) ? TRL_OK : trli_run_checked(sim, so->guess, step, time, false);
 }
@@ -502,7 +367,7 @@ static trl_err solve_first_pressure(trl_simulation *sim)
     if (p < 0 || !(sim->dt > 0)) return TRL_OK; /* there is no step */
     if (trli_flow_solves_again(sim)) return solve_present(sim, sim->dt, TRLI_FLOW_DONE);
     trli_set_times(sim, &(trli_next_step){.number = 1, .from = sim->time, .dt = sim->dt, .time = sim->time + sim->dt});
-    TRL_TRY(guess(sim, 0, sim->time));
+    TRL_TRY(trli_solve_guess(sim, 0, sim->time));
     TRL_TRY(trli_run_checked(sim, sim->part[0], 0, sim->time, false));
     trli_solving_swap(so, 0);
     trli_flow_weigh(sim, 0, sim->dt);
@@ -582,7 +447,7 @@ trl_err trli_solve_step(trl_simulation *sim, const trli_next_step *next, bool ch
     const double *scalar = sim->frame->scalar;
     trl_err err = TRL_OK;
     TRL_TRY(trli_solve_before(sim, next));
-    TRL_TRY(guess(sim, next->number, next->time));
+    TRL_TRY(trli_solve_guess(sim, next->number, next->time));
     for (int s = 0; s < sim->integrator->stages; ++s) {
         const bool last = s + 1 == sim->integrator->stages;
         TRL_TRY(trli_run_checked(sim, sim->part[s], next->number, next->time, last && check));

@@ -31,6 +31,7 @@ typedef struct trli_solve_request {
     /* OPTIONAL: errors of the unknowns that are tolerated, where residuals are errors: what is left is a hundredth of
      * them at most, unless rounding errors are larger. */
     double relative, absolute;
+    double finer; /* OPTIONAL: aim at this residual relative to that of zero, where rounding errors allow it */
     /* OPTIONAL, of one unknown: -F where that is zero, if conditions on sides leave nothing of it then. */
     trl_err (*at_zero)(void *data, trli_instance *in, trli_ir_value *value);
     const int *from;    /* OPTIONAL [n] fields of an earlier solution, that guesses are made with */
@@ -80,6 +81,14 @@ void trli_solver_forget_steps(trli_solver *solver);
 int trli_solver_carried(const trli_solver *solver);
 int trli_solver_carried_field(const trli_solver *solver, int i, bool *known);
 void trli_solver_carry(trli_solver *solver, int i);
+/* While it is compiled: systems J c = -right will be solved, too, with the Jacobian J of F. right: [n] fields. */
+TRL_NODISCARD trl_err trli_solver_add_given(trli_solver *solver, const int *right);
+/* Solve one, to a residual relative to that of zero, with the preconditioner of the last run. A linear F does not
+ * read its unknowns here: their fields become c. Fails like trli_solver_run. Collective: yes. */
+TRL_NODISCARD trl_err trli_solver_run_given(trli_solver *solver, double tolerance, trl_gidx step, double time);
+/* [n] fields of c. */
+const int *trli_solver_correction(const trli_solver *solver);
+bool trli_solver_is_linear(const trli_solver *solver);
 /* Before the first solve, of one unknown: each patch's field is to have what other ranks own around it, too. Whether
  * the last solution brought that along: a direct one does. */
 void trli_solver_bring(trli_solver *solver, const trl_offsets *around);

@@ -285,6 +285,7 @@ static trl_err prepare(trli_solver *s)
     TRL_TRY(find_diagonal(s));
     TRL_TRY(prepare_direct(s, &directly));
     if (s->multigrid) err = prepare_cycles(s);
+    s->prepared = true;
 done:
     return err;
 }
@@ -304,7 +305,7 @@ static trl_err begin_again(trli_solver *s, double *norm)
     trl_err err = TRL_OK;
     if (s->linear && !lost) return TRL_OK;
     if (lost) TRL_TRY(clear(s));
-    TRL_TRY(trli_solver_residual(s, norm));
+    TRL_TRY(s->takes_given ? find_residual(s, &s->given, norm) : trli_solver_residual(s, norm));
     for (int i = 0; i < s->ask.n; ++i) any |= s->singular[i] && s->balanced[i];
     if (any) err = trli_solver_centre(s);
 done:
@@ -364,13 +365,13 @@ static const double share = 0.01;
 /* Whether the residual last found is small enough, also beside what is tolerated. */
 static bool is_solved(const trli_solver *s, double norm)
 {
-    return norm <= s->enough && s->error <= share;
+    return norm <= s->fine && s->error <= share;
 }
 
 /* The residual to solve to. */
 static double goal(const trli_solver *s, double norm)
 {
-    return s->error <= share ? s->enough : fmin(s->enough, 0.5 * share / s->error * norm);
+    return s->error <= share ? s->fine : fmin(s->fine, 0.5 * share / s->error * norm);
 }
 
 /* x moves along c as far as the residual falls. Where it does not fall, but was small enough but for what is tolerated,
@@ -473,7 +474,7 @@ static trl_err solve(trli_solver *s, double *mean)
     trl_err err = TRL_OK;
     s->stats.last_iterations = s->stats.last_newton = 0;
     s->cycles_failed = s->direct_failed = false; /* anew in each solve, so that a restart takes the same way */
-    s->brought = false;
+    s->brought = s->prepared = s->takes_given = false;
     if (!s->looked) {
         TRL_TRY(trli_guess_provide(s));
         TRL_TRY(trli_solver_residual(s, &norm));
@@ -489,6 +490,9 @@ static trl_err solve(trli_solver *s, double *mean)
     const double tolerance = s->linear ? s->settings.tolerance : s->settings.newton_tolerance;
     s->lost = lost_to_rounding(s);
     s->enough = fmax(fmax(tolerance * s->reference, s->settings.absolute), s->lost);
+    s->fine = s->ask.finer > 0 && s->settings.absolute == 0
+                  ? fmin(s->enough, fmax(s->ask.finer * s->reference, s->lost))
+                  : s->enough;
     s->mean_set = s->at_zero && s->stats.singular && trli_direct_sets_mean(s->direct);
     s->wanted_mean = s->mean_set ? mean[0] : 0;
     TRL_TRY(s->linear ? linear(s, &norm) : newton(s, &norm));
@@ -510,6 +514,46 @@ trl_err trli_solver_run(trli_solver *solver, trl_gidx step, double time)
     solver->step = step;
     solver->time = time;
     return solve(solver, solver->mean);
+}
+
+/* r has the given right-hand side; c is zero when the method has begun. */
+static trl_err solve_given(trli_solver *s, double tolerance)
+{
+    double norm;
+    trl_err err = TRL_OK;
+    TRL_TRY(find_residual(s, &s->given, &norm));
+    s->reference = norm;
+    s->lost = 0;
+    s->enough = s->fine = tolerance * norm;
+    s->mean_set = s->at_zero = false;
+    if (s->linear) TRL_TRY(clear(s));
+    if (!isfinite(norm)) return trli_solver_not_finite(s, "in a product with the Jacobian");
+    TRL_TRY(trli_solver_balance(s, INFINITY));
+    if (!s->prepared) TRL_TRY(prepare(s));
+    TRL_TRY(solve_linear(s, s->enough, &norm));
+    for (int i = 0; i < s->ask.n; ++i) s->mean[i] = 0;
+    if (s->linear && s->stats.singular) err = trli_solver_restore_means(s, s->mean);
+    ++s->stats.solves;
+done:
+    return err;
+}
+
+trl_err trli_solver_run_given(trli_solver *solver, double tolerance, trl_gidx step, double time)
+{
+    solver->step = step;
+    solver->time = time;
+    solver->takes_given = true;
+    return solve_given(solver, tolerance);
+}
+
+const int *trli_solver_correction(const trli_solver *solver)
+{
+    return solver->c.now;
+}
+
+bool trli_solver_is_linear(const trli_solver *solver)
+{
+    return solver->linear;
 }
 
 void trli_solver_bring(trli_solver *solver, const trl_offsets *around)

@@ -34,12 +34,19 @@ typedef struct trli_system {
 /* The instance that equations are solved in, in a program of that, and that of the step's start, or none. */
 TRL_NODISCARD trl_err trli_solving_instance(const struct trli_solving *so, trli_program *program, trli_instance **in,
                                             trli_instance **old);
+/* A - B of an equation that is solved, in that instance or one of the values of another stage. */
+TRL_NODISCARD trl_err trli_solving_residual(trl_simulation *sim, trli_instance *in, int equation, trli_ir_value *value);
 /* Where the last results of a variable are that are to be looked at, and the step that they are of if it is not over:
  * during what is solved after its last stage; else NULL. */
 int trli_solving_result(const trl_simulation *sim, int variable);
 const trli_next_step *trli_solving_made(const trl_simulation *sim);
 /* Put the values of a stage where equations are solved; again: back. */
 void trli_solving_swap(const struct trli_solving *so, int stage);
+
+/* ---- solve_order.c ---- */
+
+/* component[v]: the system of equation v; systems are numbered in the order in which they are solved. */
+TRL_NODISCARD trl_err trli_solving_order(trl_simulation *sim, int *component, int *count);
 
 /* ---- solve_equations.c ---- */
 
@@ -65,8 +72,10 @@ TRL_NODISCARD trl_err trli_solve_initial(trl_simulation *sim, bool dt_known);
 TRL_NODISCARD trl_err trli_solve_between(trl_simulation *sim);
 /* The present state is that of a checkpoint, solved for with that dt. */
 void trli_solving_resume(trl_simulation *sim, trl_gidx step, double dt);
-/* Parts of a step: before the first stage, after each one, at the end. Collective: yes. */
+/* Parts of a step: before the first stage, where first guesses of new values are those of the present ones; after each
+ * one, at the end. Collective: yes. */
 TRL_NODISCARD trl_err trli_solve_before(trl_simulation *sim, const trli_next_step *next);
+TRL_NODISCARD trl_err trli_solve_guess(trl_simulation *sim, trl_gidx step, double time);
 TRL_NODISCARD trl_err trli_solve_stage(trl_simulation *sim, const trli_next_step *next, int stage, double time);
 void trli_solve_after(trl_simulation *sim, const trli_next_step *next);
 /* A step with what is solved after each stage. Collective: yes. */

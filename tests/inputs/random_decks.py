@@ -324,7 +324,8 @@ class Writer:
     def mild(self, name):
         """A rate for which Newton's method has solutions."""
         rng, where = self.rng, self.fields[name] if name in self.fields else None
-        other = rng.choice([e for e in self.equations if self.fields[e] == where] or ["t"])
+        solved = self.solved if self.multistep else []
+        other = rng.choice([e for e in [*self.equations, *solved] if self.fields[e] == where] or ["t"])
         return rng.choice([f"0.01*laplacian({name})", f"-({name})^3", f"-0.5*{name} + sin(t)"]) + rng.choice(
             ["", f" + 0.3*sin({other})", f" - 0.1*{self.whole_sum(name)}*x", f" + 0.2*old({name})*cos(9*t) + dt"])
 
@@ -467,7 +468,7 @@ def partial_equations(w, places):
         lines += equation(w, '"phi{i}"', family, more) + ["    for: {i: 1..3}"]
         w.written += 2
     w.family = family
-    if not w.leapfrog and not w.multistep and rng.random() < 0.3:
+    if not w.leapfrog and rng.random() < (0.5 if w.multistep else 0.3):
         w.solved = ["s0", "s1"][:rng.randint(1, 2)]
         found = {name: rng.choice(places) for name in w.solved}
         w.coupled = w.solved if rng.random() < 0.5 and len(w.solved) == 2 else []

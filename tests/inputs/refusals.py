@@ -28,7 +28,7 @@ ALLOWED = (
     # types of plugins, which may do anything, of a field whose conditions read what is solved for
     r"solving for '[\w, ]+' needs the derivative of '\w+', and what type '\w+' computes has none",
     r"solving for '[\w, ]+' needs the derivative of this condition of '\w+', and a modifier has none",
-    r"adams goes back to rates of several steps, and these rates depend on the step",
+    r"(adams|bdf) goes back to rates of several steps, and these rates depend on the step",
 )
 
 

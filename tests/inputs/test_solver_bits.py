@@ -109,6 +109,24 @@ equations:
   c: {initial: "y", ddt: "3e-3*b^2 + 0.01*laplacian(c)", boundary: *closed}
 time: {method: {name: METHOD, tolerance: {relative: 1e-4, absolute: 1e-8}, dt: {initial: 1e-5}}, steps: 12}
 """
+# The same beside equations that are solved: one that leaves constants free, one on faces that is not linear and reads
+# it, and one with cycles of multigrid.
+JOINED = """trellis: 1
+grid: {cells: [14, 11], periodic: [true, false]}
+solvers: {m: {preconditioner: multigrid}, n: {tolerance: 1e-3, newton: {tolerance: 1e-3}}}
+equations:
+  c: {initial: "0.2 + 0.1*sin(2*pi*x)*cos(pi*y)", ddt: "div((1 + c^2)*grad(p)) + at(q, cell)*c", boundary: &closed
+      {y-: {neumann: 0}, y+: {neumann: 0}}}
+  p: {initial: 0.3, solve: "laplacian(p) = sin(3*c) - integral(sin(3*c))", boundary: *closed}
+  q: {location: yface, initial: 0, solve: "laplacian(q) - q - q^3 = at(p, yface)*t + b", solver: n,
+      boundary: {y-: {dirichlet: "sin(t)"}, y+: {neumann: 0}}}
+  b: {location: yface, initial: 0, ddt: "laplacian(q) - b + at(r, yface)", boundary: {y-: {dirichlet: "0.3*q"},
+      y+: {neumann: 0}}}
+  r: {initial: 0, solve: "div((1 + x)*grad(r)) - r = c - t", solver: m, boundary:
+      {y-: {dirichlet: 0}, y+: {robin: {a: 1, b: 0.5, c: 0}}}, mask: "(x-0.5)^2 + (y-0.5)^2 > 0.02"}
+time: {method: {name: METHOD, tolerance: {relative: 1e-4, absolute: 1e-6}, dt: {initial: 1e-3}}, steps: 12}
+output: {every: {time: 0.004}}
+"""
 # Sums of terms that differ so much that kernels cannot make all of them on their way, in long and in short rows.
 SPREAD = """trellis: 1
 grid: {{cells: {cells}, periodic: [{periodic}, false]}}
@@ -165,7 +183,8 @@ def multistep():
     said = subprocess.run([t.TRELLIS, "check", "deck.yaml"], capture_output=True, text=True, check=False).stderr
     return {} if "this build has no SUNDIALS" in said else {
         "multistep": MULTISTEP, "kinetics": KINETICS.replace("METHOD", "bdf"),
-        "adams": KINETICS.replace("METHOD", "adams")}
+        "adams": KINETICS.replace("METHOD", "adams"), "joined": JOINED.replace("METHOD", "bdf"),
+        "joined by adams": JOINED.replace("METHOD", "adams")}
 
 
 def main():

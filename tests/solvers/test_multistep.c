@@ -210,6 +210,76 @@ START_TEST(robertsons_kinetics_are_solved_by_either_krylov_method)
 }
 END_TEST
 
+/* u = sin t, w = cos t through what is solved for: p = w, and q + q^3 = u + u^3; and a mode of a periodic grid of
+ * spacing 1/8, on which a Laplacian is multiplication with l: with r = c/(l - 1), c = exp(-l t/(l - 1)). */
+#define JOINED                                                                                                   \
+    "grid: {cells: [8], periodic: [true]}\n"                                                                     \
+    "solvers: {s: {method: cg, preconditioner: none, tolerance: 0.01}}\nequations:\n  u: {initial: 0, ddt: p}\n" \
+    "  w: {initial: 1, ddt: \"-q\"}\n  c: {initial: \"cos(2*pi*x)\", ddt: \"-laplacian(r)\"}\n  r: {solver: s, " \
+    "solve: "                                                                                                    \
+    "\"laplacian(r) - r = c*(1 + 0*x)\"}\n  p: {solver: s, solve: \"p = w\"}\n"                                  \
+    "  q: {solve: \"q + q^3 = u + u^3\"}\n"                                                                      \
+    "time: {method: {name: %s, tolerance: {relative: %g, absolute: %g}}, end: 5}\n"
+
+START_TEST(errors_follow_the_tolerance_through_what_is_solved_for)
+{
+    static const char *const methods[] = {"bdf", "adams"};
+    for (int m = 0; m < 2; ++m) {
+        double before = 0;
+        for (int digits = 4; digits <= 10; digits += 3) {
+            const double tolerance = pow(10, -digits), l = 128 * (cos(acos(-1) / 4) - 1);
+            open_text(JOINED, methods[m], tolerance, tolerance);
+            run_to_end();
+            const double mode = cos(acos(-1) / 8) * exp(-5 * l / (l - 1)),
+                         error = fabs(value_of("u") - sin(5)) + fabs(value_of("w") - cos(5)) +
+                                 fabs(value_of("q") - sin(5)) + fabs(value_of("p") - cos(5)) +
+                                 fabs(value_of("c") - mode) + fabs(value_of("r") - mode / (l - 1));
+            ck_assert_msg(error < 1000 * tolerance, "%s at %g: error %g", methods[m], tolerance, error);
+            ck_assert_msg(before == 0 || before / error > 30, "%s at %g: error %g after %g", methods[m], tolerance,
+                          error, before);
+            before = error;
+        }
+    }
+    close_problem();
+}
+END_TEST
+
+/* The stiff term, of fourth order, is in the equations that are solved alone: explicit steps would be 1e-5. */
+START_TEST(products_go_through_what_is_solved_for)
+{
+    static const char *const ways[] = {"mu: {solve: \"mu = c^3 - c - 1e-3*laplacian(c)\"}",
+                                       "mu: {solve: \"mu + 0.1*mu^3 = c^3 - c - 1e-3*nu\"}\n  nu: {solve: \"nu = "
+                                       "laplacian(c)\"}"};
+    for (int w = 0; w < 2; ++w) {
+        open_text("grid: {cells: [32, 24], periodic: [true, true]}\nequations:\n  c: {initial: "
+                  "\"0.2*sin(2*pi*x)*cos(2*pi*y)\", ddt: \"laplacian(mu)\"}\n  %s\n"
+                  "time: {method: {name: bdf, tolerance: {relative: 1e-4, absolute: 1e-4}}, end: 0.2}\n",
+                  ways[w]);
+        run_to_end();
+        const trl_solve_stats *s = trl_simulation_solver(sim, 1 + w);
+        const int64_t steps = trl_simulation_step_number(sim);
+        ck_assert_str_eq(s->unknowns, "c");
+        ck_assert_msg(steps < 120 && s->solves < 2 * steps, "%lld steps, %lld of Newton's method", (long long)steps,
+                      (long long)s->solves);
+    }
+    close_problem();
+}
+END_TEST
+
+/* p^2 = 1 - t has no solution beyond t = 1. */
+START_TEST(steps_shrink_where_nothing_solves_and_the_error_names_it)
+{
+    open_text(
+        "grid: {cells: [4]}\nequations: {c: {initial: 1, ddt: \"p\", boundary: {}}, p: {initial: 1, solve: \"p^2 = "
+        "1 - t\", boundary: {}}}\ntime: {method: {name: bdf, dt: {min: 1e-6}}, end: 2}\n");
+    trl_err err = TRL_OK;
+    while (err == TRL_OK && !trl_simulation_done(sim)) err = trl_simulation_step(sim);
+    ck_fails(err, TRL_ERR_NUMERICS, "'p'");
+    ck_assert_double_eq_tol(trl_simulation_time(sim), 1, 1e-3);
+    close_problem();
+}
+END_TEST
+
 #define BLOW_UP "grid: {cells: [4], length: [1]}\nequations: {c: {initial: 1, ddt: \"c^2\", boundary: {}}}\n"
 
 START_TEST(what_does_not_suit_names_place_and_remedy)
@@ -223,9 +293,20 @@ START_TEST(what_does_not_suit_names_place_and_remedy)
         "time: {method: adams, end: 1}\n");
     ck_fails(open_problem(), TRL_ERR_INPUT, "adams goes back to rates of several steps");
     new_deck();
-    say("grid: {cells: [4]}\nequations: {c: {initial: 1, ddt: \"p\", boundary: {}}, p: {initial: 0, solve: \"p = c\", "
+    say("grid: {cells: [4]}\nequations: {c: {initial: 1, ddt: \"p\", boundary: {}}, p: {initial: 0, solve: \"p = "
+        "c*dt\", "
         "boundary: {}}}\ntime: {method: bdf, end: 1}\n");
-    ck_fails(open_problem(), TRL_ERR_INPUT, "bdf does not go with equations that are solved, as 'p', yet");
+    ck_fails(open_problem(), TRL_ERR_INPUT, "bdf goes back to rates of several steps");
+    new_deck();
+    say("grid: {cells: [4]}\nequations: {p: {initial: 0, solve: \"p = 1\", boundary: {}}}\ntime: {method: bdf, end: "
+        "1}\n");
+    ck_fails(open_problem(), TRL_ERR_INPUT, "bdf has nothing to advance, as no equation has a 'ddt'");
+    new_deck();
+    say("grid: {cells: [4, 4], periodic: [true, true]}\nincompressible: {velocity: [u, v], pressure: p}\nequations: "
+        "{u: "
+        "{location: xface, initial: 0, ddt: \"-u\"}, v: {location: yface, initial: 0, ddt: \"-v\"}}\n"
+        "time: {method: adams, end: 1}\n");
+    ck_fails(open_problem(), TRL_ERR_INPUT, "adams does not go with an incompressible flow, whose velocities are");
     new_deck();
     say("grid: {cells: [4]}\nsolvers: {s: {method: cg}}\nequations: {c: {solver: s, initial: 1, ddt: \"-c\", boundary: "
         "{}}}\ntime: {method: bdf, end: 1}\n");
@@ -260,8 +341,11 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, what_does_not_suit_names_place_and_remedy);
     if (ranks > 1) return;
     tcase_add_test(tc, conditions_and_masks_hold_at_and_between_steps);
+    tcase_add_test(tc, products_go_through_what_is_solved_for);
+    tcase_add_test(tc, steps_shrink_where_nothing_solves_and_the_error_names_it);
     if (TEST_SANITIZED && !test_long()) return;
     tcase_add_test(tc, errors_follow_the_tolerance);
+    tcase_add_test(tc, errors_follow_the_tolerance_through_what_is_solved_for);
     tcase_add_test(tc, values_between_steps_are_as_good_as_those_at_steps);
     tcase_add_test(tc, diffusion_is_preconditioned_by_multigrid);
     tcase_add_test(tc, robertsons_kinetics_are_solved_by_either_krylov_method);
