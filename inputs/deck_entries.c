@@ -231,6 +231,7 @@ static trl_solver_entry read_solver(const trli_yaml *key, const trli_yaml *node)
                               .method = (trl_solve_method)trli_yaml_word(row, node, "method"),
                               .preconditioner = (trl_preconditioner)trli_yaml_word(row, node, "preconditioner"),
                               .cycle = (trl_solve_cycle)trli_yaml_word(row, node, "cycle"),
+                              .smoother = (trl_smoother)trli_yaml_word(row, node, "smoother"),
                               .replicate = trli_yaml_whole(trli_yaml_get(node, "replicate"), 0),
                               .tolerance = trli_yaml_number(trli_yaml_get(node, "tolerance")),
                               .absolute = trli_yaml_number(trli_yaml_get(node, "absolute")),

@@ -157,6 +157,8 @@ static const trli_key keys[] = {
     {"solvers.*.iterations", INTEGER, 0, "200", .min = 1, .max = 1000000, .doc = "of a linear system, at most"},
     {"solvers.*.cycle", WORD, 0, "auto", .words = TRL_SOLVE_CYCLE_LIST(ENUM_WORD),
      .doc = "of multigrid, how often it has the coarser grids" TRL_SOLVE_CYCLE_LIST(ENUM_MEANING)},
+    {"solvers.*.smoother", WORD, 0, "auto", .words = TRL_SMOOTHER_LIST(ENUM_WORD),
+     .doc = "of multigrid, what damps errors on each grid" TRL_SMOOTHER_LIST(ENUM_MEANING)},
     {"solvers.*.replicate", INTEGER, 0, "10000", .min = 0, .max = 1000000000,
      .doc = "of multigrid: every rank has all of a coarser grid that gives it fewer points of others than this; larger "
             "grids are cut like the first one"},

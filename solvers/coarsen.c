@@ -8,25 +8,46 @@
 
 enum { COARSEST_CELLS = 4 };
 
-/* How strongly neighbours along an axis are coupled: by the operator's numbers; where it has none, by the distance. */
-static double strength_along(const trli_solver *s, const trl_grid *grid, int axis)
+static bool has_strengths(const trli_solver *s, const trl_grid *grid)
 {
     bool known = true;
     for (int a = 0; a < grid->dim; ++a) known &= s->strength[a] > 0;
-    return known ? s->strength[axis] : 1 / (grid->spacing[axis] * grid->spacing[axis]);
+    return known;
 }
 
-/* Smoothing works along axes of strong coupling, so only these are made coarser: the others wait. */
+/* How strongly neighbours along an axis are coupled: by the operator's numbers; where it has none, by the distance. */
+static double strength_along(const trli_solver *s, const trl_grid *grid, int axis)
+{
+    return has_strengths(s, grid) ? s->strength[axis] : 1 / (grid->spacing[axis] * grid->spacing[axis]);
+}
+
+unsigned trli_line_axes(const trli_solver *s, const trl_grid *grid)
+{
+    const double alike = 0.99; /* of two axes the later one: neighbouring lines are neighbours in memory */
+    int axis = -1;
+    unsigned all = 0;
+    for (int a = 0; a < grid->dim; ++a) {
+        if (grid->cells[a] <= 2) continue;
+        all |= 1u << a;
+        if (axis < 0 || strength_along(s, grid, a) > alike * strength_along(s, grid, axis)) axis = a;
+    }
+    return has_strengths(s, grid) && axis >= 0 ? 1u << axis : all;
+}
+
+/* Smoothing works along axes of strong coupling, so only these are made coarser: the others wait. Those with
+ * lines go along with the strongest of the others. */
 bool trli_coarsen(const trli_solver *s, const trl_grid *fine, trl_grid *coarse)
 {
     const double weak = 0.28; /* of the strongest: an axis that is about half as strong goes along */
+    const unsigned lines = s->settings.smoother == TRL_SMOOTHER_LINE ? trli_line_axes(s, fine) : 0;
     double most = 0;
     bool any = false;
     *coarse = *fine;
     for (int a = 0; a < fine->dim; ++a)
-        if (fine->cells[a] > COARSEST_CELLS) most = fmax(most, strength_along(s, fine, a));
+        if (fine->cells[a] > COARSEST_CELLS && !(lines >> a & 1)) most = fmax(most, strength_along(s, fine, a));
     for (int a = 0; a < fine->dim; ++a) {
-        if (fine->cells[a] <= COARSEST_CELLS || strength_along(s, fine, a) < weak * most) continue;
+        if (fine->cells[a] <= COARSEST_CELLS) continue;
+        if (!(lines >> a & 1) && strength_along(s, fine, a) < weak * most) continue;
         coarse->cells[a] = (fine->cells[a] + 1) / 2;
         coarse->spacing[a] = coarse->length[a] / (double)coarse->cells[a];
         any = true;
@@ -57,6 +78,7 @@ const char *trli_multigrid_missing(const trli_solver *s)
     if (s->reduces) return "the operator contains a sum or an extreme over all points";
     if (!s->bounded) return "the rows of the operator are long";
     if (!trli_coarsen(s, &s->sim->layout->grid, &coarse)) return "the grid has few cells";
+    if (s->settings.smoother > TRL_SMOOTHER_CHEBYSHEV) return trli_relaxation_missing(s);
     return NULL;
 }
 

@@ -42,6 +42,16 @@ static void say_whole(int shared, char *text, size_t size)
     if (shared > 1) snprintf(text + n, size - (size_t)n, " %d", shared);
 }
 
+static void describe_smoother(const trli_listing *l, const trl_solve_stats *s)
+{
+    static const char *const axes[] = {"none", "x", "y", "x and y", "z", "x and z", "y and z", "x, y and z"};
+    if (s->smoother == TRL_SMOOTHER_RED_BLACK)
+        trli_listing_say(l, "  smoothed by relaxation of points, every other one first");
+    if (s->smoother == TRL_SMOOTHER_LINE)
+        trli_listing_say(l, "  smoothed by elimination of lines along %s on the first grid, every other one first%s",
+                         axes[s->line_axes & 7], has_gpus(l) ? ", by the CPU" : "");
+}
+
 static void describe_levels(const trli_listing *l, int solver)
 {
     const int n = trl_simulation_solver(l->sim, solver)->levels;
@@ -63,6 +73,7 @@ static void describe_levels(const trli_listing *l, int solver)
     }
     if (n > 1 && ranks) say_whole(shared_grids(l, solver, n), whole, sizeof whole);
     trli_listing_say(l, "  multigrid on %d grids: %s%s", n, grids, whole);
+    describe_smoother(l, trl_simulation_solver(l->sim, solver));
     describe_levels_on_cpu(l, solver, n);
     if (coarse == TRL_COARSE_EITHER)
         trli_listing_say(l,

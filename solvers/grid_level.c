@@ -21,12 +21,17 @@ void trli_grid_level_factors(const trli_solver *s, int unknown, double factor[6]
     }
 }
 
+static bool relaxes(const trli_solver *s)
+{
+    return s->settings.smoother > TRL_SMOOTHER_CHEBYSHEV;
+}
+
 /* Whether the first two steps from zero are one sweep over the right-hand side: with a diagonal that is a number the
  * first is a multiple of that, beyond sides, too. */
 static bool starts_at_once(const trli_solver *s)
 {
     const bool number = trli_ir_node(&s->sim->model->ir, s->inverse_value[0])->op == TRLI_OP_CONSTANT;
-    return s->ask.n == 1 && number && !trli_solver_has_gaps(s);
+    return s->ask.n == 1 && number && !relaxes(s) && !trli_solver_has_gaps(s);
 }
 
 trl_err trli_grid_level_add_vectors(trli_grid_level *l)
@@ -36,7 +41,7 @@ trl_err trli_grid_level_add_vectors(trli_grid_level *l)
     trl_err err = TRL_OK;
     trli_vector b = {s->r.now, NULL};
     TRL_TRY(trli_vector_add(s, "mg z", true, &l->z));
-    TRL_TRY(trli_vector_add(s, "mg before", false, &l->before));
+    if (!relaxes(s)) TRL_TRY(trli_vector_add(s, "mg before", false, &l->before));
     TRL_TRY(trli_vector_add(s, "mg r", false, &l->r));
     if (l->own) TRL_TRY(trli_vector_add(s, "mg b", false, &b));
     l->b = b.now;
@@ -132,7 +137,7 @@ static int nth_unknown(const trli_solver *s, int variable)
 }
 
 /* The products of the Jacobian with a vector. */
-static trl_err products(const trli_grid_level *l, trli_instance *in, const int *with, trli_ir_value *value)
+trl_err trli_grid_level_products(const trli_grid_level *l, trli_instance *in, const int *with, trli_ir_value *value)
 {
     trli_solver *s = l->solver;
     trli_model *model = s->sim->model;
@@ -151,11 +156,11 @@ done:
 }
 
 /* b - J z */
-static trl_err residuals(const trli_grid_level *l, trli_instance *in, trli_ir_value *value)
+trl_err trli_grid_level_residuals(const trli_grid_level *l, trli_instance *in, trli_ir_value *value)
 {
     trli_ir *ir = &l->solver->sim->model->ir;
     trl_err err = TRL_OK;
-    TRL_TRY(products(l, in, l->z.now, value));
+    TRL_TRY(trli_grid_level_products(l, in, l->z.now, value));
     for (int i = 0; i < l->solver->ask.n; ++i)
         value[i] = trli_ir_binary(ir, TRLI_OP_SUB, trli_ir_field(ir, l->b[i]), value[i]);
 done:
@@ -173,7 +178,7 @@ static trl_err compile_start(trli_grid_level *l)
     if (!starts_at_once(s)) return TRL_OK;
     TRL_TRY(trli_solver_begin(s, "first two steps of a cycle", &l->start));
     TRL_TRY(open_making(l, l->start, &m));
-    TRL_TRY(products(l, m.in, l->b, m.a));
+    TRL_TRY(trli_grid_level_products(l, m.in, l->b, m.a));
     const trli_ir_value less = times(ir, times(ir, trli_ir_scalar(ir, l->new), inverse), m.a[0]);
     m.a[0] = trli_ir_binary(ir, TRLI_OP_SUB, times(ir, old, trli_ir_field(ir, l->b[0])), less);
     m.a[0] = times(ir, inverse, m.a[0]);
@@ -202,7 +207,7 @@ static trl_err compile_step(trli_grid_level *l, const char *name, bool before, t
     trl_err err = TRL_OK;
     TRL_TRY(trli_solver_begin(s, name, program));
     TRL_TRY(open_making(l, *program, &m));
-    TRL_TRY(residuals(l, m.in, m.a));
+    TRL_TRY(trli_grid_level_residuals(l, m.in, m.a));
     for (int i = 0; i < s->ask.n; ++i) {
         const trli_ir_value more = times(ir, times(ir, trli_ir_scalar(ir, l->new), s->inverse_value[i]), m.a[i]);
         m.a[i] = trli_ir_binary(ir, TRLI_OP_ADD, carried(l, before, i), more);
@@ -222,7 +227,7 @@ static trl_err compile_residual(trli_grid_level *l)
     trl_err err = TRL_OK;
     TRL_TRY(trli_solver_begin(s, "residual of a cycle", &l->residual));
     TRL_TRY(open_making(l, l->residual, &m));
-    TRL_TRY(residuals(l, m.in, m.a));
+    TRL_TRY(trli_grid_level_residuals(l, m.in, m.a));
     for (int i = 0; i < s->ask.n; ++i) TRL_TRY(trli_solver_masked(s, m.in, i, &m.a[i]));
     err = trli_solver_store(s, l->residual, l->r.now, m.a);
 done:
@@ -250,12 +255,13 @@ done:
 trl_err trli_grid_level_compile(trli_grid_level *l)
 {
     trl_err err = TRL_OK;
+    TRL_TRY(compile_residual(l));
+    TRL_TRY(compile_clip(l));
+    if (relaxes(l->solver)) return trli_relaxation_compile(l);
     TRL_TRY(compile_begin(l));
     TRL_TRY(compile_start(l));
-    TRL_TRY(compile_clip(l));
     TRL_TRY(compile_step(l, "first step of smoothing", false, &l->first));
-    TRL_TRY(compile_step(l, "smoothing", true, &l->smooth));
-    err = compile_residual(l);
+    err = compile_step(l, "smoothing", true, &l->smooth);
 done:
     return err;
 }
@@ -266,6 +272,10 @@ trl_err trli_grid_level_compile_last(trli_grid_level *l, const int *other, int *
     const size_t n = (size_t)s->ask.n + 1;
     trli_ir_value *z = trli_new(s->sim->ctx, n, sizeof *z), *r = trli_new(s->sim->ctx, n, sizeof *r);
     trl_err err = TRL_OK;
+    if (l->relaxation) {
+        err = trli_relaxation_compile_last(l, other, with_b, with_other);
+        goto done;
+    }
     if (!z || !r) TRL_TRY(trli_no_memory(s->sim->ctx, NULL, "for multigrid"));
     TRL_TRY(compile_step(l, "last step of smoothing", true, &l->last));
     trli_solver_read(s, l->z.next, z);
@@ -283,6 +293,6 @@ void trli_grid_level_equalise(const trli_grid_level *l)
 {
     const trli_vector other = {l->z.next, l->before.now};
     trli_vector_equalise(l->solver, &l->z);
-    trli_vector_equalise(l->solver, &other);
+    if (!l->relaxation) trli_vector_equalise(l->solver, &other);
     trli_vector_equalise(l->solver, &l->z);
 }

@@ -8,6 +8,9 @@
 
 enum { TRLI_LOCATIONS = 8 };
 
+/* Smoothing of points or lines of one colour after those of another. */
+typedef struct trli_relaxation trli_relaxation;
+
 typedef struct trli_grid_level {
     trl_simulation *sim;
     trli_level *own;     /* NULL: the first grid, the problem's */
@@ -20,6 +23,7 @@ typedef struct trli_grid_level {
     trli_program *begin, *first, *smooth, *residual, *clip;
     trli_program *last;                  /* smooth, with sums; NULL: not asked for */
     trli_program *start;                 /* begin and first at once; NULL: they are not one sweep */
+    trli_relaxation *relaxation;         /* in place of these programs; NULL: steps are Chebyshev's */
     trli_program *ghosts, *coefficients; /* residuals and coefficients for restriction; NULL: ghosts are not read */
     trli_program *solutions;             /* for interpolation, likewise */
     int old, new;                        /* scalars: factors of what there is and of the residual */
@@ -40,7 +44,46 @@ void trli_grid_level_equalise(const trli_grid_level *level);
  * them. */
 TRL_NODISCARD trl_err trli_grid_level_read(trli_grid_level *level, const char *name, trli_program **program, int depth,
                                            int n, const int *field);
+/* Values of the residual b - J z, and of J z, in an instance of the solver. */
+TRL_NODISCARD trl_err trli_grid_level_residuals(const trli_grid_level *l, trli_instance *in, trli_ir_value *value);
+TRL_NODISCARD trl_err trli_grid_level_products(const trli_grid_level *l, trli_instance *in, const int *with,
+                                               trli_ir_value *value);
 /* What stands beyond a side, relative to what is inside. */
 void trli_grid_level_factors(const trli_solver *s, int unknown, double factor[6]);
+
+/* ---- smoothing.c ---- */
+
+/* How a grid is smoothed. */
+typedef struct trli_smoothing {
+    bool coarsest;  /* until it is as good as solved */
+    bool from_zero; /* whatever z is */
+    bool adjoint;   /* steps in the opposite order, where they have one */
+    bool sums;      /* the last step makes them */
+} trli_smoothing;
+
+/* Goes on after an error, as the other ranks do, and returns the first. Collective: yes. */
+TRL_NODISCARD trl_err trli_smooth(const trli_grid_level *l, const trli_smoothing *how, trl_loop *loop);
+/* What it reads and writes, in bytes, for all visits of a V cycle. */
+double trli_smoothing_bytes(const trli_grid_level *l, bool coarsest);
+
+/* ---- relaxation.c ---- */
+
+/* Why a system cannot be smoothed so; NULL: it can. */
+const char *trli_relaxation_missing(const trli_solver *s);
+/* Axes along which lines are, a bit each: that of the strongest coupling where the operator's numbers say so, else all;
+ * of those that are long enough. */
+unsigned trli_line_axes(const trli_solver *s, const trl_grid *grid);
+/* With programs, in the place of a grid's own. */
+TRL_NODISCARD trl_err trli_relaxation_compile(trli_grid_level *l);
+void trli_relaxation_destroy(trli_relaxation **relaxation);
+/* The last step of a cycle makes products with its solution. */
+TRL_NODISCARD trl_err trli_relaxation_compile_last(trli_grid_level *l, const int *other, int *with_b, int *with_other);
+/* Once coefficients are there. Collective: yes. */
+TRL_NODISCARD trl_err trli_relaxation_prepare(const trli_grid_level *l, trl_loop *loop);
+/* As trli_smooth. */
+TRL_NODISCARD trl_err trli_relax(const trli_grid_level *l, const trli_smoothing *how, trl_loop *loop);
+double trli_relaxation_bytes(const trli_grid_level *l, bool coarsest);
+/* That residuals stay where these programs run: what they follow. */
+void trli_relaxation_follow(const trli_grid_level *l);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Geometric multigrid by V, W and F cycles with Chebyshev smoothing (Adams, Brezina, Hu & Tuminaro 2003): the equation
- * is compiled again for each coarser grid, and points of two grids are joined by linear interpolation and its
- * transpose. Large grids are the ranks', cut alike; every rank has all of the small ones. */
+/* Geometric multigrid by V, W and F cycles: the equation is compiled again for each coarser grid, and points of two
+ * grids are joined by linear interpolation and its transpose. Large grids are the ranks', cut alike; every rank
+ * has all of the small ones. */
 #include <math.h>
 #include <string.h>
 
@@ -20,7 +20,7 @@
 #include "sides_impl.h"
 #include "symbols_impl.h"
 
-enum { SMOOTHING = 2, COARSEST_STEPS = 12, LEVELS_MOST = 24 };
+enum { LEVELS_MOST = 24 };
 
 struct trli_multigrid {
     trli_solver *solver;
@@ -33,6 +33,7 @@ struct trli_multigrid {
     int32_t ntaken, taken_capacity;
     trl_loop *loop;
     struct trli_relaunch *chain; /* of the launches of a cycle; NULL: not made */
+    double *known;               /* [scalars] of the model, with which lines were prepared; NULL: there were none */
 };
 
 /* ---- coefficients that are fields ---- */
@@ -170,6 +171,7 @@ done:
 
 static void destroy_grid(trli_grid_level *l)
 {
+    trli_relaxation_destroy(&l->relaxation);
     trli_solver_destroy(&l->solver);
     trli_level_destroy(&l->own);
 }
@@ -219,6 +221,7 @@ done:
  * advection, which central differences of a coarser grid would not stand. */
 static bool has_entries(const trli_solver *s)
 {
+    if (s->settings.smoother > TRL_SMOOTHER_CHEBYSHEV) return false; /* of which matrices have none */
     const bool varies = trli_ir_node(&s->sim->model->ir, s->inverse_value[0])->op != TRLI_OP_CONSTANT;
     return (varies || trli_solver_drifts(s) > 0) && !trli_galerkin_missing(s);
 }
@@ -230,6 +233,8 @@ trl_err trli_multigrid_compile(trli_solver *s)
     struct trli_multigrid *m = s->multigrid = trli_new(s->sim->ctx, 1, sizeof *m);
     if (!m) return trli_no_memory(s->sim->ctx, NULL, "for multigrid");
     m->solver = s;
+    s->stats.smoother = s->settings.smoother > TRL_SMOOTHER_CHEBYSHEV ? s->settings.smoother : TRL_SMOOTHER_AUTO;
+    s->stats.line_axes = trli_line_axes(s, &grid);
     m->level[0] = (trli_grid_level){.sim = s->sim, .solver = s};
     m->n = 1;
     TRL_TRY(trli_grid_level_add_vectors(&m->level[0]));
@@ -257,6 +262,7 @@ static void destroy_level(struct trli_multigrid *m, trli_grid_level *l)
 {
     for (int i = 0; l->transfer && i < m->solver->ask.n; ++i) trli_transfer_destroy(&l->transfer[i]);
     for (int i = 0; i < TRLI_LOCATIONS; ++i) trli_transfer_destroy(&l->mean[i]);
+    trli_relaxation_destroy(&l->relaxation);
     if (l != m->level) destroy_grid(l);
 }
 
@@ -270,6 +276,7 @@ void trli_multigrid_destroy(struct trli_multigrid **multigrid)
     trl_loop_destroy(&m->loop);
     trli_chain_destroy(&m->chain);
     trli_free(m->taken);
+    trli_free(m->known);
     trli_free(m);
 }
 
@@ -348,61 +355,10 @@ static void run(chain *c, const trli_grid_level *l, const trli_program *program)
     note(c, trli_solver_run_alone(l->solver, program));
 }
 
-/* A new solution takes its place, the present one that before, and this one the room for the next. */
-static void swap(const trli_grid_level *l)
+static void smooth(chain *c, const trli_grid_level *l, trli_smoothing how)
 {
-    const trli_vector room = {l->z.next, l->before.now};
-    trli_vector_swap(l->solver, &l->z);
-    trli_vector_swap(l->solver, &room);
-}
-
-static double least_of(const trli_grid_level *l, bool coarsest)
-{
-    return l->largest * (coarsest ? 0.02 : 0.5 / l->sim->layout->grid.dim);
-}
-
-/* Factors of Chebyshev's steps: z + old * (z - before) + new * inverse * residual. There is nothing before the first
- * one, and from zero nothing before the second. */
-typedef struct factors {
-    double old, new, rho, sigma, half;
-} factors;
-
-static factors first_factors(double least, double largest)
-{
-    const double middle = (largest + least) / 2, half = (largest - least) / 2;
-    return (factors){.new = 1 / middle, .rho = half / middle, .sigma = middle / half, .half = half};
-}
-
-static factors next_factors(const factors *f)
-{
-    const double rho = 1 / (2 * f->sigma - f->rho);
-    return (factors){.old = rho * f->rho, .new = 2 * rho / f->half, .rho = rho, .sigma = f->sigma, .half = f->half};
-}
-
-/* One step, or from zero the first two at once. */
-static void step(chain *c, const trli_grid_level *l, const trli_program *program, double old, double new)
-{
-    trli_solver_set(l->solver, l->old, old);
-    trli_solver_set(l->solver, l->new, new);
-    run(c, l, program);
-    swap(l);
-}
-
-/* Steps that damp eigenvalues from a least one on. last: the cycle ends with them. */
-static void smooth(chain *c, const trli_grid_level *l, bool coarsest, bool from_zero, bool last)
-{
-    const int steps = coarsest ? COARSEST_STEPS : SMOOTHING;
-    factors f = first_factors(least_of(l, coarsest), l->largest);
-    if (from_zero && l->start && steps == 2) {
-        const factors next = next_factors(&f);
-        step(c, l, l->start, (1 + next.old) * f.new + next.new, f.new *next.new);
-        return;
-    }
-    for (int k = 0; k < steps; ++k, f = next_factors(&f)) {
-        const bool alone = k <= from_zero, sums = last && c->sums && k + 1 == steps;
-        const trli_program *const program = k == 0 && from_zero ? l->begin : alone ? l->first : l->smooth;
-        step(c, l, sums ? l->last : program, alone ? 1 + f.old : f.old, f.new);
-    }
+    how.sums &= c->sums;
+    note(c, trli_smooth(l, &how, c->m->loop));
 }
 
 static void find_residual(chain *c, const trli_grid_level *l)
@@ -435,29 +391,35 @@ static void correct(chain *c, int k)
     clip(c, l);
 }
 
+/* Conjugate gradients want a cycle that is: else relaxation gains more where colours always come in the same order. */
+static bool is_symmetric(const struct trli_multigrid *m)
+{
+    return m->solver->method == TRL_SOLVE_CG || m->solver->method == TRL_SOLVE_PIPELINED_CG;
+}
+
 /* The same equation on a grid and all coarser ones. The coarsest is solved at once. */
 static void cycle(chain *c, int k, trl_solve_cycle kind, bool from_zero)
 {
     const trli_grid_level *l = &c->m->level[k];
     const bool coarsest = k + 1 == c->m->n, twice = kind != TRL_CYCLE_V && k + 2 < c->m->n;
-    smooth(c, l, coarsest, from_zero, coarsest && k == 0);
+    smooth(c, l, (trli_smoothing){.coarsest = coarsest, .from_zero = from_zero, .sums = coarsest && k == 0});
     if (coarsest) return;
     restrict_residual(c, k);
     cycle(c, k + 1, kind, true);
     if (twice) cycle(c, k + 1, kind == TRL_CYCLE_F ? TRL_CYCLE_V : kind, false);
     correct(c, k);
-    smooth(c, l, false, false, k == 0);
+    smooth(c, l, (trli_smoothing){.adjoint = is_symmetric(c->m), .sums = k == 0});
 }
 
 /* Where coarser grids have entries. */
 static void cycle_by_entries(chain *c, trl_solve_cycle kind)
 {
     const trli_grid_level *l = &c->m->level[0];
-    smooth(c, l, false, true, false);
+    smooth(c, l, (trli_smoothing){.from_zero = true});
     find_residual(c, l);
     note(c, trli_galerkin_cycle(c->m->galerkin, kind, l->r.now[0], l->z.now[0]));
     clip(c, l);
-    smooth(c, l, false, false, true);
+    smooth(c, l, (trli_smoothing){.sums = true});
 }
 
 /* By itself a cycle gains from solving coarser grids better; conjugate gradients make up for what it leaves there.
@@ -532,11 +494,9 @@ double trli_multigrid_cycle_bytes(const struct trli_multigrid *m)
     for (int k = 0; k < m->n; ++k) {
         const trli_grid_level *l = &m->level[k];
         const bool coarsest = k + 1 == m->n;
-        bytes += l->start && !coarsest ? bytes_of(l->start) : bytes_of(l->begin) + bytes_of(l->first);
-        bytes += ((coarsest ? COARSEST_STEPS : SMOOTHING) - 2) * bytes_of(l->smooth);
+        bytes += trli_smoothing_bytes(l, coarsest);
         if (coarsest) break;
-        bytes += bytes_of(l->residual) + bytes_of(l->clip) + bytes_of(l->first);
-        bytes += (SMOOTHING - 1) * bytes_of(l->smooth);
+        bytes += bytes_of(l->residual) + bytes_of(l->clip);
         bytes += 3 * bytes_of_vector(l) + 2 * bytes_of_vector(l + 1);
     }
     return bytes;
@@ -569,9 +529,23 @@ static void stay_together(const struct trli_multigrid *m)
     const trli_program *const others[] = {l->begin, l->first, l->start, l->smooth, l->last, l->clip};
     for (size_t i = 0; i < sizeof others / sizeof *others; ++i)
         if (others[i]) trl_graph_follow(others[i]->run->graph, l->residual->run->graph);
+    trli_relaxation_follow(l);
     for (int k = 1; k < m->n; ++k)
         for (int i = 0; i < l[k].sim->model->nprograms; ++i)
             trl_graph_follow(l[k].sim->model->program[i]->run->graph, l->residual->run->graph);
+}
+
+/* What is relaxed is prepared again when the operator may be another one. */
+static trl_err may_be_others(struct trli_multigrid *m, bool *are)
+{
+    const trli_solver *s = m->solver;
+    const bool first = !m->known;
+    *are = false;
+    if (!m->level[0].relaxation) return TRL_OK;
+    if (first) m->known = trli_new(s->sim->ctx, (size_t)s->sim->model->nscalars + 1, sizeof *m->known);
+    if (!m->known) return trli_no_memory(s->sim->ctx, NULL, "for multigrid");
+    *are = trli_solver_scalars_change(s, m->known) || first || trli_solver_reads_fields(s);
+    return TRL_OK;
 }
 
 /* The times of the system are those of all grids; coefficients may have changed with them. */
@@ -580,11 +554,15 @@ trl_err trli_multigrid_prepare(struct trli_multigrid *m, double time)
     const double jump = 100; /* of coefficients, that coarser grids' equations do not see through */
     chain c = {.m = m};
     const double *fine = m->solver->sim->frame->scalar;
+    bool relaxed;
+    trl_err err = TRL_OK;
+    TRL_TRY(trl_context_agree(m->solver->sim->ctx, may_be_others(m, &relaxed)));
     if (m->level[0].coefficients) run(&c, &m->level[0], m->level[0].coefficients);
     find_largest(&m->level[0]);
     if (m->chooses) m->by_entries = trli_solver_contrast(m->solver) > jump;
     if (m->by_entries) return trli_galerkin_prepare(m->galerkin);
     stay_together(m);
+    if (relaxed) note(&c, trli_relaxation_prepare(&m->level[0], m->loop));
     for (int k = 1; k < m->n; ++k) {
         double *scalar = m->level[k].sim->frame->scalar;
         memcpy(scalar, fine, TRLI_SCALARS_FIXED * sizeof *scalar);
@@ -594,6 +572,9 @@ trl_err trli_multigrid_prepare(struct trli_multigrid *m, double time)
         run(&c, &m->level[k], m->level[k].solver->diagonal);
         note(&c, trli_frame_fetch_scalars(m->level[k].sim->frame));
         find_largest(&m->level[k]);
+        if (relaxed) note(&c, trli_relaxation_prepare(&m->level[k], m->loop));
     }
-    return trli_agree_within(m->solver->sim, c.err);
+    err = trli_agree_within(m->solver->sim, c.err);
+done:
+    return err;
 }

@@ -18,7 +18,7 @@ extern "C" {
     X(AUTO, auto, "direct where that is possible and costs less, else cg for a symmetric operator, else bicgstab") \
     X(DIRECT, direct,                                                                                              \
       "Fourier, sine and cosine transforms and elimination, where the operator is a sum of one along each axis")   \
-    X(MULTIGRID, multigrid, "cycles on coarser and coarser grids, with Chebyshev smoothing")                       \
+    X(MULTIGRID, multigrid, "cycles on coarser and coarser grids")                                                 \
     X(CG, cg, "conjugate gradients (Hestenes & Stiefel 1952), for symmetric operators")                            \
     X(PIPELINED_CG, pipelined_cg,                                                                                  \
       "conjugate gradients of one message in an iteration, which travels beside the product (Ghysels & Vanroose "  \
@@ -36,6 +36,11 @@ extern "C" {
     X(V, v, "each coarser grid once")                                    \
     X(F, f, "each coarser grid twice, in the second place by a V cycle") \
     X(W, w, "each coarser grid twice as often as the next finer one, but the coarsest")
+#define TRL_SMOOTHER_LIST(X)                                                                              \
+    X(AUTO, auto, "chebyshev")                                                                            \
+    X(CHEBYSHEV, chebyshev, "polynomials of the operator; only axes of strong coupling are made coarser") \
+    X(RED_BLACK, red_black, "points of one colour after those of the other (Gauss & Seidel), likewise")   \
+    X(LINE, line, "lines along the axis of the strongest coupling, or if it varies along all, by elimination")
 #define TRL_SOLVE_METHOD_ENUM(NAME, name, doc) TRL_SOLVE_##NAME,
 typedef enum trl_solve_method { TRL_SOLVE_METHOD_LIST(TRL_SOLVE_METHOD_ENUM) TRL_SOLVE_METHODS } trl_solve_method;
 #undef TRL_SOLVE_METHOD_ENUM
@@ -45,6 +50,9 @@ typedef enum trl_preconditioner { TRL_PRECONDITIONER_LIST(TRL_PRECONDITIONER_ENU
 #define TRL_SOLVE_CYCLE_ENUM(NAME, name, doc) TRL_CYCLE_##NAME,
 typedef enum trl_solve_cycle { TRL_SOLVE_CYCLE_LIST(TRL_SOLVE_CYCLE_ENUM) } trl_solve_cycle;
 #undef TRL_SOLVE_CYCLE_ENUM
+#define TRL_SMOOTHER_ENUM(NAME, name, doc) TRL_SMOOTHER_##NAME,
+typedef enum trl_smoother { TRL_SMOOTHER_LIST(TRL_SMOOTHER_ENUM) } trl_smoother;
+#undef TRL_SMOOTHER_ENUM
 
 /* Residuals are measured as norm(A - B). */
 typedef struct trl_solver_entry {
@@ -53,6 +61,7 @@ typedef struct trl_solver_entry {
     trl_solve_method method;
     trl_preconditioner preconditioner;
     trl_solve_cycle cycle;   /* of multigrid */
+    trl_smoother smoother;   /* likewise */
     int64_t replicate;       /* of it: ranks share a coarser grid where each would have so many points of others */
     double tolerance;        /* the residual wanted, relative to that of zero */
     double absolute;         /* and one that is small enough in any case */
@@ -85,6 +94,8 @@ typedef struct trl_solve_stats {
     const char *no_direct;      /* why it is none, though it might be; or NULL */
     const char *no_multigrid;   /* why the preconditioner is not multigrid, though it might be; or NULL */
     int levels;                 /* of multigrid; 0: none */
+    trl_smoother smoother;      /* of it, if not chebyshev; and axes of its lines on the first grid, a bit each */
+    unsigned line_axes;
     trl_coarse_grids coarse;    /* what multigrid's coarser grids have */
     bool linear, singular;      /* singular: constants are in the null space */
     double condition;           /* a bound of it, of the matrix over its diagonal; INFINITY: none; 0: not looked for */

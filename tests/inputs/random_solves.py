@@ -14,6 +14,7 @@ SOLVERS = ("{}", "{}", "{preconditioner: jacobi, iterations: 2000}", "{precondit
            "{method: gmres, preconditioner: multigrid, cycle: f}", "{method: bicgstab, preconditioner: multigrid}",
            "{preconditioner: multigrid, cycle: w}", "{method: multigrid, iterations: 400}",
            "{method: multigrid, cycle: v, iterations: 400}")
+SMOOTHERS = ("red_black", "line")  # the latter where a line is not the whole grid
 
 
 def operator(rng, name, where, dim):
@@ -110,7 +111,9 @@ def write(rng):
     alone = not any(places.values()) and (len(names) == 1 or not coupled) and not coefficients.lines
     if alone and not large and not re.search(r"advective|dd.\(at|0\.3\*.\^2|tanh", " ".join(lines)):
         solver = rng.choice([solver, "{method: pipelined_cg, iterations: 2000}",  # all symmetric
-                             "{method: pipelined_cg, preconditioner: multigrid, iterations: 400}"])
+                             "{method: pipelined_cg, preconditioner: multigrid, iterations: 400}",
+                             *(f"{{{how}: multigrid, smoother: {smoother}, iterations: 2000}}"
+                               for smoother in SMOOTHERS[:1 + (dim > 1)] for how in ("preconditioner", "method"))])
     if "multigrid" in solver:  # coarser grids that every rank has, and cut ones
         solver = solver[:-1] + rng.choice([", replicate: 0", ", replicate: 20", *[""]*(not large)]) + "}"
     more = rng.choice(["", "", f", length: {[rng.choice([1, 0.8, 2]) for _ in cells]}, origin: {[-0.1] * dim}"])

@@ -85,6 +85,24 @@ def check_solver():
         sys.exit(f"{iterations} iterations moved {moved}")
 
 
+def check_smoothers():
+    """Colours of points are relaxed on the device, lines of a level by the CPU: bits and iterations are the CPU's."""
+    deck = pathlib.Path("smoothers.yaml").absolute()
+    for smoother, periodic in (("red_black", "true"), ("line", "true"), ("line", "false")):
+        for left in ("d2dx(p) + 0.01*d2dy(p)", "div([exp(2*sin(5*x))*ddx(p), (1 + y)*ddy(p)])"):
+            deck.write_text(f"trellis: 1\ngrid: {{cells: [23, 18], periodic: [false, {periodic}]}}\nequations:\n  p:\n"
+                            f"    solve: \"{left} - p = 1 + random(3)\"\n    initial: 0\n    solver: s\n    boundary: "
+                            "{x-: {dirichlet: 0}, x+: {neumann: 0}" +
+                            (", y-: {dirichlet: 0}, y+: {neumann: 1}" if periodic == "false" else "") +
+                            f"}}\nsolvers:\n  s: {{method: cg, preconditioner: multigrid, smoother: {smoother}}}\n",
+                            encoding="utf-8")
+            found = [run(deck, *settings) for settings in (("run.devices=cpu", ), ("grid.patches=[1, 1]", ),
+                                                           ("grid.patches=[1, 2]", ), ("grid.patches=[2, 1]", ))]
+            seen = {(report["fields"]["p"]["hash"], report["solvers"][0]["iterations"]) for report in found}
+            if len(seen) > 1:
+                sys.exit(f"{smoother} for {left} on GPUs: {seen}")
+
+
 def check_direct():
     """A direct solution is made by the GPUs that have the grid, of whole planes where each GPU has enough of them, by
     transforms or by elimination, of a process or of ranks: no field is copied in a step. Bits are the CPU's, whichever
@@ -326,6 +344,7 @@ check_failures()
 check_coarse_grids()
 check_points()
 check_solver()
+check_smoothers()
 check_direct()
 check_direct_failures()
 check_chains()

@@ -127,6 +127,13 @@ equations:
 time: {method: {name: METHOD, tolerance: {relative: 1e-4, absolute: 1e-6}, dt: {initial: 1e-3}}, steps: 12}
 output: {every: {time: 0.004}}
 """
+# Lines that ranks cut, also of odd periods, along the one axis and along both; and colours of points on these.
+COLOURS = """trellis: 1
+grid: {cells: [23, 34], periodic: [true, false]}
+equations:
+  p: {initial: 0, solve: "LEFT - p = 1 + random(3)", solver: s, boundary: {y-: {dirichlet: 0}, y+: {neumann: 1}}}
+solvers: {s: {METHOD, smoother: SMOOTHER, replicate: 0, iterations: 1000}}
+"""
 # Sums of terms that differ so much that kernels cannot make all of them on their way, in long and in short rows.
 SPREAD = """trellis: 1
 grid: {{cells: {cells}, periodic: [{periodic}, false]}}
@@ -204,6 +211,13 @@ def main():
              "gmres": t.manufactured(("dirichlet", "robin"), (11, 9), "yface", "{method: gmres}"),
              "shared rows": HELPED.replace("[10, 7]", "[70, 58]").replace("multigrid}", "multigrid, replicate: 0}"),
              "directly": test_direct.random_deck(random.Random(0), 5)}
+    for number, (left, method, smoother) in enumerate((
+            ("d2dx(p) + 0.01*d2dy(p)", "method: cg, preconditioner: multigrid", "line"),
+            ("0.01*d2dx(p) + d2dy(p)", "method: multigrid, cycle: w", "line"),
+            ("div([exp(2*sin(6*x + 3*y))*ddx(p), ddy(p)])", "method: bicgstab, preconditioner: multigrid", "line"),
+            ("0.2*d2dx(p) + d2dy(p)", "method: cg, preconditioner: multigrid", "red_black"))):
+        text = COLOURS.replace("LEFT", left).replace("METHOD", method)
+        texts[f"colours {number}"] = text.replace("SMOOTHER", smoother)
     texts |= multistep()
     texts |= {f"flow {seed}": random_flows.write(random.Random(seed)) for seed in range(FLOWS)}
     texts |= {f"solve {seed}": random_solves.write(random.Random(seed)) for seed in range(SOLVES)}

@@ -336,6 +336,77 @@ START_TEST(coarse_grids_tell_old_values_from_unknowns)
 }
 END_TEST
 
+/* Where one axis is coupled more strongly lines along it solve nearly all; on odd periods, too, which have three
+ * colours, beside a mask, and by lines along all axes where the axis of the strongest coupling changes from point
+ * to point. */
+#define X "x-: {dirichlet: 0}, x+: {neumann: 0}"
+#define Y "y-: {neumann: 0}, y+: {dirichlet: 0}"
+#define Z "z-: {dirichlet: 0}, z+: {neumann: 0}"
+START_TEST(lines_follow_the_strongest_coupling)
+{
+    static const char *const ways[] = {"method: cg, preconditioner: multigrid, smoother: line",
+                                       "method: multigrid, smoother: line",
+                                       "method: cg, preconditioner: multigrid, smoother: red_black"};
+    static const struct {
+        const char *grid, *equation, *sides, *mask;
+        int most[3]; /* iterations, by ways; 0: many */
+    } cases[] = {
+        {"[64, 64]", "d2dx(p) + 1e-3*d2dy(p)", X ", " Y, "", {6, 7, 13}},
+        {"[64, 64]", "1e-6*d2dx(p) + d2dy(p)", X ", " Y, ", mask: \"(x - 0.5)^2 > 0.01\"", {2, 2, 20}},
+        {"[63, 61], periodic: [true, true]", "d2dx(p) + 0.01*d2dy(p) - p", "", "", {7, 6, 14}},
+        {"[24, 22, 20], periodic: [true, false, false]",
+         "1e-3*(d2dx(p) + d2dy(p) - p) + d2dz(p)",
+         Y ", " Z,
+         "",
+         {5, 6, 12}},
+        {"[24, 22, 20]", "d2dx(p) + 0.01*d2dy(p) + 1e-4*d2dz(p)", X ", " Y ", " Z, "", {7, 7, 10}},
+        {"[65, 70]",
+         "div([exp(4*sin(6*x + 3*y))*ddx(p), exp(-4*sin(6*x + 3*y))*ddy(p)])",
+         X ", " Y,
+         ", mask: \"(x - 0.5)^2 + (y - 0.5)^2 > 0.02\"",
+         {8, 15, 0}},
+    };
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; ++k)
+        for (int i = 0; i < 3 && cases[k].most[i]; ++i) {
+            open_text(
+                "grid: {cells: %s}\nequations: {p: {initial: 0, solve: \"%s = 1 + random(3)\", solver: s, boundary: "
+                "{%s}%s}}\nsolvers: {s: {%s}}\n",
+                cases[k].grid, cases[k].equation, cases[k].sides, cases[k].mask, ways[i]);
+            const int taken = trl_simulation_solver(sim, 0)->last_iterations, most = cases[k].most[i];
+            ck_assert_msg(taken <= most && taken > most - 3, "%s on %s, %s: %d iterations", cases[k].equation,
+                          cases[k].grid, ways[i], taken);
+        }
+    close_problem();
+}
+END_TEST
+#undef X
+#undef Y
+#undef Z
+
+START_TEST(smoothers_that_do_not_suit_say_why)
+{
+    static const struct {
+        const char *equation, *why;
+    } cases[] = {
+        {"  p: {initial: 0, solve: \"div4(grad4(p)) = 1\", solver: s, " ZERO "}\n",
+         "there is no multigrid for 'p', because smoothers in colours need rows of the nearest points along axes"},
+        {"  p: {initial: 0, solve: \"laplacian(p) - q = 1\", solver: s, " ZERO "}\n"
+         "  q: {initial: 0, solve: \"laplacian(q) - p = 0\", solver: s, " ZERO "}\n",
+         "there is no multigrid for 'p, q', because smoothers in colours are for one unknown"}};
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; ++k) {
+        new_deck();
+        say("grid: {cells: [24, 24]}\nequations:\n%ssolvers: {s: {preconditioner: multigrid, smoother: line}}\n",
+            cases[k].equation);
+        ck_fails(open_problem(), TRL_ERR_INPUT, cases[k].why);
+    }
+    new_deck();
+    say("grid: {cells: [64]}\nequations: {p: {initial: 0, solve: \"laplacian(p) = 1\", solver: s, boundary: {x-: "
+        "{dirichlet: 0}, x+: {dirichlet: 0}}}}\nsolvers: {s: {preconditioner: multigrid, smoother: line}}\n");
+    ck_fails(open_problem(), TRL_ERR_INPUT, "because a line is the whole grid");
+    close_problem();
+}
+END_TEST
+
 /* Patches as thick as transfers reach exchange with their neighbours, thinner ones are gathered, and coarser grids are
  * cut or not: the bits are those of one patch. */
 START_TEST(patches_do_not_show)
@@ -346,16 +417,17 @@ START_TEST(patches_do_not_show)
                                        "mask: \"(x-0.5)^2 + (y-0.5)^2 > 0.02\", " ZERO "}\n";
     static const char *const holes = "  p: {initial: 0, solve: \"div4(grad4(p)) = 1\", solver: s, "
                                      "mask: \"(x-0.5)^2 + (y-0.5)^2 > 0.02\", " ZERO "}\n";
-    static const char *const *const equations[] = {&field, &face, &coupled, &turning, &advection, &holes};
+    static const char *const *const equations[] = {&field,     &face,  &coupled, &turning,
+                                                   &advection, &holes, &face,    &turning};
     for (size_t k = 0; k < sizeof equations / sizeof *equations; ++k) {
         uint64_t hash[6];
         int64_t taken[6];
         for (int i = 0; i < (k == 5 ? 4 : 6); ++i) { /* of the last one stencils are longer than patches are thick */
             open_text("grid: {cells: [29, 21], patches: %s}\nequations:\n%s"
-                      "solvers: {s: {preconditioner: multigrid, replicate: %d}}\n",
-                      patches[i / 2], *equations[k], i % 2);
+                      "solvers: {s: {preconditioner: multigrid, replicate: %d%s}}\n",
+                      patches[i / 2], *equations[k], i % 2, k < 6 ? "" : ", smoother: line");
             hash[i] = hash_of("p");
-            taken[i] = trl_simulation_solver(sim, k == 0 || k == 3)->iterations;
+            taken[i] = trl_simulation_solver(sim, k == 0 || k == 3 || k == 7)->iterations;
             ck_assert_msg(hash[i] == hash[0] && taken[i] == taken[0], "%s, %d\n%s: %d iterations, %d on one patch",
                           patches[i / 2], i % 2, *equations[k], (int)taken[i], (int)taken[0]);
         }
@@ -465,6 +537,8 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, implicit_steps_choose_by_their_diffusion_number);
     tcase_add_test(tc, points_that_conditions_set_are_no_unknowns);
     tcase_add_test(tc, coarse_grids_tell_old_values_from_unknowns);
+    tcase_add_test(tc, lines_follow_the_strongest_coupling);
+    tcase_add_test(tc, smoothers_that_do_not_suit_say_why);
     tcase_add_test(tc, patches_do_not_show);
     tcase_add_test(tc, threads_do_not_show);
     tcase_add_test(tc, pressures_of_jumping_densities_have_entries);
