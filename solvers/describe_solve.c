@@ -124,9 +124,10 @@ void trli_describe_solvers(const trli_listing *l)
     for (int i = 0; i < trl_simulation_solvers(l->sim); ++i) {
         const trl_solve_stats *s = trl_simulation_solver(l->sim, i);
         trli_listing_say(l, "solve        %s: a %s system%s", s->unknowns, s->linear ? "linear" : "nonlinear",
-                         !s->linear    ? ", by Newton's method with products of the exact Jacobian"
-                         : s->singular ? ""
-                                       : ", whose matrix is applied, not stored");
+                         s->pseudo_time ? ", by explicit steps in pseudo-time, of its own size at each point"
+                         : !s->linear   ? ", by Newton's method with products of the exact Jacobian"
+                         : s->singular  ? ""
+                                        : ", whose matrix is applied, not stored");
         if (s->singular) trli_listing_say(l, "  constants are in its null space: the mean of the first guess is kept");
         describe_guesses(l, s);
         if (s->levels > 0 && !s->no_multigrid) describe_levels(l, i);

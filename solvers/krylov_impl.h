@@ -31,26 +31,27 @@ struct trli_solver {
     int *in_field, *old_field;     /* [equations] where the instance of F has their values, and that of the start */
     bool *reads, *reads_old;       /* [equations] the Jacobian reads them there */
     bool opaque, reduces, coupled; /* it reads what no formula gives; sums; unknowns of each other's equations */
-    int *scalar, nscalars, scalars_room; /* that the Jacobian reads, whatever is stored of it */
-    const trli_solver *finest;           /* of a coarser grid: that of the first grid; else NULL */
-    struct trli_multigrid *multigrid;    /* NULL: none */
-    struct trli_guesses *history;        /* likewise */
-    trli_direct *direct;                 /* NULL: none */
-    bool linear;                         /* the Jacobian does not depend on the unknowns */
-    trli_vector x;                       /* the unknowns */
-    trli_vector c;                       /* the correction of a step of Newton's method; of a linear system x itself */
-    trli_vector r;                       /* F's negative, less the Jacobian times c */
-    trli_vector d;                       /* what the Jacobian is applied to, */
-    trli_vector q;                       /* and the product */
-    trli_vector inverse;                 /* of the diagonal, where it varies; now NULL: nowhere */
-    trli_ir_value *inverse_value;        /* [n] what jacobi multiplies a residual with; TRLI_NO_VALUE: nothing */
-    int *coupling;                       /* [n][n] fields of derivatives at one point; NULL: they are not known */
-    double *coupling_number;             /* [n][n] where the field is -1 */
-    trli_program *couple;                /* finds them */
-    bool star, plain;                    /* rows are of the nearest points along axes; and of numbers alone */
-    bool bounded;                        /* of each row the sum of magnitudes over the diagonal is known: */
-    double *bound_number;                /* [n] the largest, or */
-    int *bound_scalar;                   /* [n] -1, or the scalar that has it once the diagonal is found */
+    int *scalar, nscalars, scalars_room;  /* that the Jacobian reads, whatever is stored of it */
+    const trli_solver *finest;            /* of a coarser grid: that of the first grid; else NULL */
+    struct trli_multigrid *multigrid;     /* NULL: none */
+    struct trli_guesses *history;         /* likewise */
+    struct trli_pseudo_time *pseudo_time; /* likewise */
+    trli_direct *direct;                  /* NULL: none */
+    bool linear;                          /* the Jacobian does not depend on the unknowns */
+    trli_vector x;                        /* the unknowns */
+    trli_vector c;                        /* the correction of a step of Newton's method; of a linear system x itself */
+    trli_vector r;                        /* F's negative, less the Jacobian times c */
+    trli_vector d;                        /* what the Jacobian is applied to, */
+    trli_vector q;                        /* and the product */
+    trli_vector inverse;                  /* of the diagonal, where it varies; now NULL: nowhere */
+    trli_ir_value *inverse_value;         /* [n] what jacobi multiplies a residual with; TRLI_NO_VALUE: nothing */
+    int *coupling;                        /* [n][n] fields of derivatives at one point; NULL: they are not known */
+    double *coupling_number;              /* [n][n] where the field is -1 */
+    trli_program *couple;                 /* finds them */
+    bool star, plain;                     /* rows are of the nearest points along axes; and of numbers alone */
+    bool bounded;                         /* of each row the sum of magnitudes over the diagonal is known: */
+    double *bound_number;                 /* [n] the largest, or */
+    int *bound_scalar;                    /* [n] -1, or the scalar that has it once the diagonal is found */
     int extreme[2]; /* likewise: the largest magnitude of the diagonal, and of its inverse; or -1 */
     double *known; /* by scalar: what the Jacobian reads, as it was when the diagonal was found; NULL: it was not yet */
     bool current;  /* the diagonal is that of the Jacobian as it was then */

@@ -11,6 +11,7 @@
 #include "lower_impl.h"
 #include "memory_impl.h"
 #include "parameters_impl.h"
+#include "pseudo_time_impl.h"
 #include "sides_impl.h"
 #include "solve_reads_impl.h"
 #include "symbols_impl.h"
@@ -505,7 +506,9 @@ static trl_err compile(trli_solver *s)
     if (!s->ask.products_alone) TRL_TRY(compile_residuals(s));
     s->c = s->x;
     if (!s->linear && !s->ask.products_alone) TRL_TRY(trli_vector_add(s, "correction", true, &s->c));
-    if (s->settings.preconditioner != TRL_PRECONDITIONER_NONE || s->settings.method == TRL_SOLVE_MULTIGRID)
+    const trl_solve_method method = s->settings.method;
+    if (s->settings.preconditioner != TRL_PRECONDITIONER_NONE || method == TRL_SOLVE_MULTIGRID ||
+        method == TRL_SOLVE_PSEUDO_TIME)
         TRL_TRY(trli_solver_compile_diagonal(s));
     if (s->ask.products_alone) {
         s->stats = (trl_solve_stats){.unknowns = s->ask.names, .linear = s->linear};
@@ -516,8 +519,9 @@ static trl_err compile(trli_solver *s)
     TRL_TRY(compile_trials(s));
     TRL_TRY(compile_moves(s));
     s->stats = (trl_solve_stats){.unknowns = s->ask.names, .linear = s->linear};
+    if (method == TRL_SOLVE_PSEUDO_TIME) return trli_pseudo_time_compile(s);
     TRL_TRY(choose_direct(s));
-    if (s->settings.method != TRL_SOLVE_DIRECT) TRL_TRY(choose_preconditioner(s));
+    if (method != TRL_SOLVE_DIRECT) TRL_TRY(choose_preconditioner(s));
     TRL_TRY(trli_krylov_compile(s));
     err = trli_guess_history_compile(s);
 done:
@@ -546,6 +550,12 @@ trl_err trli_solver_add_given(trli_solver *solver, const int *right)
     trli_ir_value *value = NULL;
     trl_err err = TRL_OK;
     r->size = r->error = -1;
+    if (s->settings.method == TRL_SOLVE_PSEUDO_TIME)
+        return trl_fail(
+            s->sim->ctx, TRL_ERR_INPUT, &s->settings.place,
+            "bdf needs '%s' for products with the Jacobian, which steps in pseudo-time do not solve for: use "
+            "method auto",
+            s->ask.names);
     TRL_TRY(list_of_values(s, &value));
     TRL_TRY(trli_solver_begin(s, "right-hand side", &r->program));
     trli_solver_read(s, right, value);

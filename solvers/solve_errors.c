@@ -112,6 +112,16 @@ trl_err trli_solver_diverged(const trli_solver *s, const char *when)
                               "finite; else use another method or preconditioner, under 'solvers'"));
 }
 
+trl_err trli_solver_grows(const trli_solver *s, double norm, double best)
+{
+    if (may_fail(s)) return TRL_ERR_NUMERICS;
+    return trl_fail(s->sim->ctx, TRL_ERR_NUMERICS, &s->ask.place,
+                    "steps in pseudo-time do not solve for '%s', at step %" PRId64
+                    ", t = %.10g: the residual grows from "
+                    "%.3g to %.3g however small they are, as where a rate of the equation has the sign of growth; %s",
+                    s->ask.names, s->step, s->time, best, norm, remedy(s, "use method auto"));
+}
+
 trl_err trli_solver_singular(const trli_solver *s, bool nan)
 {
     const char *first = s->linear ? "" : " at its first guess";

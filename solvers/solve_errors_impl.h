@@ -12,6 +12,8 @@ TRL_NODISCARD trl_err trli_solver_inconsistent(const trli_solver *s, int i, doub
 TRL_NODISCARD trl_err trli_solver_not_finite(const trli_solver *s, const char *when);
 /* The same of a solution on the way from a residual that is finite. */
 TRL_NODISCARD trl_err trli_solver_diverged(const trli_solver *s, const char *when);
+/* In pseudo-time, from the least residual that there was. */
+TRL_NODISCARD trl_err trli_solver_grows(const trli_solver *s, double norm, double best);
 /* The derivative of the equation is zero, or no number. */
 TRL_NODISCARD trl_err trli_solver_singular(const trli_solver *s, bool nan);
 TRL_NODISCARD trl_err trli_solver_too_slow(const trli_solver *s, double norm, double target, int iterations);

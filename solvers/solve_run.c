@@ -10,6 +10,7 @@
 #include "first_guess_impl.h"
 #include "memory_impl.h"
 #include "multistep_impl.h"
+#include "pseudo_time_impl.h"
 #include "solve_ahead_impl.h"
 #include "solve_errors_impl.h"
 #include "solving_impl.h"
@@ -495,7 +496,10 @@ static trl_err solve(trli_solver *s, double *mean)
                   : s->enough;
     s->mean_set = s->at_zero && s->stats.singular && trli_direct_sets_mean(s->direct);
     s->wanted_mean = s->mean_set ? mean[0] : 0;
-    TRL_TRY(s->linear ? linear(s, &norm) : newton(s, &norm));
+    if (s->pseudo_time)
+        TRL_TRY(trli_pseudo_time_run(s, is_solved, &norm));
+    else
+        TRL_TRY(s->linear ? linear(s, &norm) : newton(s, &norm));
     if (s->at_zero && s->of_zero.program) TRL_TRY(clear(s)); /* that was good enough */
     s->mean_set &= !s->at_zero;
     if (s->stats.singular && !s->mean_set) TRL_TRY(trli_solver_restore_means(s, mean));

@@ -24,7 +24,8 @@ extern "C" {
       "conjugate gradients of one message in an iteration, which travels beside the product (Ghysels & Vanroose "  \
       "2014): for many ranks with few points each")                                                                \
     X(BICGSTAB, bicgstab, "stabilised biconjugate gradients (van der Vorst 1992)")                                 \
-    X(GMRES, gmres, "generalised minimal residuals, restarted (Saad & Schultz 1986)")
+    X(GMRES, gmres, "generalised minimal residuals, restarted (Saad & Schultz 1986)")                              \
+    X(PSEUDO_TIME, pseudo_time, "dual time: explicit steps in pseudo-time, of a size of its own at each point")
 #define TRL_PRECONDITIONER_LIST(X)                                                                             \
     X(AUTO, auto,                                                                                              \
       "multigrid where unknowns are not coupled, no step has fields as coefficients and it pays, else jacobi") \
@@ -98,6 +99,7 @@ typedef struct trl_solve_stats {
     unsigned line_axes;
     trl_coarse_grids coarse;    /* what multigrid's coarser grids have */
     bool linear, singular;      /* singular: constants are in the null space */
+    bool pseudo_time;           /* it is solved by steps in pseudo-time */
     double condition;           /* a bound of it, of the matrix over its diagonal; INFINITY: none; 0: not looked for */
     int guessed, guess_steps;   /* solves of a step whose first guesses follow from so many steps before; 0: none */
     int64_t solves, iterations; /* so far */

@@ -127,6 +127,19 @@ equations:
 time: {method: {name: METHOD, tolerance: {relative: 1e-4, absolute: 1e-6}, dt: {initial: 1e-3}}, steps: 12}
 output: {every: {time: 0.004}}
 """
+# Stages by steps in pseudo-time: limited fluxes, a mask, nodes, and what is solved for behind them, up to a constant.
+PSEUDO = """trellis: 1
+grid: {cells: [18, 13], periodic: [true, false]}
+solvers: {s: {method: pseudo_time, iterations: 2000}}
+equations:
+  w: {initial: "sin(2*pi*x)*sin(pi*y)", boundary: {y-: {dirichlet: 0}, y+: {dirichlet: 0}}, solver: s,
+      ddt: {explicit: "0.1*q", implicit: "div((0.5 + w^2)*grad(w)) - div(advective_flux(w, [2, y], vanleer))"}}
+  c: {location: node, initial: "x*y", boundary: {y-: {neumann: 0}, y+: {dirichlet: "cos(t)"}}, solver: s,
+      mask: "(x-0.5)^2 + (y-0.5)^2 > 0.03", ddt: {explicit: "1", implicit: "0.2*laplacian(c) - c^3 + at(w, node)"}}
+  q: {initial: 1, solve: "laplacian(q) = sin(3*w) - integral(sin(3*w))", solver: s, boundary:
+      {y-: {neumann: 0}, y+: {neumann: 0}}}
+time: {method: {name: ark3, tolerance: {relative: 1e-3, absolute: 1e-4}, dt: {initial: 1e-3}}, steps: 4}
+"""
 # Lines that ranks cut, also of odd periods, along the one axis and along both; and colours of points on these.
 COLOURS = """trellis: 1
 grid: {cells: [23, 34], periodic: [true, false]}
@@ -197,7 +210,7 @@ def multistep():
 def main():
     texts = {"free": t.FREE, "coupled": t.COUPLED, "helped": HELPED, "masked": t.MASKED,
              "steps": t.STEPS.replace("METHOD", "rk4").replace("DT", "0.01"),
-             "behind": BEHIND,
+             "behind": BEHIND, "pseudo": PSEUDO,
              "split": SPLIT.replace("METHOD", BY_ERROR),
              "node": t.manufactured(("dirichlet", "robin"), (11, 9), "node", "{method: bicgstab}"),
              "cycles": t.manufactured(("periodic", "neumann", "robin"), (11, 9, 7), "cell",

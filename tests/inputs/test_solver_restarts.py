@@ -78,7 +78,7 @@ def main():
     steps = t.STEPS.replace("METHOD", "rk4")
     by_error = bits.whole_rates(bits.SPLIT).replace("METHOD", bits.BY_ERROR.replace("ark3", "dp5"))
     for text in (steps.replace("DT", "0.01"), steps.replace("DT", "{cfl: 0.4, speed: \"1 + p\", max: 0.02}"),
-                 bits.SPLIT.replace("METHOD", bits.BY_ERROR), bits.INDEFINITE, by_error,
+                 bits.SPLIT.replace("METHOD", bits.BY_ERROR), bits.INDEFINITE, bits.PSEUDO, by_error,
                  *(random_flows.write(random.Random(seed)) for seed in FLOWS)):
         check(text, 2)
     for method in ("method: ssprk3, dt: 0.02", "method: rk4, dt: {cfl: 0.3}", "method: ark3, dt: 0.03",

@@ -324,6 +324,72 @@ START_TEST(diffusion_takes_a_hundred_times_the_explicit_step)
 END_TEST
 
 /* Explicit advection and implicit diffusion, with unknowns that have no implicit terms beside them. */
+/* Dual time: each stage by explicit steps in pseudo-time, which need no derivative and end where Newton's method does,
+ * with a limited flux and beyond the explicit limit; longer steps take more of them. */
+START_TEST(stages_are_solved_in_pseudo_time)
+{
+    static const char *const solvers[] = {"{newton: {tolerance: 1e-10}}",
+                                          "{method: pseudo_time, newton: {tolerance: 1e-10}, iterations: 3000}"};
+    static const struct {
+        const char *method;
+        double dt;
+        int least, most; /* steps in pseudo-time for a stage */
+    } cases[] = {{"beuler", 1e-3, 4, 15}, {"beuler", 0.1, 100, 500}, {"esdirk3", 0.01, 15, 60}};
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; ++k) {
+        double u[2], v[2];
+        for (int i = 0; i < 2; ++i) {
+            open_text(
+                "grid: {cells: [24, 20]}\nsolvers: {s: %s}\nequations:\n  u: {initial: \"sin(3*x)*y\", solver: s, "
+                "ddt: \"div((1 + u^2)*grad(u)) - u^3 + sin(t)\", boundary: {x-: {dirichlet: 0}, x+: {neumann: 0}, "
+                "y-: {dirichlet: \"sin(t)\"}, y+: {neumann: 0}}}\n  v: {initial: \"1 - u\", solver: s, ddt: "
+                "\"0.1*laplacian(v) + u*v - div(advective_flux(v, [1 + y, 0.3], vanleer))\", boundary: {x-: "
+                "{dirichlet: 1}, x+: {outflow: true}, y-: {dirichlet: 0}, y+: {neumann: 0}}}\n"
+                "time: {method: %s, dt: %g, steps: 3}\n",
+                solvers[i], cases[k].method, cases[k].dt);
+            run_to_end();
+            u[i] = value_of("u");
+            v[i] = value_of("v");
+        }
+        const trl_solve_stats *s = trl_simulation_solver(sim, 0);
+        const int64_t each = s->iterations / s->solves;
+        ck_assert(s->pseudo_time && s->last_newton == 0);
+        ck_assert_double_eq_tol(u[0], u[1], 1e-7);
+        ck_assert_double_eq_tol(v[0], v[1], 1e-7);
+        ck_assert_msg(each >= cases[k].least && each <= cases[k].most, "%s, dt = %g: %d steps a stage", cases[k].method,
+                      cases[k].dt, (int)each);
+    }
+    close_problem();
+}
+END_TEST
+
+/* What grows in pseudo-time is an error that says so; what has no diagonal is refused. */
+START_TEST(steps_in_pseudo_time_say_where_they_do_not_help)
+{
+    static const struct {
+        const char *equation, *message;
+        bool refused; /* before anything is solved */
+    } cases[] = {
+        {"laplacian(p) + 300*p = 1", "steps in pseudo-time do not solve for 'p', at step 0", false},
+        {"cddx(p) = x", "steps in pseudo-time need the operator's diagonal, which for 'p' is not known", true}};
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; ++k) {
+        new_deck();
+        say("grid: {cells: [24]}\nsolvers: {s: {method: pseudo_time}}\nequations: {p: {initial: 0, solve: \"%s\", "
+            "solver: s, "
+            "boundary: {x-: {dirichlet: 0}, x+: {dirichlet: 0}}}}\n",
+            cases[k].equation);
+        if (!cases[k].refused) ck_ok(open_problem());
+        ck_fails(cases[k].refused ? open_problem() : trl_simulation_initialise(sim),
+                 cases[k].refused ? TRL_ERR_INPUT : TRL_ERR_NUMERICS, cases[k].message);
+    }
+    new_deck();
+    say("grid: {cells: [4]}\nsolvers: {s: {method: pseudo_time}}\nequations: {c: {initial: 1, ddt: \"p\", boundary: "
+        "{}}, p: "
+        "{initial: 0, solve: \"p + p^3 = c\", solver: s, boundary: {}}}\ntime: {method: bdf, end: 1}\n");
+    ck_fails(open_problem(), TRL_ERR_INPUT, "bdf needs 'p' for products with the Jacobian");
+    close_problem();
+}
+END_TEST
+
 START_TEST(divided_terms_give_what_whole_ones_do)
 {
     double value[2];
@@ -452,6 +518,8 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, what_is_solved_for_has_the_values_of_stages);
     tcase_add_test(tc, steps_by_error_control_solve_for_the_rest);
     tcase_add_test(tc, diffusion_takes_a_hundred_times_the_explicit_step);
+    tcase_add_test(tc, stages_are_solved_in_pseudo_time);
+    tcase_add_test(tc, steps_in_pseudo_time_say_where_they_do_not_help);
     tcase_add_test(tc, divided_terms_give_what_whole_ones_do);
     tcase_add_test(tc, conditions_of_a_density_read_the_velocity);
     tcase_add_test(tc, conditions_of_coefficients_are_differentiated);
