@@ -55,7 +55,7 @@ struct trli_solver {
     int extreme[2]; /* likewise: the largest magnitude of the diagonal, and of its inverse; or -1 */
     double *known; /* by scalar: what the Jacobian reads, as it was when the diagonal was found; NULL: it was not yet */
     bool current;  /* the diagonal is that of the Jacobian as it was then */
-    int64_t ndiagonals, prepared; /* how many times it was found; the one that coarser grids are for, 0: none */
+    int64_t ndiagonals, coarsened; /* how many times it was found; the one that coarser grids are for, 0: none */
     trli_program *apply, *diagonal, *zero, *probe, *compare, *move, *shift, *centre, *extrapolate, *guess, *means[2];
     trli_residual residual;               /* of x, with the size */
     trli_residual residual_alone;         /* without; program NULL: there is no size */

@@ -57,7 +57,7 @@ trl_err trli_solver_balance(trli_solver *s, double tolerance)
         if (free_mean && fabs(mean) > fmax(tolerance * s->reference, s->lost))
             return trli_solver_inconsistent(s, i, mean);
         trli_solver_set(s, s->r_offset[i], free_mean ? -mean : 0);
-        any |= free_mean && fabs(mean) > little * s->enough;
+        any |= free_mean && fabs(mean) > little * s->fine;
     }
     if (!any || s->mean_set) return TRL_OK;
     TRL_TRY(trli_solver_centre(s));

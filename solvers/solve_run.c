@@ -8,16 +8,14 @@
 
 #include "direct_impl.h"
 #include "first_guess_impl.h"
-#include "memory_impl.h"
 #include "multistep_impl.h"
 #include "pseudo_time_impl.h"
 #include "solve_ahead_impl.h"
 #include "solve_errors_impl.h"
+#include "solve_prepare_impl.h"
 #include "solving_impl.h"
 
 enum { LINEAR_ROUNDS = 8, HALVINGS = 12, CYCLES_TRIED = 40, UNSYMMETRIC_TRIED = 60, LOOK_EVERY = 8 };
-
-static const char cycles_failed[] = "its cycles did not lead to the solution";
 
 /* ---- Newton's method ---- */
 
@@ -135,168 +133,6 @@ done:
     return err;
 }
 
-/* Whether cycles may stop early for jacobi's sake: at cells without a mask they rarely fail, and often where jacobi
- * fails, too. */
-static bool doubtful(const trli_solver *s)
-{
-    const trli_variable *v = &s->sim->model->variable[s->ask.variable[0]];
-    return v->location != TRL_CELL || v->mask;
-}
-
-/* Of jacobi's iterations, or where the condition is not known of cycles, the operations for each point. */
-static double expected_operations(const trli_solver *s)
-{
-    const double iteration = 35, cycles = 8 * 220;
-    const double row = s->bounded ? trli_solver_largest_row(s) : 2;
-    if (!(row < 2)) return cycles;
-    const double root = sqrt(row / (2 - row)), rate = log((root + 1) / fmax(root - 1, 1e-8));
-    return fmin(cycles, iteration * ceil(log(2 / s->settings.tolerance) / rate));
-}
-
-/* *does: the system is solved directly. */
-static trl_err prepare_direct(trli_solver *s, bool *does)
-{
-    const char *why = NULL;
-    trl_err err = TRL_OK;
-    *does = false;
-    s->stats.direct = NULL;
-    const bool asked = s->settings.method == TRL_SOLVE_DIRECT;
-    if (!s->direct) return TRL_OK;
-    if (s->direct_failed) goto done;
-    TRL_TRY(trli_direct_prepare(s->direct, &why));
-    if (why && asked) return trli_direct_impossible(s, why);
-    s->stats.operations = trli_direct_cost(s->direct);
-    s->stats.other_operations = expected_operations(s);
-    if (!why && !asked && s->stats.operations > s->stats.other_operations) why = "other methods cost less";
-    s->stats.no_direct = why;
-    if (why) goto done;
-    s->stats.direct = trli_direct_words(s->direct);
-    *does = true;
-done:
-    if (!asked) s->method = *does ? TRL_SOLVE_DIRECT : s->krylov;
-    return err;
-}
-
-/* Run the program of the diagonal, unless the Jacobian is as it was. */
-static trl_err run_diagonal(trli_solver *s)
-{
-    trl_err err = TRL_OK;
-    if (!s->known) {
-        s->known = trli_model_keep(s->sim->model, ((size_t)s->sim->model->nscalars + 1) * sizeof *s->known);
-        if (!s->known) err = trli_no_memory(s->sim->ctx, NULL, "for a solver");
-        TRL_TRY(trl_context_agree(s->sim->ctx, err));
-    }
-    const bool changed = trli_solver_scalars_change(s, s->known);
-    if (s->current && !changed && s->linear && !trli_solver_reads_fields(s)) return TRL_OK;
-    s->current = false;
-    if (s->diagonal) TRL_TRY(trli_solver_program(s, s->diagonal));
-    s->current = true;
-    ++s->ndiagonals;
-done:
-    return err;
-}
-
-/* Find the diagonal, and whether cycles of multigrid pay: with jacobi, conjugate gradients take a number of iterations
- * that grows with the root of the condition, which Gershgorin's theorem bounds where rows are dominated by it. For
- * implicit diffusion the bound is 1 + 4 gamma dt times the sum of D/h^2 over the axes. */
-static trl_err find_diagonal(trli_solver *s)
-{
-    const double condition_least = 15, row_most = 5;
-    trl_err err = TRL_OK;
-    TRL_TRY(run_diagonal(s));
-    if (!s->multigrid) return TRL_OK;
-    const double row = trli_solver_largest_row(s);
-    s->stats.condition = row < 2 ? row / (2 - row) : INFINITY;
-    const bool worth = (row <= row_most || !doubtful(s)) && !(s->stats.condition < condition_least);
-    s->cycles = s->settings.preconditioner == TRL_PRECONDITIONER_MULTIGRID ||
-                s->settings.method == TRL_SOLVE_MULTIGRID || (worth && !s->cycles_failed);
-done:
-    return err;
-}
-
-/* Coarser grids get what the diagonal was found for. */
-static trl_err prepare_multigrid(trli_solver *s)
-{
-    trl_err err = TRL_OK;
-    if (s->prepared == s->ndiagonals) return TRL_OK;
-    s->prepared = 0;
-    TRL_TRY(trli_multigrid_prepare(s->multigrid, s->time));
-    s->prepared = s->ndiagonals;
-done:
-    return err;
-}
-
-trl_err trli_solver_prepare_cycles(trli_solver *solver, double gamma, bool *cycles)
-{
-    double *dt = &solver->sim->frame->scalar[TRLI_SCALAR_DT];
-    const double full = *dt;
-    trl_err err = TRL_OK;
-    *cycles = solver->current = false; /* coarser grids have gamma in place of dt */
-    TRL_TRY(find_diagonal(solver));
-    *cycles = solver->cycles;
-    *dt = gamma;
-    if (solver->cycles) err = prepare_multigrid(solver);
-    *dt = full;
-done:
-    return err;
-}
-
-/* Before anything else of a solve: a direct solution needs no guess. */
-static trl_err choose_start(trli_solver *s, bool *directly)
-{
-    trl_err err = TRL_OK;
-    *directly = false;
-    if (!s->direct) return TRL_OK;
-    TRL_TRY(find_diagonal(s));
-    err = prepare_direct(s, directly);
-done:
-    return err;
-}
-
-static bool is_automatic(const trli_solver *s)
-{
-    return s->settings.preconditioner == TRL_PRECONDITIONER_AUTO && s->settings.method == TRL_SOLVE_AUTO;
-}
-
-/* Where auto solves, an operator that is not symmetric gets cycles if coarser grids have its entries, and these are of
- * a kind that cycles are good for. */
-static trl_err prepare_cycles(trli_solver *s)
-{
-    const bool questionable = is_automatic(s) && s->method != TRL_SOLVE_CG;
-    const char **why = &s->stats.no_multigrid;
-    trl_err err = TRL_OK;
-    *why = s->cycles_failed ? cycles_failed : NULL;
-    s->cycles &= !(questionable && s->method == TRL_SOLVE_DIRECT);
-    if (!s->cycles) return TRL_OK;
-    if (questionable && !trli_multigrid_by_entries(s->multigrid))
-        *why = "its operator is not symmetric, and coarser grids have the equation";
-    else
-        TRL_TRY(prepare_multigrid(s));
-    if (questionable && !*why && trli_multigrid_is_mixed(s->multigrid))
-        *why = "its operator is not symmetric, and beside the diagonal it has large entries of both signs";
-    s->cycles = !*why;
-done:
-    return err;
-}
-
-static trl_err prepare(trli_solver *s)
-{
-    bool directly;
-    trl_err err = TRL_OK;
-    TRL_TRY(find_diagonal(s));
-    TRL_TRY(prepare_direct(s, &directly));
-    if (s->multigrid) err = prepare_cycles(s);
-    s->prepared = true;
-done:
-    return err;
-}
-
-static const char *preconditioner_of(const trli_solver *s)
-{
-    if (s->method == TRL_SOLVE_MULTIGRID || s->method == TRL_SOLVE_DIRECT) return "none";
-    return s->cycles ? "multigrid" : s->inverse_value[0] < 0 ? "none" : "jacobi";
-}
-
 /* Before another method: it begins with c = 0 where c is not x, so r is to be what it was; and with x = 0 where
  * nothing of x is left. */
 static trl_err begin_again(trli_solver *s, double *norm)
@@ -323,9 +159,11 @@ static trl_err solve_linear(trli_solver *s, double target, double *norm)
     bool broken = false;
     trl_err err = TRL_OK;
     s->stats.method = type->words;
-    s->stats.preconditioner = preconditioner_of(s);
+    s->stats.preconditioner = trli_solver_preconditioner(s);
     trli_krylov *made = type == &trli_krylov_cg_cycles ? s->made_cg_cycles : s->made[s->method];
-    const int tried = s->krylov == TRL_SOLVE_BICGSTAB ? UNSYMMETRIC_TRIED : doubtful(s) ? CYCLES_TRIED : INT_MAX;
+    const int tried = s->krylov == TRL_SOLVE_BICGSTAB ? UNSYMMETRIC_TRIED
+                      : trli_solver_is_doubtful(s)    ? CYCLES_TRIED
+                                                      : INT_MAX;
     const int most = may_give_up && tried < s->settings.iterations ? tried : s->settings.iterations;
     s->brought &= type == &trli_krylov_direct;
     s->stalled = false;
@@ -344,7 +182,7 @@ static trl_err solve_linear(trli_solver *s, double target, double *norm)
     if (may_give_up) {
         s->cycles = false;
         s->cycles_failed = true;
-        s->stats.no_multigrid = cycles_failed;
+        s->stats.no_multigrid = trli_cycles_failed;
         TRL_TRY(begin_again(s, norm));
         return solve_linear(s, target, norm);
     }
@@ -417,7 +255,7 @@ static trl_err newton(trli_solver *s, double *norm)
             return *norm <= s->enough ? TRL_OK : trli_solver_newton_too_slow(s, *norm, target);
         const double wanted = forcing(*norm, before, target);
         TRL_TRY(trli_solver_balance(s, s->settings.newton_tolerance));
-        TRL_TRY(prepare(s));
+        TRL_TRY(trli_solver_prepare(s));
         TRL_TRY(solve_linear(s, wanted, &inner));
         before = *norm;
         TRL_TRY(move(s, target, norm, &stuck));
@@ -432,7 +270,7 @@ static trl_err linear(trli_solver *s, double *norm)
 {
     double inner;
     trl_err err = TRL_OK;
-    if (!is_solved(s, *norm)) TRL_TRY(prepare(s));
+    if (!is_solved(s, *norm)) TRL_TRY(trli_solver_prepare(s));
     for (int k = 0; !is_solved(s, *norm); ++k) {
         const double before = *norm, target = goal(s, *norm);
         if (!isfinite(*norm))
@@ -454,7 +292,7 @@ static trl_err linear(trli_solver *s, double *norm)
         s->direct_failed = true; /* from where it came to, others go on */
         s->mean_set = false;
         s->stats.no_direct = "rounding errors are too large for it";
-        TRL_TRY(prepare(s));
+        TRL_TRY(trli_solver_prepare(s));
         k = 0;
     }
 done:
@@ -483,7 +321,7 @@ static trl_err solve(trli_solver *s, double *mean)
     }
     s->method = s->settings.method == TRL_SOLVE_AUTO ? s->krylov : s->settings.method; /* likewise */
     if (s->stats.singular && !knows_means(s)) TRL_TRY(trli_solver_measure_means(s, &measured));
-    TRL_TRY(choose_start(s, &directly));
+    TRL_TRY(trli_solver_choose_start(s, &directly));
     TRL_TRY(trli_guess_begin(s));
     TRL_TRY(find_reference(s, directly, &measured, &s->reference, &norm));
     s->guess_due = false;
@@ -533,7 +371,7 @@ static trl_err solve_given(trli_solver *s, double tolerance)
     if (s->linear) TRL_TRY(clear(s));
     if (!isfinite(norm)) return trli_solver_not_finite(s, "in a product with the Jacobian");
     TRL_TRY(trli_solver_balance(s, INFINITY));
-    if (!s->prepared) TRL_TRY(prepare(s));
+    if (!s->prepared) TRL_TRY(trli_solver_prepare(s));
     TRL_TRY(solve_linear(s, s->enough, &norm));
     for (int i = 0; i < s->ask.n; ++i) s->mean[i] = 0;
     if (s->linear && s->stats.singular) err = trli_solver_restore_means(s, s->mean);
@@ -575,20 +413,6 @@ void trli_solver_forget(trli_solver *solver)
 {
     solver->trusted = solver->mean_known = false;
     solver->sized_step = -1;
-}
-
-trl_err trli_solver_foresee(trli_solver *solver, trl_gidx step, double time)
-{
-    bool directly;
-    trl_err err = TRL_OK;
-    if (!solver->linear || trli_solver_reads_fields(solver)) return TRL_OK;
-    solver->step = step;
-    solver->time = time;
-    TRL_TRY(find_diagonal(solver));
-    TRL_TRY(prepare_direct(solver, &directly));
-    solver->stats.preconditioner = preconditioner_of(solver);
-done:
-    return err;
 }
 
 /* ---- all systems of a simulation ---- */

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* What a solver makes ready for an operator: the diagonal, coarser grids, the direct solution; and what it chooses. */
+#include <math.h>
+
+#include "direct_impl.h"
+#include "memory_impl.h"
+#include "solve_prepare_impl.h"
+
+const char trli_cycles_failed[] = "its cycles did not lead to the solution";
+
+bool trli_solver_is_doubtful(const trli_solver *s)
+{
+    const trli_variable *v = &s->sim->model->variable[s->ask.variable[0]];
+    return v->location != TRL_CELL || v->mask;
+}
+
+/* Of jacobi's iterations, or where the condition is not known of cycles, the operations for each point. */
+static double expected_operations(const trli_solver *s)
+{
+    const double iteration = 35, cycles = 8 * 220;
+    const double row = s->bounded ? trli_solver_largest_row(s) : 2;
+    if (!(row < 2)) return cycles;
+    const double root = sqrt(row / (2 - row)), rate = log((root + 1) / fmax(root - 1, 1e-8));
+    return fmin(cycles, iteration * ceil(log(2 / s->settings.tolerance) / rate));
+}
+
+/* *does: the system is solved directly. */
+static trl_err prepare_direct(trli_solver *s, bool *does)
+{
+    const char *why = NULL;
+    trl_err err = TRL_OK;
+    *does = false;
+    s->stats.direct = NULL;
+    const bool asked = s->settings.method == TRL_SOLVE_DIRECT;
+    if (!s->direct) return TRL_OK;
+    if (s->direct_failed) goto done;
+    TRL_TRY(trli_direct_prepare(s->direct, &why));
+    if (why && asked) return trli_direct_impossible(s, why);
+    s->stats.operations = trli_direct_cost(s->direct);
+    s->stats.other_operations = expected_operations(s);
+    if (!why && !asked && s->stats.operations > s->stats.other_operations) why = "other methods cost less";
+    s->stats.no_direct = why;
+    if (why) goto done;
+    s->stats.direct = trli_direct_words(s->direct);
+    *does = true;
+done:
+    if (!asked) s->method = *does ? TRL_SOLVE_DIRECT : s->krylov;
+    return err;
+}
+
+/* Run the program of the diagonal, unless the Jacobian is as it was. */
+static trl_err run_diagonal(trli_solver *s)
+{
+    trl_err err = TRL_OK;
+    if (!s->known) {
+        s->known = trli_model_keep(s->sim->model, ((size_t)s->sim->model->nscalars + 1) * sizeof *s->known);
+        if (!s->known) err = trli_no_memory(s->sim->ctx, NULL, "for a solver");
+        TRL_TRY(trl_context_agree(s->sim->ctx, err));
+    }
+    const bool changed = trli_solver_scalars_change(s, s->known);
+    if (s->current && !changed && s->linear && !trli_solver_reads_fields(s)) return TRL_OK;
+    s->current = false;
+    if (s->diagonal) TRL_TRY(trli_solver_program(s, s->diagonal));
+    s->current = true;
+    ++s->ndiagonals;
+done:
+    return err;
+}
+
+/* Find the diagonal, and whether cycles of multigrid pay: with jacobi, conjugate gradients take a number of iterations
+ * that grows with the root of the condition, which Gershgorin's theorem bounds where rows are dominated by it. For
+ * implicit diffusion the bound is 1 + 4 gamma dt times the sum of D/h^2 over the axes. */
+static trl_err find_diagonal(trli_solver *s)
+{
+    const double condition_least = 15, row_most = 5;
+    trl_err err = TRL_OK;
+    TRL_TRY(run_diagonal(s));
+    if (!s->multigrid) return TRL_OK;
+    const double row = trli_solver_largest_row(s);
+    s->stats.condition = row < 2 ? row / (2 - row) : INFINITY;
+    const bool worth = (row <= row_most || !trli_solver_is_doubtful(s)) && !(s->stats.condition < condition_least);
+    s->cycles = s->settings.preconditioner == TRL_PRECONDITIONER_MULTIGRID ||
+                s->settings.method == TRL_SOLVE_MULTIGRID || (worth && !s->cycles_failed);
+done:
+    return err;
+}
+
+/* Coarser grids get what the diagonal was found for. */
+static trl_err prepare_multigrid(trli_solver *s)
+{
+    trl_err err = TRL_OK;
+    if (s->coarsened == s->ndiagonals) return TRL_OK;
+    s->coarsened = 0;
+    TRL_TRY(trli_multigrid_prepare(s->multigrid, s->time));
+    s->coarsened = s->ndiagonals;
+done:
+    return err;
+}
+
+trl_err trli_solver_prepare_cycles(trli_solver *solver, double gamma, bool *cycles)
+{
+    double *dt = &solver->sim->frame->scalar[TRLI_SCALAR_DT];
+    const double full = *dt;
+    trl_err err = TRL_OK;
+    *cycles = solver->current = false; /* coarser grids have gamma in place of dt */
+    TRL_TRY(find_diagonal(solver));
+    *cycles = solver->cycles;
+    *dt = gamma;
+    if (solver->cycles) err = prepare_multigrid(solver);
+    *dt = full;
+done:
+    return err;
+}
+
+trl_err trli_solver_choose_start(trli_solver *s, bool *directly)
+{
+    trl_err err = TRL_OK;
+    *directly = false;
+    if (!s->direct) return TRL_OK;
+    TRL_TRY(find_diagonal(s));
+    err = prepare_direct(s, directly);
+done:
+    return err;
+}
+
+static bool is_automatic(const trli_solver *s)
+{
+    return s->settings.preconditioner == TRL_PRECONDITIONER_AUTO && s->settings.method == TRL_SOLVE_AUTO;
+}
+
+/* Where auto solves, an operator that is not symmetric gets cycles if coarser grids have its entries, and these are of
+ * a kind that cycles are good for. */
+static trl_err prepare_cycles(trli_solver *s)
+{
+    const bool questionable = is_automatic(s) && s->method != TRL_SOLVE_CG;
+    const char **why = &s->stats.no_multigrid;
+    trl_err err = TRL_OK;
+    *why = s->cycles_failed ? trli_cycles_failed : NULL;
+    s->cycles &= !(questionable && s->method == TRL_SOLVE_DIRECT);
+    if (!s->cycles) return TRL_OK;
+    if (questionable && !trli_multigrid_by_entries(s->multigrid))
+        *why = "its operator is not symmetric, and coarser grids have the equation";
+    else
+        TRL_TRY(prepare_multigrid(s));
+    if (questionable && !*why && trli_multigrid_is_mixed(s->multigrid))
+        *why = "its operator is not symmetric, and beside the diagonal it has large entries of both signs";
+    s->cycles = !*why;
+done:
+    return err;
+}
+
+trl_err trli_solver_prepare(trli_solver *s)
+{
+    bool directly;
+    trl_err err = TRL_OK;
+    TRL_TRY(find_diagonal(s));
+    TRL_TRY(prepare_direct(s, &directly));
+    if (s->multigrid) err = prepare_cycles(s);
+    s->prepared = true;
+done:
+    return err;
+}
+
+const char *trli_solver_preconditioner(const trli_solver *s)
+{
+    if (s->method == TRL_SOLVE_MULTIGRID || s->method == TRL_SOLVE_DIRECT) return "none";
+    return s->cycles ? "multigrid" : s->inverse_value[0] < 0 ? "none" : "jacobi";
+}
+
+trl_err trli_solver_foresee(trli_solver *solver, trl_gidx step, double time)
+{
+    bool directly;
+    trl_err err = TRL_OK;
+    if (!solver->linear || trli_solver_reads_fields(solver)) return TRL_OK;
+    solver->step = step;
+    solver->time = time;
+    TRL_TRY(find_diagonal(solver));
+    TRL_TRY(prepare_direct(solver, &directly));
+    solver->stats.preconditioner = trli_solver_preconditioner(solver);
+done:
+    return err;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* What a solver makes ready for an operator, and chooses, before it solves. */
+#ifndef TRLI_SOLVE_PREPARE_IMPL_H
+#define TRLI_SOLVE_PREPARE_IMPL_H
+
+#include "krylov_impl.h"
+
+/* Why there are no cycles any more. */
+extern const char trli_cycles_failed[];
+
+/* Before anything else of a solve: a direct solution needs no guess. Collective: yes. */
+TRL_NODISCARD trl_err trli_solver_choose_start(trli_solver *s, bool *directly);
+/* Before a method runs. Collective: yes. */
+TRL_NODISCARD trl_err trli_solver_prepare(trli_solver *s);
+/* The words of what was chosen. */
+const char *trli_solver_preconditioner(const trli_solver *s);
+/* Whether cycles may stop early for jacobi's sake: at cells without a mask they rarely fail, and often where jacobi
+ * fails, too. */
+bool trli_solver_is_doubtful(const trli_solver *s);
+
+#endif
