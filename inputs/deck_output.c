@@ -429,6 +429,18 @@ done:
     return err;
 }
 
+static trl_err read_owners(trli_deck *deck, const trli_yaml *owners)
+{
+    trl_problem *problem = &deck->problem;
+    const char *text = owners->text.chars;
+    problem->owners_auto = strcmp(text, "auto") == 0;
+    if (problem->owners_auto || trl_owners_parse(text, &problem->owners)) return TRL_OK;
+    return trl_fail(deck->ctx, TRL_ERR_INPUT, trli_yaml_place(owners),
+                    "'run.owners' is no known way to deal patches to ranks: '%s'; use auto, blocks, curve, or "
+                    "random:SEED with a number for SEED",
+                    text);
+}
+
 /* A built-in policy, or a plugin. */
 static trl_err read_scheduler(trli_deck *deck, trli_yaml *run)
 {
@@ -498,6 +510,7 @@ trl_err trli_run_read(trli_deck *deck)
     TRL_TRY(read_threads(deck, trli_yaml_get(run, "threads")));
     TRL_TRY(read_devices(deck, trli_yaml_get(run, "devices")));
     problem->no_prefetch = !trli_yaml_is_true(trli_yaml_get(run, "prefetch"));
+    TRL_TRY(read_owners(deck, trli_yaml_get(run, "owners")));
     TRL_TRY(read_placement(deck, run));
 done:
     return err;

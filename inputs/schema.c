@@ -292,6 +292,9 @@ static const trli_key keys[] = {
      .doc = "which executor does which task of a step, where there are devices: auto, finish_time, round_robin, "
             "min_load, devices, random:SEED, or a file, with a `.` or `/` in its name, that `trellis plan DECK "
             "--placement FILE` wrote, relative to the deck"},
+    {"run.owners", TEXT, 0, "auto",
+     .doc = "which rank has which patches, where there are more patches than ranks: auto: by blocks or the curve, what "
+            "costs the ranks less" TRL_OWNERS_LIST(ENUM_MEANING) ", as random:SEED"},
     {"run.prefetch", BOOLEAN, 0, "true",
      .doc =
          "where there are devices, copy values as soon as they are there; false: when a task waits for nothing else, "

@@ -103,6 +103,7 @@ struct trl_context {
     _Atomic bool lost;
     int workers_alive;          /* trl_workers of this context; main thread only */
     _Atomic uint32_t graphs;    /* created so far */
+    unsigned layouts;           /* of patches, created so far: their epochs; main thread only */
     unsigned exchanges;         /* created so far: their tags of messages; main thread only */
     bool multiple;              /* MPI lets several threads call it at a time: mpi_lock is not needed */
     pthread_mutex_t mpi_lock;   /* for a call of MPI in a run */

@@ -11,6 +11,7 @@
 #include "front_impl.h"
 #include "gpu_impl.h"
 #include "model_run_impl.h"
+#include "owners_impl.h"
 #include "plan_impl.h"
 #include "slot_plan_impl.h"
 #include "time_blocking_impl.h"
@@ -44,15 +45,18 @@ static void describe_grid(const trli_listing *l)
 {
     const trl_layout *layout = l->sim->layout;
     const trl_grid *g = &layout->grid;
-    char cells[96] = "", cuts[96] = "";
+    const trli_owner_map *map = layout->owner;
+    char cells[96] = "", cuts[96] = "", owners[64] = "";
     for (int a = 0; a < g->dim; ++a) {
         size_t c = strlen(cells), k = strlen(cuts);
         snprintf(cells + c, sizeof cells - c, "%s%" PRId64 "%s", a ? " x " : "", g->cells[a],
                  g->periodic[a] ? " (periodic)" : "");
         snprintf(cuts + k, sizeof cuts - k, "%s%d", a ? " x " : "", layout->counts[a]);
     }
-    trli_listing_say(l, "grid         %s cells, %s patches on %d rank%s", cells, cuts, trl_context_ranks(l->sim->ctx),
-                     trl_context_ranks(l->sim->ctx) == 1 ? "" : "s");
+    if (map && (layout->npatches > layout->ranks || map->owners.order != TRL_OWNERS_BLOCKS))
+        snprintf(owners, sizeof owners, ", owners: %s", trl_owners_name(map->owners.order));
+    trli_listing_say(l, "grid         %s cells, %s patches on %d rank%s%s", cells, cuts, layout->ranks,
+                     layout->ranks == 1 ? "" : "s", owners);
     const trl_method method = l->sim->problem->time.method;
     trli_listing_say(l, "time         %s (%s), %d stage%s of order %d", trl_method_name(method), trl_method_doc(method),
                      l->sim->integrator->stages, l->sim->integrator->stages == 1 ? "" : "s", l->sim->integrator->order);

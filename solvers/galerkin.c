@@ -29,7 +29,7 @@ struct trli_galerkin {
 /* Of the rank that has the most. */
 static double points_each(const trl_layout *layout)
 {
-    double points = (double)trli_ceil_div(layout->npatches, layout->ranks);
+    double points = trli_layout_most(layout);
     for (int a = 0; a < layout->grid.dim; ++a) points *= trli_layout_thickest(layout, a) + 2 * TRLI_TRANSFER_DEPTH;
     return points;
 }

@@ -89,13 +89,9 @@ static int find_patch(const trl_simulation *sim, trl_location location, int i, r
         if (least < side->lo[a]) side->lo[a] = (trl_lidx)least;
         if (most > side->hi[a]) side->hi[a] = (trl_lidx)most;
     }
-    const int id = trl_layout_owner(layout, cell);
-    for (int p = 0; p < layout->nlocal; ++p) {
-        if (layout->local[p] != id) continue;
-        for (int a = 0; a < g->dim; ++a) place->at[a] = (trl_lidx)(first[a] - layout->patch[p].first[a]);
-        return p;
-    }
-    return -1;
+    const int p = trl_layout_local(layout, trl_layout_owner(layout, cell));
+    for (int a = 0; a < g->dim && p >= 0; ++a) place->at[a] = (trl_lidx)(first[a] - layout->patch[p].first[a]);
+    return p;
 }
 
 static int compare_places(const void *x, const void *y)

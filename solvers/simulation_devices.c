@@ -74,6 +74,32 @@ static bool pays_to_cut(const trl_simulation *sim, double cells, int slabs)
     return cells >= cells_least * slabs && !(solves(sim) && fits);
 }
 
+/* Deal patches to ranks by blocks, or along the curve where the slowest rank has less to do then. counts: NULL: one for
+ * each rank. Collective: yes. */
+static trl_err deal(trl_simulation *sim, const int *counts)
+{
+    const trl_problem *p = sim->problem;
+    const trl_place *place = &p->patches_place;
+    trl_layout *curve = NULL;
+    double cost[2];
+    trl_err err = TRL_OK;
+    if (!p->owners_auto) return trl_layout_create_owned(sim->ctx, &p->grid, counts, &p->owners, place, &sim->layout);
+    TRL_TRY(trl_layout_create(sim->ctx, &p->grid, counts, place, &sim->layout));
+    if (sim->layout->npatches == sim->layout->ranks || sim->layout->ranks == 1) return TRL_OK;
+    err = trl_layout_create_owned(sim->ctx, &p->grid, counts, &(trl_owners){.order = TRL_OWNERS_CURVE}, place, &curve);
+    cost[0] = trli_layout_cost(sim->layout);
+    cost[1] = curve ? trli_layout_cost(curve) : 0;
+    TRL_TRY(trli_allreduce_after(sim->ctx, err, cost, 2, MPI_DOUBLE, MPI_MAX));
+    if (cost[1] < cost[0]) {
+        trl_layout *blocks = sim->layout;
+        sim->layout = curve;
+        curve = blocks;
+    }
+done:
+    trl_layout_destroy(&curve);
+    return err;
+}
+
 /* A patch for each rank; where ranks have several devices each, for each device, as slabs: their halos are contiguous
  * in memory. Small grids are not worth cutting. */
 trl_err trli_simulation_cut(trl_simulation *sim)
@@ -83,13 +109,13 @@ trl_err trli_simulation_cut(trl_simulation *sim)
     const int axis = grid->dim - 1;
     int devices = sim->devices ? trl_devices_opened(sim->devices) : 0, slabs[3] = {1, 1, 1};
     trl_err err = TRL_OK;
-    if (!p->patches_auto) return trl_layout_create(sim->ctx, grid, p->patches, &p->patches_place, &sim->layout);
+    if (!p->patches_auto) return deal(sim, p->patches);
     TRL_TRY(trli_allreduce(sim->ctx, &devices, 1, MPI_INT, MPI_MIN));
     slabs[axis] = devices * trl_context_ranks(sim->ctx);
     double cells = 1;
     for (int a = 0; a < grid->dim; ++a) cells *= (double)grid->cells[a];
     const bool cut = devices > 1 && slabs[axis] <= grid->cells[axis] && pays_to_cut(sim, cells, slabs[axis]);
-    err = trl_layout_create(sim->ctx, grid, cut ? slabs : NULL, &p->patches_place, &sim->layout);
+    err = deal(sim, cut ? slabs : NULL);
 done:
     return err;
 }

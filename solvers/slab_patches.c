@@ -140,7 +140,7 @@ static void enumerate(const trl_layout *layout, trl_location location, const trl
             trli_shuffle_part part;
             if (!find_ghosts(layout, location, line, around, &patch, d, &part)) continue;
             if (patch.rank == trl_context_rank(layout->ctx))
-                part.array = layout->nlocal + (patch.id - layout->local[0]) * DIRECTIONS + d;
+                part.array = layout->nlocal + trl_layout_local(layout, p) * DIRECTIONS + d;
             if (boxes->part) boxes->part[boxes->n] = part;
             ++boxes->n;
         }

@@ -116,6 +116,8 @@ typedef struct trl_problem {
     bool patches_auto;
     int patches[3];
     trl_place patches_place;
+    bool owners_auto;            /* by blocks or along the curve, where ghosts cost less to exchange */
+    trl_owners owners;           /* else */
     const trl_scope *parameters; /* all numbers, outermost scope */
     int nexpressions;
     const trl_expression_entry *expression;

@@ -108,7 +108,7 @@ trl_err trli_exchange_plan_only(trl_context *ctx, const trl_layout *layout, int 
     *result = NULL;
     TRL_TRY(trl_memory_alloc(ctx, sizeof **result, "a ghost exchange", &memory));
     *result = memory;
-    **result = (trl_exchange){.ctx = ctx, .labels = 1, .window = MPI_WIN_NULL};
+    **result = (trl_exchange){.ctx = ctx, .labels = 1, .layout = trli_layout_digest(layout), .window = MPI_WIN_NULL};
     err = trli_exchange_plan(*result, layout, nfields, fields);
 done:
     return err;
@@ -164,10 +164,26 @@ static trl_err follow(const trl_exchange *plan, trl_exchange **result)
     *result = NULL;
     TRL_TRY(trl_memory_alloc(ctx, sizeof **result, "a ghost exchange", &memory));
     *result = memory;
-    **result = (trl_exchange){
-        .ctx = ctx, .labels = plan->labels, .late = plan->late, .window = MPI_WIN_NULL, .follows_plan = true};
+    **result = (trl_exchange){.ctx = ctx,
+                              .labels = plan->labels,
+                              .late = plan->late,
+                              .layout = plan->layout,
+                              .window = MPI_WIN_NULL,
+                              .follows_plan = true};
     TRL_TRY(take_messages(ctx, &plan->receives, &(*result)->receives));
     TRL_TRY(take_messages(ctx, &plan->sends, &(*result)->sends));
+done:
+    return err;
+}
+
+/* Ranks whose layouts differ, in owners for instance, would wait for messages that nobody sends. Collective: yes. */
+static trl_err compare_layouts(trl_context *ctx, trl_err err, int64_t layout)
+{
+    int64_t both[2] = {layout, -layout};
+    TRL_TRY(trli_agree_max(ctx, err, 2, both));
+    if (trl_context_ranks(ctx) > 1 && both[0] != -both[1])
+        return trl_fail(ctx, TRL_ERR_USAGE, NULL,
+                        "exchange: the ranks' layouts differ; create the same one on all ranks");
 done:
     return err;
 }
@@ -175,6 +191,7 @@ done:
 /* err: of making the exchange on this rank; on failure it is destroyed. */
 static trl_err connect(trl_context *ctx, trl_err err, trl_exchange **exchange)
 {
+    err = compare_layouts(ctx, err, err == TRL_OK ? (*exchange)->layout : 0);
     if (err == TRL_OK) err = allocate_buffers(*exchange);
     if (err == TRL_OK) err = choose_tag(*exchange);
     if (err == TRL_OK) err = create_requests(*exchange);

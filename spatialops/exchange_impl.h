@@ -73,6 +73,7 @@ struct trl_exchange {
     int labels; /* on all ranks, those of messages are less */
     bool late;  /* messages are read, and what is unpacked, when they would have left the caches: they are streamed */
     int tag;    /* of messages of label 0 */
+    int64_t layout; /* what trli_layout_digest says of the layout; 0: a plan of pieces */
     trli_traffic receives, sends, copies;
     unsigned char *receive_buffer, *send_buffer;
     MPI_Request *request;           /* receives, then sends */

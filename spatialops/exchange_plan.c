@@ -98,10 +98,10 @@ static void find_neighbours(const planner *plan, const trl_patch *patch, neighbo
     const trl_layout *layout = plan->layout;
     for (int d = 0; d < DIRECTIONS; ++d) {
         if (!plan->wanted[d] && !plan->wanted[opposite(d)]) continue;
-        const int id = find_neighbour(layout, patch, d), local = id - layout->local[0];
+        const int id = find_neighbour(layout, patch, d), local = id < 0 ? -1 : trl_layout_local(layout, id);
         n->at[d] = NULL;
         if (id < 0) continue;
-        if (local >= 0 && local < layout->nlocal) {
+        if (local >= 0) {
             n->at[d] = &layout->patch[local];
         } else {
             n->elsewhere[d] = trl_layout_patch(layout, id);
@@ -112,7 +112,7 @@ static void find_neighbours(const planner *plan, const trl_patch *patch, neighbo
 
 static int local_index(const planner *plan, const trl_patch *patch)
 {
-    return patch->rank == plan->rank ? patch->id - plan->layout->local[0] : -1;
+    return patch->rank == plan->rank ? trl_layout_local(plan->layout, patch->id) : -1;
 }
 
 static trli_exchange_piece make_transfer(const planner *plan, const trl_patch *source, const trl_patch *target,

@@ -2,10 +2,12 @@
  * Part of Trellis, an expression-graph PDE solver framework. */
 #include <inttypes.h>
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <context_impl.h>
 
+#include "owners_impl.h"
 #include "spatialops_impl.h"
 
 /* Local indices must reach any ghost or final plane of a patch without overflow. */
@@ -24,62 +26,15 @@ trl_gidx trli_cut_part(trl_gidx n, trl_gidx parts, trl_gidx element)
     return element < in_larger ? element / (even + 1) : larger + (element - in_larger) / even;
 }
 
-enum { THICK = 8 /* cells: of fewer, planes at the two ends are more than a quarter */ };
-
-static bool is_thick(const trl_grid *grid, const int counts[3])
+bool trli_layout_in_one_node(const trl_context *ctx)
 {
-    for (int a = 0; a < 3; ++a)
-        if (counts[a] > 1 && grid->cells[a] / counts[a] < THICK) return false;
-    return true;
-}
-
-/* What a value across each axis costs, against one across the last axis. Planes across the last axis lie together.
- * Across x each value has a line of the cache of its own; across y of three axes each row waits for memory. Between
- * nodes all is packed, and the network takes the same for each. */
-static double cost_across(const trl_grid *grid, int axis, bool one_node)
-{
-    if (axis == 0 && grid->dim > 1) return one_node ? 16 : 3;
-    return axis == 1 && grid->dim == 3 && one_node ? 1.5 : 1;
-}
-
-/* Of thin patches, which some stencils may not allow, the surface. */
-static double cost_of_cuts(const trl_grid *grid, const int counts[3], bool one_node)
-{
-    const bool thick = is_thick(grid, counts);
-    double cost = 0;
-    for (int a = 0; a < 3; ++a) {
-        const double planes = counts[a] == 1 ? 0 : counts[a] - !grid->periodic[a],
-                     each = (double)grid->cells[(a + 1) % 3] * (double)grid->cells[(a + 2) % 3];
-        cost += thick ? cost_across(grid, a, one_node) * planes * each : planes * each;
-    }
-    return cost;
-}
-
-bool trli_layout_choose(const trl_grid *grid, int n, bool one_node, int best[3])
-{
-    bool found = false, thick = false;
-    double least = 0;
-    for (int x = 1; x <= n && x <= grid->cells[0]; ++x) {
-        if (n % x != 0) continue;
-        for (int y = 1; y <= n / x && y <= grid->cells[1]; ++y) {
-            if (n / x % y != 0 || n / x / y > grid->cells[2]) continue;
-            const int counts[3] = {x, y, n / x / y};
-            const bool is = is_thick(grid, counts);
-            const double cost = cost_of_cuts(grid, counts, one_node);
-            if (found && (is == thick ? cost >= least : thick)) continue;
-            memcpy(best, counts, sizeof counts);
-            least = cost;
-            thick = is;
-            found = true;
-        }
-    }
-    return found;
+    return ctx->topology.node_ranks == ctx->ranks;
 }
 
 static trl_err choose_or_fail(trl_context *ctx, const trl_grid *grid, const trl_place *place, int counts[3])
 {
     int ranks = trl_context_ranks(ctx);
-    if (trli_layout_choose(grid, ranks, ctx->topology.node_ranks == ranks, counts)) return TRL_OK;
+    if (trli_layout_choose(grid, ranks, trli_layout_in_one_node(ctx), counts)) return TRL_OK;
 
     double cells = (double)grid->cells[0] * (double)grid->cells[1] * (double)grid->cells[2];
     int fits = cells < ranks ? (int)cells : ranks - 1;
@@ -171,7 +126,7 @@ trl_lidx trli_layout_thickest(const trl_layout *layout, int axis)
 trl_patch trl_layout_patch(const trl_layout *layout, int id)
 {
     trl_patch patch = {.id = id, .rank = trl_context_rank(layout->ctx)};
-    if (layout->ranks > 1) patch.rank = (int)trli_cut_part(layout->npatches, layout->ranks, id);
+    if (layout->owner) patch.rank = trli_owners_rank(layout->owner, id);
     for (int a = 0, rest = id; a < 3; rest /= layout->counts[a++]) {
         const int i = rest % layout->counts[a];
         patch.index[a] = i;
@@ -181,33 +136,91 @@ trl_patch trl_layout_patch(const trl_layout *layout, int id)
     return patch;
 }
 
+int trl_layout_local(const trl_layout *layout, int id)
+{
+    int low = 0, high = layout->nlocal;
+    if (layout->local[high - 1] - layout->local[0] == high - 1) { /* ids in a row */
+        const int l = id - layout->local[0];
+        return l >= 0 && l < high ? l : -1;
+    }
+    while (low < high) {
+        const int middle = low + (high - low) / 2;
+        if (layout->local[middle] < id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < layout->nlocal && layout->local[low] == id ? low : -1;
+}
+
+int trli_layout_most(const trl_layout *layout)
+{
+    return layout->owner ? trli_owners_most(layout->owner) : layout->npatches;
+}
+
+int64_t trli_layout_digest(const trl_layout *layout)
+{
+    uint64_t sum = (uint64_t)layout->npatches;
+    for (int a = 0; a < 3; ++a)
+        for (int i = 0; i <= layout->counts[a]; i += layout->counts[a])
+            sum = trl_hash_mix(sum + (uint64_t)layout->counts[a], (double)trli_layout_first(layout, a, i));
+    if (layout->owner) sum = trl_hash_mix(sum ^ trli_owners_digest(layout->owner), 0);
+    return (int64_t)(sum >> 2);
+}
+
+static int by_id(const void *left, const void *right)
+{
+    const int a = *(const int *)left, b = *(const int *)right;
+    return (a > b) - (a < b);
+}
+
 /* Find the patches of this rank. */
-static trl_err find_local(trl_layout *layout, int rank)
+static trl_err find_local(trl_layout *layout)
 {
     void *memory = NULL;
     trl_err err;
-    const int first = (int)trli_cut_first(layout->npatches, layout->ranks, rank);
-    layout->nlocal = (int)trli_cut_first(layout->npatches, layout->ranks, rank + 1) - first;
+    const trli_owner_map *map = layout->owner;
+    const int rank = trl_context_rank(layout->ctx), first = map ? map->first[rank] : 0;
+    layout->nlocal = map ? map->first[rank + 1] - first : layout->npatches;
     const size_t n = (size_t)layout->nlocal;
     TRL_TRY(trl_memory_alloc(layout->ctx, n * sizeof *layout->patch, "the patch layout", &memory));
     layout->patch = memory;
     TRL_TRY(trl_memory_alloc(layout->ctx, n * sizeof *layout->local, "the patch layout", &memory));
     layout->local = memory;
-    for (int l = 0; l < layout->nlocal; ++l) {
-        layout->local[l] = first + l;
-        layout->patch[l] = trl_layout_patch(layout, first + l);
-    }
+    for (int l = 0; l < layout->nlocal; ++l) layout->local[l] = map ? trli_owners_at(map, first + l) : l;
+    if (map && map->owners.order != TRL_OWNERS_BLOCKS) qsort(layout->local, n, sizeof *layout->local, by_id);
+    for (int l = 0; l < layout->nlocal; ++l) layout->patch[l] = trl_layout_patch(layout, layout->local[l]);
 done:
     return err;
+}
+
+/* A layout without owners and patches. */
+static trl_err make_empty(trl_context *ctx, const trl_grid *grid, const int counts[3], int ranks, trl_layout **layout)
+{
+    void *memory = NULL;
+    const unsigned epoch = ++ctx->layouts;
+    trl_err err = trl_memory_alloc(ctx, sizeof **layout, "the patch layout", &memory);
+    *layout = memory;
+    if (err != TRL_OK) return err;
+    **layout = (trl_layout){
+        .grid = *grid, .npatches = counts[0] * counts[1] * counts[2], .ranks = ranks, .epoch = epoch, .ctx = ctx};
+    memcpy((*layout)->counts, counts, sizeof(*layout)->counts);
+    return TRL_OK;
 }
 
 trl_err trl_layout_create(trl_context *ctx, const trl_grid *grid, const int *counts, const trl_place *place,
                           trl_layout **result)
 {
+    return trl_layout_create_owned(ctx, grid, counts, &(trl_owners){TRL_OWNERS_BLOCKS, 0}, place, result);
+}
+
+trl_err trl_layout_create_owned(trl_context *ctx, const trl_grid *grid, const int *counts, const trl_owners *owners,
+                                const trl_place *place, trl_layout **result)
+{
     trl_err err;
     trl_layout *layout = NULL;
+    const int ranks = trl_context_ranks(ctx);
     int chosen[3] = {1, 1, 1};
-    void *memory = NULL;
 
     *result = NULL;
     TRL_TRY(check_grid(ctx, grid, place));
@@ -217,13 +230,13 @@ trl_err trl_layout_create(trl_context *ctx, const trl_grid *grid, const int *cou
         memcpy(chosen, counts, sizeof chosen);
     }
     TRL_TRY(check_counts(ctx, grid, chosen, place));
-
-    TRL_TRY(trl_memory_alloc(ctx, sizeof *layout, "the patch layout", &memory));
-    layout = memory;
-    *layout = (trl_layout){
-        .grid = *grid, .npatches = chosen[0] * chosen[1] * chosen[2], .ranks = trl_context_ranks(ctx), .ctx = ctx};
-    memcpy(layout->counts, chosen, sizeof chosen);
-    TRL_TRY(find_local(layout, trl_context_rank(ctx)));
+    TRL_TRY(make_empty(ctx, grid, chosen, ranks, &layout));
+    if (ranks > 1) {
+        double cost[3];
+        for (int a = 0; a < 3; ++a) cost[a] = trli_layout_cost_across(grid, a, trli_layout_in_one_node(ctx));
+        TRL_TRY(trli_owners_create(layout, owners, cost, &layout->owner));
+    }
+    TRL_TRY(find_local(layout));
     *result = layout;
     layout = NULL;
 done:
@@ -235,13 +248,10 @@ trl_err trli_layout_create_whole(trl_context *ctx, const trl_grid *grid, trl_lay
 {
     trl_err err;
     trl_layout *layout = NULL;
-    void *memory = NULL;
     *result = NULL;
     TRL_TRY(check_grid(ctx, grid, NULL));
-    TRL_TRY(trl_memory_alloc(ctx, sizeof *layout, "the patch layout", &memory));
-    layout = memory;
-    *layout = (trl_layout){.grid = *grid, .npatches = 1, .counts = {1, 1, 1}, .ranks = 1, .ctx = ctx};
-    TRL_TRY(find_local(layout, 0));
+    TRL_TRY(make_empty(ctx, grid, (const int[]){1, 1, 1}, 1, &layout));
+    TRL_TRY(find_local(layout));
     *result = layout;
     layout = NULL;
 done:
@@ -274,18 +284,15 @@ trl_err trli_layout_create_coarse(const trl_layout *fine, const trl_grid *grid, 
 {
     trl_err err;
     trl_layout *layout = NULL;
-    void *memory = NULL;
     bool thin = false;
     *coarse = NULL;
     TRL_TRY(check_grid(fine->ctx, grid, NULL));
-    TRL_TRY(trl_memory_alloc(fine->ctx, sizeof *layout, "the patch layout", &memory));
-    layout = memory;
-    *layout = (trl_layout){.grid = *grid, .npatches = fine->npatches, .ranks = fine->ranks, .ctx = fine->ctx};
-    memcpy(layout->counts, fine->counts, sizeof layout->counts);
+    TRL_TRY(make_empty(fine->ctx, grid, fine->counts, fine->ranks, &layout));
     TRL_TRY(cut_coarse(fine, layout));
     for (int a = 0; a < 3; ++a) thin |= layout->counts[a] > 1 && trli_layout_thinnest(layout, a) < thinnest;
     if (thin) goto done;
-    TRL_TRY(find_local(layout, trl_context_rank(layout->ctx)));
+    if (fine->owner) TRL_TRY(trli_owners_copy(fine->ctx, fine->owner, &layout->owner));
+    TRL_TRY(find_local(layout));
     *coarse = layout;
     layout = NULL;
 done:
@@ -302,6 +309,7 @@ void trl_layout_destroy(trl_layout **layout)
         trl_memory_free(ctx, &cut);
     }
     void *patch = (*layout)->patch, *local = (*layout)->local, *self = *layout;
+    trli_owners_destroy(ctx, &(*layout)->owner);
     trl_memory_free(ctx, &patch);
     trl_memory_free(ctx, &local);
     trl_memory_free(ctx, &self);
@@ -323,6 +331,18 @@ int trl_layout_owner(const trl_layout *layout, const trl_gidx cell[3])
     for (int a = 0; a < 3; ++a) {
         if (cell[a] < 0 || cell[a] >= layout->grid.cells[a]) return -1;
         index[a] = part_of(layout, a, cell[a]);
+    }
+    return index[0] + layout->counts[0] * (index[1] + layout->counts[1] * index[2]);
+}
+
+int trli_layout_beside(const trl_layout *layout, const trl_patch *patch, int axis, int step)
+{
+    const int count = layout->counts[axis];
+    int index[3] = {patch->index[0], patch->index[1], patch->index[2]};
+    index[axis] += step;
+    if (index[axis] < 0 || index[axis] >= count) {
+        if (!layout->grid.periodic[axis]) return -1;
+        index[axis] = (index[axis] + count) % count;
     }
     return index[0] + layout->counts[0] * (index[1] + layout->counts[1] * index[2]);
 }

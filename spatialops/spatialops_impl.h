@@ -28,11 +28,26 @@ trl_gidx trli_cut_part(trl_gidx n, trl_gidx parts, trl_gidx element);
  * one_node: of all ranks. false: none fits. */
 bool trli_layout_choose(const trl_grid *grid, int n, bool one_node, int best[3]);
 
+/* Whether all ranks share a node. */
+bool trli_layout_in_one_node(const trl_context *ctx);
+/* What a value across an axis costs to exchange, against one across the last axis. */
+double trli_layout_cost_across(const trl_grid *grid, int axis, bool one_node);
+/* What this rank's part of a step over a field costs by the same measure. */
+double trli_layout_cost(const trl_layout *layout);
+
 /* First cell of a patch along an axis; of i = counts: the number of cells. */
 trl_gidx trli_layout_first(const trl_layout *layout, int axis, int i);
 /* Cells of the thinnest and of the thickest patch along an axis, whichever rank has them. */
 trl_lidx trli_layout_thinnest(const trl_layout *layout, int axis);
 trl_lidx trli_layout_thickest(const trl_layout *layout, int axis);
+
+/* The id of the patch before (step -1) or behind (1) another along an axis, round periodic ones; -1: there is none. */
+int trli_layout_beside(const trl_layout *layout, const trl_patch *patch, int axis, int step);
+/* A number that is the same for layouts with equal patches and owners, and hardly for others. Its opposite is an
+ * int64_t, too. */
+int64_t trli_layout_digest(const trl_layout *layout);
+/* Patches of the rank that has the most. */
+int trli_layout_most(const trl_layout *layout);
 
 /* Cut a coarser grid of the same domain as a finer one is cut: a cell belongs to the patch in which its middle lies,
  * and patches to the same ranks. *coarse: NULL where a patch would have fewer than `thinnest` cells along an axis that

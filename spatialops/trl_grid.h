@@ -49,14 +49,35 @@ typedef struct trl_patch {
     int index[3]; /* position in the array of patches */
 } trl_patch;
 
-/* How a grid is cut into patches, and who owns them. A rank holds its own patches alone; those of others follow from
- * their ids. */
+/* In which order patches are dealt to ranks: each rank has a piece of it. X(NAME, name, doc). */
+#define TRL_OWNERS_LIST(X)                                                                                    \
+    X(BLOCKS, blocks, "by their numbers, which count along x first")                                          \
+    X(CURVE, curve, "half of the grid before the other half, and so on, where ghosts cost least to exchange") \
+    X(RANDOM, random, "at random")
+#define TRL_OWNERS_ENUM(NAME, name, doc) TRL_OWNERS_##NAME,
+typedef enum trl_owner_order { TRL_OWNERS_LIST(TRL_OWNERS_ENUM) } trl_owner_order;
+#undef TRL_OWNERS_ENUM
+
+typedef struct trl_owners {
+    trl_owner_order order;
+    uint64_t seed; /* of RANDOM; else 0 */
+} trl_owners;
+
+/* Parse the word of a deck: a name of TRL_OWNERS_LIST, "random" as "random:SEED" with a number; false: it is none. */
+TRL_API bool trl_owners_parse(const char *text, trl_owners *owners);
+/* The name of an order. */
+TRL_API const char *trl_owners_name(trl_owner_order order);
+
+/* How a grid is cut into patches, and who owns them. A rank holds its own patches alone; those of others, and their
+ * owners, follow from their ids. A layout does not change: others of the same patches have later epochs. */
 typedef struct trl_layout {
     trl_grid grid;
     int counts[3];    /* patches per axis */
     trl_gidx *cut[3]; /* [counts + 1] the first cells of patches along an axis; NULL: as even as whole cells allow */
     int npatches;     /* all of them */
     int ranks;        /* that share them; 1: this rank has them all */
+    struct trli_owner_map *owner; /* which of the ranks has which patch; NULL: this rank has them all */
+    unsigned epoch;               /* counts the layouts of a context: what is made for one fits no other */
     int nlocal;
     trl_patch *patch; /* [nlocal] this rank's, by ascending id */
     int *local;       /* [nlocal] their ids */
@@ -76,13 +97,19 @@ TRL_API trl_gidx trl_grid_points(const trl_grid *grid, trl_location location, in
 TRL_API double trl_grid_coordinate(const trl_grid *grid, trl_location location, int axis, trl_gidx i);
 
 /* Cut the grid. counts: patches per axis, or NULL: one per rank, so that ghosts cost the least to exchange. Patches go
- * to ranks in contiguous blocks of ids. Fails with INPUT when ranks outnumber patches or patches outnumber cells along
- * an axis. Collective: no (the same on every rank). */
+ * to ranks in contiguous blocks of ids, of nearly as many cells each. Fails with INPUT when ranks outnumber patches or
+ * patches outnumber cells along an axis. Collective: no (the same on every rank). */
 TRL_API TRL_NODISCARD trl_err trl_layout_create(trl_context *ctx, const trl_grid *grid, const int *counts,
                                                 const trl_place *place, trl_layout **layout);
+/* The same with other owners of the patches. */
+TRL_API TRL_NODISCARD trl_err trl_layout_create_owned(trl_context *ctx, const trl_grid *grid, const int *counts,
+                                                      const trl_owners *owners, const trl_place *place,
+                                                      trl_layout **layout);
 TRL_API void trl_layout_destroy(trl_layout **layout);
-/* The patch of an id, whichever rank owns it. Constant time. */
+/* The patch of an id, whichever rank owns it. Time: the logarithm of the number of patches. */
 TRL_API trl_patch trl_layout_patch(const trl_layout *layout, int id);
+/* Where a patch is in layout->local; -1: another rank has it. */
+TRL_API int trl_layout_local(const trl_layout *layout, int id);
 /* Id of the patch that owns a global cell; -1 outside the grid. Constant time. */
 TRL_API int trl_layout_owner(const trl_layout *layout, const trl_gidx cell[3]);
 

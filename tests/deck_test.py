@@ -19,7 +19,8 @@ QUICKLY = f"TRELLIS_CC={pathlib.Path(__file__).with_name('quick_cc.sh')}"  # ker
 
 def variants(options, ranks, cells):
     """Rank count and settings of the runs that must repeat the first one's bits."""
-    # Patches that are uneven, shared unevenly by the ranks, and cut along every axis or along the last one only.
+    # Patches that are uneven, shared unevenly by the ranks, and cut along every axis or along the last one only; there
+    # ranks own some at random.
     every, last = [3, 2, 2][: len(cells)], [1, 1, 1][: len(cells) - 1] + [4]
     # Policies, splits of the workers, fusion and mock devices, each in combination with others: what differs says which
     # runs to compare.
@@ -30,8 +31,8 @@ def variants(options, ranks, cells):
         elsewhere.append(QUICKLY)
     alone = ranks[0], [f"grid.patches={every}", "run.fusion=none", split % (1, 1)]
     most = ranks[min(1, len(ranks) - 1)] if options.few else ranks[-1]
-    together = most, [f"grid.patches={last}", "run.fusion=node", compiled, *elsewhere]
     number = zlib.crc32(pathlib.Path(options.deck).stem.encode())
+    together = most, [f"grid.patches={last}", f"run.owners=random:{number}", "run.fusion=node", compiled, *elsewhere]
     if options.few and not os.environ.get("TRL_TEST_LONG"):
         yield from [(alone,), (together,), ()][number % 3]
         return

@@ -16,6 +16,8 @@
 
 #include "trl_test.h"
 
+#include "../spatialops/owners_fixture.h"
+
 #include <aside_impl.h>
 #include <output_impl.h>
 

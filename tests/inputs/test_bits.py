@@ -141,12 +141,17 @@ def in_passes(rng, depths):
     return [f"run.time_blocking={rng.choice(depths)}", f"run.passes.slots={rng.choice(['true', 'false', 'false'])}"]
 
 
+def owners(rng):
+    """Which rank has which patches."""
+    return f"run.owners={rng.choice(['blocks', 'curve', f'random:{rng.randrange(1000)}'])}"
+
+
 def on_ranks(rng):
     """Ranks, and how they exchange."""
     return [
         f"ranks={rng.choice([2, 2, 3, 4, 8])}", f"run.passes.overlap={rng.choice(['true', 'true', 'false'])}",
         f"run.passes.shared={rng.choice(['true', 'false'])}", f"run.threads={rng.choice([1, 1, 2])}",
-        *in_passes(rng, [1, 1, 3])
+        owners(rng), *in_passes(rng, [1, 1, 3])
     ]
 
 
@@ -165,7 +170,7 @@ def behind_one_another(rng, dim):
     """Ranks along the last axis, and beside one another, too, which take several steps in a pass."""
     beside, ranks = rng.choice([1, 1, 2]), rng.choice([2, 2, 3])
     return [f"ranks={beside * ranks}", f"grid.patches={[1] * (dim - 2) + [beside, ranks]}", *in_passes(rng, [2, 3, 5]),
-            f"run.passes.shared={rng.choice(['true', 'true', 'false'])}", "run.compile=never"]
+            f"run.passes.shared={rng.choice(['true', 'true', 'false'])}", owners(rng), "run.compile=never"]
 
 
 def ways_of(rng, number, dim, text, options):
@@ -195,7 +200,7 @@ def ways_of(rng, number, dim, text, options):
     ways += from_the_middle(rng, text, patches)
     if rng.random() < 0.1 and not options.quick:  # costly: each formula is a kernel
         ways.append(["run.fusion=none", "run.compile=always"])
-    more = [[], [patches], ["run.fusion=node"], ["ranks=2"], ["ranks=2", patches]]
+    more = [[], [patches], ["run.fusion=node"], ["ranks=2"], ["ranks=2", patches, owners(rng)]]
     elsewhere = [["run.compile=never", *rng.choice(more)] for _ in range(options.placed)]
     for way in ways[1:] + elsewhere:
         way.append(f"output.compression={rng.choice(['off', 1, 9])}")

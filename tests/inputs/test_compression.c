@@ -28,7 +28,7 @@ static trli_fields_file *open_folder(const trl_layout *layout, const char *folde
 static void check_locations(const trl_grid *grid, const int *counts, int level)
 {
     trl_layout *layout;
-    ck_ok(trl_layout_create(test_ctx, grid, counts, NULL, &layout));
+    ck_ok(trl_layout_create_owned(test_ctx, grid, counts, next_owners(), NULL, &layout));
     fixture_write_locations(layout, open_folder(layout, "out", level));
     for (int i = 0; i < 1 << grid->dim; ++i)
         ck_assert(reads_back(layout, "out/fields/00000007.nc", fixture_names[i], (trl_location)i, i));

@@ -216,9 +216,11 @@ FLAT = header((21, 13), ((), ())) + """equations:
 def ways():
     """Ranks reach what others of their node have, and send messages to others: the same bits in all ways."""
     for name, text in (("flow", FLOW), ("along x", ALONG), ("flat", FLAT), ("heat", HEAT.replace("METHOD", "direct"))):
-        seen = {}
+        seen, cut = {}, [2] * (text.split("cells: [")[1].split("]")[0].count(",") + 1)
         for ranks, of_node, settings in ((1, 0, ()), (3, 0, ()), (2, 0, ("run.passes.shared=false",)), (4, 2, ()),
-                                         (3, 2, ("run.threads=2", "grid.patches=auto"))):
+                                         (3, 2, ("run.threads=2", "grid.patches=auto")),
+                                         (3, 2, (f"grid.patches={cut}", "run.owners=random:5")),
+                                         (2, 0, (f"grid.patches={cut}", "run.owners=curve"))):
             report = t.run(text, ("run.compile=never", "run.threads=1", *settings), ranks, of_node=of_node)
             lines = [path.read_text(encoding="utf-8") for path in sorted(pathlib.Path("out").glob("*.csv"))]
             key = (tuple(f["hash"] for f in report["fields"].values()), tuple(lines))

@@ -127,7 +127,7 @@ START_TEST(writes_from_patches_of_any_size)
     trli_fields_file *file;
     for (size_t i = 0; i < sizeof counts / sizeof *counts; ++i) {
         trl_layout *layout;
-        ck_ok(trl_layout_create(test_ctx, &grid, counts[i], NULL, &layout));
+        ck_ok(trl_layout_create_owned(test_ctx, &grid, counts[i], next_owners(), NULL, &layout));
         fixture_field n = fixture_create(layout, "n", TRL_ZEDGE, 3), c = fixture_create(layout, "c", TRL_CELL, 4);
         const trli_output_field fields[] = {n.field, c.field};
         ck_ok(trli_fields_create(test_ctx, layout, "out", false, 0, &file));

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Part of Trellis, an expression-graph PDE solver framework.
 # ctest: timeout=300
-"""Random decks on 1 to 8 ranks, in 1 to 64 patches, with and without overlap, shared memory, time blocks and threads,
-by two schedulers: every field has the same hash. Ranks outnumber the cores, so that messages come late and in any
-order."""
+"""Random decks on 1 to 8 ranks, in 1 to 64 patches of any owners, with and without overlap, shared memory, time blocks
+and threads, by two schedulers: every field has the same hash. Ranks outnumber the cores, so that messages come late and
+in any order."""
 import argparse
 import json
 import os
@@ -79,7 +79,8 @@ def way(rng, dim):
     settings = [
         f"run.passes.overlap={rng.choice(['true', 'true', 'false'])}",
         f"run.passes.shared={rng.choice(['true', 'false'])}", f"run.threads={rng.choice([1, 1, 2])}",
-        f"run.time_blocking={rng.choice([1, 1, 3])}"
+        f"run.time_blocking={rng.choice([1, 1, 3])}",
+        f"run.owners={rng.choice(['auto', 'blocks', 'curve', f'random:{rng.randrange(1000)}'])}"
     ]
     if rng.random() < 0.5:
         settings.append(f"grid.patches={cut(rng, dim, ranks)}")

@@ -27,7 +27,7 @@ def same_bits(number, what, text):
     cut = [2] * text.split("cells: [")[1].split("]")[0].count(",") + [2]
     some = [] if long else ["run.compile=never"]  # else compilers begin during the run
     ways = [(1, ("run.threads=1", "run.compile=never")), (1, ("run.compile=always",)),
-            (2, ("run.threads=1", "run.fusion=none", *some)),
+            (2, ("run.threads=1", "run.fusion=none", f"grid.patches={cut}", f"run.owners=random:{number}", *some)),
             (3, ("run.threads=1", "run.scheduler=serial", "run.compile=never")), (4, ("grid.patches=auto", *some)),
             (1, (f"grid.patches={cut}", "run.threads=2", *some))]
     if not long:

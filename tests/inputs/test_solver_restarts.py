@@ -60,7 +60,8 @@ def check_others():
     """A run is continued on other ranks, in other patches; and from one that learned nothing, or by one that does."""
     text, first = taught("method: ssprk3, dt: 0.02"), ("run.threads=1", "output.checkpoint.every.steps=5")
     whole = t.run(text, first, more=("--steps", "5")) and t.run(text)["fields"]
-    for ranks, settings in ((3, ("grid.patches=auto", "run.threads=1")), (1, ("grid.patches=[2, 3]", "run.threads=2"))):
+    for ranks, settings in ((3, ("grid.patches=auto", "run.threads=1")), (1, ("grid.patches=[2, 3]", "run.threads=2")),
+                            (3, ("grid.patches=[2, 3]", "run.owners=random:2", "run.threads=1"))):
         found = t.run(text, settings, ranks, more=("--restart", "out/checkpoint/00000005.nc"))["fields"]
         t.check(f"a restart on {ranks} ranks", found == whole, (found, whole))
     solvers = ["{method: direct}", "{method: cg, tolerance: 1e-11}"]

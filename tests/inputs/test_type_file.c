@@ -3,6 +3,8 @@
 // ctest: np=1,3
 #include "trl_test.h"
 
+#include "../spatialops/owners_fixture.h"
+
 #include <hdf5.h>
 #include <math.h>
 #include <unistd.h>
@@ -43,7 +45,7 @@ static void open_all(void)
     int counts[3] = {trl_context_ranks(test_ctx), 2, 1};
     if (trl_context_rank(test_ctx) == 0) write_file();
     MPI_Barrier(MPI_COMM_WORLD);
-    ck_ok(trl_layout_create(test_ctx, &grid, counts, NULL, &layout));
+    ck_ok(trl_layout_create_owned(test_ctx, &grid, counts, next_owners(), NULL, &layout));
     state = calloc(1, trli_type_file.state_size);
     ck_assert_ptr_nonnull(state);
 }

@@ -160,8 +160,9 @@ static void open_way(int way)
         say("%s  %c: {initial: \"sin(2*pi*(x + %d*y))\", ddt: \"%s\"%s}\n", f ? "" : "equations:\n", f ? 'U' : 'T', f,
             f ? "0.002*laplacian(U) + 0.1*T" : slope[way / 2 % 2],
             way % 2 ? "" : ", boundary: {y-: {dirichlet: 0}, y+: {neumann: 0.1}}");
-    say("time: {method: ssprk2, dt: %s, steps: 5}\nrun: {compile: never, passes: {shared: %s, overlap: %s}}\n",
-        way / 3 % 2 ? "{cfl: 0.5}" : "0.01", way / 6 ? "true" : "false", way % 5 == 4 ? "false" : "true");
+    say("time: {method: ssprk2, dt: %s, steps: 5}\n", way / 3 % 2 ? "{cfl: 0.5}" : "0.01");
+    say("run: {compile: never, owners: %s, passes: {shared: %s, overlap: %s}}\n", way % 4 > 1 ? "random:1" : "auto",
+        way / 6 ? "true" : "false", way % 5 == 4 ? "false" : "true");
     open_with(1 + way % 2);
 }
 
@@ -181,8 +182,8 @@ static void open_passes(int way)
         periodic ? "" : ", boundary: {y-: {dirichlet: 0}, y+: {neumann: 0.1}}");
     say("  U: {initial: \"y\", ddt: \"T\"}\n");
     say("time: {method: euler, dt: 0.01, steps: 9}\n"
-        "run: {compile: never, time_blocking: 3, passes: {shared: %s}}\n",
-        way % 2 || way > 3 ? "true" : "false");
+        "run: {compile: never, time_blocking: 3, owners: %s, passes: {shared: %s}}\n",
+        way % 3 == 1 ? "random:2" : "auto", way % 2 || way > 3 ? "true" : "false");
     open_with(1 + way / 5);
 }
 

@@ -51,6 +51,7 @@ START_TEST(has_the_values_of_an_output_after_each_step_in_every_way)
                                     {"run.balance=1e6", "grid.patches=[4, 1]"},
                                     {"run.compile=always"},
                                     {"grid.patches=[2, 3]", "run.scheduler=serial"},
+                                    {"grid.patches=[4, 3]", "run.owners=random:1"},
                                     {"run.passes.slots=false"}};
     static const char *none[2];
     uint64_t wanted[STEPS][NAMES], found[STEPS][NAMES];

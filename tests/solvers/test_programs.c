@@ -62,9 +62,9 @@ START_TEST(fusion_patches_scheduler_and_threads_do_not_change_a_bit)
                                               {"run.passes.slots=false"},
                                               {"run.passes.hoisting=false", "run.compile=always"},
                                               {"run.passes.groups=false", "run.compile=always"},
-                                              {"grid.patches=[4, 1]"},
+                                              {"grid.patches=[4, 1]", "run.owners=random:3"},
                                               {"grid.patches=[1, 4]"},
-                                              {"grid.patches=[3, 4]"},
+                                              {"grid.patches=[3, 4]", "run.owners=random:1"},
                                               {"grid.patches=[4, 3]", "run.fusion=none"},
                                               {"grid.patches=[2, 3]", "run.fusion=node"},
                                               {"grid.patches=[4, 2]", "run.scheduler=serial"}};

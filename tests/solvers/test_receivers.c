@@ -68,6 +68,7 @@ START_TEST(has_the_bits_of_probe_in_every_way)
                                     {"run.balance=1e6", "grid.patches=[4, 1]"},
                                     {"run.compile=always"},
                                     {"grid.patches=[2, 3]", "run.scheduler=serial"},
+                                    {"grid.patches=[4, 3]", "run.owners=random:1"},
                                     {"grid.patches=[3, 4]", "run.passes.slots=false"}};
     double wanted[3][VALUES * POINTS];
     const double *const *found;

@@ -58,7 +58,7 @@ START_TEST(reductions_together_have_the_bits_of_each_alone)
 {
     static const char *const sets[][3] = {{"run.compile=never", "grid.patches=[3, 1]", "run.balance=1"},
                                           {"run.compile=always", "grid.patches=[3, 1]", "run.balance=1"},
-                                          {"run.compile=always", "grid.patches=[4, 3]", "run.balance=1"},
+                                          {"run.compile=always", "grid.patches=[4, 3]", "run.owners=random:1"},
                                           {"run.compile=always", "grid.patches=[20, 1]", "run.balance=1"},
                                           {"run.compile=never", "grid.patches=[2, 5]", "run.balance=1e3"}};
     double alone[VALUES];

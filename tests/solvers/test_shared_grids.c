@@ -2,6 +2,7 @@
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Coarser grids of multigrid that are cut among the ranks, and those that every rank has. */
 // ctest: np=2,3,4 sanitize=2
+#include "../spatialops/owners_fixture.h"
 #include "multigrid_impl.h"
 #include "run_fixture.h"
 #include "solving_impl.h"
@@ -12,8 +13,8 @@
 static void solve(const char *equation, const char *grid, const char *solver)
 {
     open_text("grid: {%s}\nequations:\n  p: {initial: 0, solve: \"%s = 1 + 5*sin(13*x*y)\", solver: s, " ZERO "}\n"
-              "solvers: {s: {method: cg, preconditioner: multigrid%s}}\nrun: {compile: never}\n",
-              grid, equation, solver);
+              "solvers: {s: {method: cg, preconditioner: multigrid%s}}\nrun: {compile: never, owners: %s}\n",
+              grid, equation, solver, next_owners_text());
 }
 
 static const trl_layout *level(int k)

@@ -2,6 +2,7 @@
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Coarser grids by entries whose rows ranks share, and those that every rank has. */
 // ctest: np=2,3,4 sanitize=3
+#include "../spatialops/owners_fixture.h"
 #include "message_count.h"
 #include "run_fixture.h"
 
@@ -15,13 +16,13 @@ typedef struct solution {
     int iterations, sent;
 } solution;
 
-static solution solve(const problem *w, const char *patches, int replicate)
+static solution solve(const problem *w, const char *patches, const char *owners, int replicate)
 {
     const int before = values_sent;
     open_text("grid: {%s%s}\nexpressions: {k: \"if((x-0.4)^2 + (y-0.5)^2 < 0.09, 1000, 1)\"}\n"
               "equations:\n  p: {initial: 0, solver: s, %s}\n"
-              "solvers: {s: {preconditioner: multigrid, replicate: %d%s}}\nrun: {compile: never}\n",
-              w->grid, patches, w->p, replicate, w->more);
+              "solvers: {s: {preconditioner: multigrid, replicate: %d%s}}\nrun: {compile: never, owners: %s}\n",
+              w->grid, patches, w->p, replicate, w->more, owners);
     solution found = {.hash = hash_of("p"), .sent = values_sent - before};
     found.iterations = trl_simulation_solver(sim, 0)->last_iterations;
     return found;
@@ -55,10 +56,10 @@ START_TEST(whether_rows_are_shared_does_not_show)
                                              {", patches: [50, 1]", ", patches: [1, 1, 12]"}};
     for (size_t k = 0; k < sizeof problems / sizeof *problems; ++k) {
         const problem *w = &problems[k];
-        const solution all = solve(w, "", 1000000000);
+        const solution all = solve(w, "", "blocks", 1000000000);
         ck_assert_int_eq(all.sent, 0);
         for (size_t i = k % 2; i < sizeof patches / sizeof *patches; i += 2) {
-            const solution own = solve(w, patches[i][strstr(w->grid, "17]") != NULL], 0);
+            const solution own = solve(w, patches[i][strstr(w->grid, "17]") != NULL], next_owners_text(), 0);
             ck_assert_msg(own.hash == all.hash && own.iterations == all.iterations, "%s%s: %d iterations, %d of all",
                           w->p, patches[i][0], own.iterations, all.iterations);
             ck_assert_msg(own.sent >= w->messages * own.iterations, "%s%s: %d messages in %d iterations", w->p,
@@ -88,7 +89,7 @@ static few solve_on(int ranks, const problem *w)
     if (rank < ranks) {
         trl_memory_stats stats;
         ck_ok(trl_context_create(part, NULL, &test_ctx));
-        const solution own = solve(w, "", 0);
+        const solution own = solve(w, "", "blocks", 0);
         trl_memory_get_stats(test_ctx, &stats);
         found = (few){own.hash, own.iterations, (double)stats.metadata_bytes, (double)stats.metadata_peak_bytes};
         close_problem();

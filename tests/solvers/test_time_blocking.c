@@ -3,6 +3,7 @@
 /* Several steps in one pass over memory: as one at a time, to the bit, up to events, with the same messages. */
 // ctest: np=1,2,4
 #include "../expressions/problem_fixture.h"
+#include "../spatialops/owners_fixture.h"
 
 #include <late_impl.h>
 #include <time_blocking_impl.h>
@@ -252,8 +253,8 @@ static void write_random(uint64_t seed, int steps)
     }
     const char *const method = methods[below(&r, 4)], *const fusion = below(&r, 3) ? "full" : "node";
     say("time: {method: %s, dt: 1.0e-5, steps: 1000}\n", method);
-    say("run: {compile: never, time_blocking: %d, fusion: %s, balance: %s, threads: %d}\n", steps, fusion,
-        below(&r, 2) ? "0.01" : "100", 1 + (int)below(&r, 2));
+    say("run: {compile: never, time_blocking: %d, fusion: %s, balance: %s, threads: %d, owners: %s}\n", steps, fusion,
+        below(&r, 2) ? "0.01" : "100", 1 + (int)below(&r, 2), next_owners_text());
 }
 
 START_TEST(random_kernels_give_the_bits_of_one_step_at_a_time)

@@ -9,6 +9,8 @@
 
 #include "trl_test.h"
 
+#include "owners_fixture.h"
+
 #include <trl_field_manager.h>
 #include <trl_mask.h>
 
@@ -38,7 +40,7 @@ static inline trl_grid grid_of(int dim, int nx, int ny, int nz, int periodic_bit
 /* counts: patches per axis, or NULL. */
 static inline void open_layout(const trl_grid *grid, const int counts[3])
 {
-    ck_ok(trl_layout_create(test_ctx, grid, counts, NULL, &layout));
+    ck_ok(trl_layout_create_owned(test_ctx, grid, counts, next_owners(), NULL, &layout));
     ck_ok(trl_field_manager_create(test_ctx, &manager));
 }
 

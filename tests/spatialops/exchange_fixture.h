@@ -6,6 +6,8 @@
 
 #include "trl_test.h"
 
+#include "owners_fixture.h"
+
 #include <limits.h>
 
 #include <open_memory_impl.h>
@@ -215,11 +217,16 @@ static inline void free_arrays(problem *p)
     }
 }
 
-static inline void setup(problem *p, const trl_grid *grid, const int *counts)
+static inline void setup_owned(problem *p, const trl_grid *grid, const int *counts, const trl_owners *owners)
 {
-    ck_ok(trl_layout_create(test_ctx, grid, counts, NULL, &p->layout));
+    ck_ok(trl_layout_create_owned(test_ctx, grid, counts, owners, NULL, &p->layout));
     ck_ok(trl_exchange_create(test_ctx, p->layout, p->nfields, p->field, &p->exchange));
     make_arrays(p);
+}
+
+static inline void setup(problem *p, const trl_grid *grid, const int *counts)
+{
+    setup_owned(p, grid, counts, next_owners());
 }
 
 static inline void teardown(problem *p)

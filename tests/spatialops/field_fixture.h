@@ -9,6 +9,8 @@
 #include <trl_field_manager.h>
 #include <trl_loop.h>
 
+#include "owners_fixture.h"
+
 static const uint64_t untouched = UINT64_C(0x7ff800000badbad0);
 
 static inline trl_layout *make_layout(int dim, const trl_gidx cells[3], int periodic_bits, const int *counts)
@@ -21,7 +23,7 @@ static inline trl_layout *make_layout(int dim, const trl_gidx cells[3], int peri
         grid.length[a] = 1 + 0.1 * a;
         grid.spacing[a] = grid.length[a] / (double)cells[a];
     }
-    ck_ok(trl_layout_create(test_ctx, &grid, counts, NULL, &layout));
+    ck_ok(trl_layout_create_owned(test_ctx, &grid, counts, next_owners(), NULL, &layout));
     return layout;
 }
 

@@ -9,6 +9,8 @@
 
 #include "trl_test.h"
 
+#include "owners_fixture.h"
+
 #include <trl_field_manager.h>
 #include <trl_operator.h>
 
@@ -32,7 +34,7 @@ static inline domain open_domain(int dim, const int cells[3], int periodic_bits,
         grid.spacing[a] = length[a] / cells[a];
         grid.periodic[a] = periodic_bits >> a & 1;
     }
-    ck_ok(trl_layout_create(test_ctx, &grid, counts, NULL, &d.layout));
+    ck_ok(trl_layout_create_owned(test_ctx, &grid, counts, next_owners(), NULL, &d.layout));
     ck_ok(trl_field_manager_create(test_ctx, &d.manager));
     return d;
 }

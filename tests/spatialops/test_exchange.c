@@ -126,7 +126,7 @@ START_TEST(traffic_counts_one_message_for_each_neighbouring_rank)
     trl_grid grid = make_grid(2, (trl_gidx[3]){8, (trl_gidx)8 * ranks(), 1}, 2);
     problem p = {.nfields = 2, .field = {{.footprint = star(1, 2)}, {.location = TRL_XFACE, .footprint = cube(2, 2)}}};
     int64_t bytes, messages;
-    setup(&p, &grid, (int[3]){1, 2 * ranks(), 1});
+    setup_owned(&p, &grid, (int[3]){1, 2 * ranks(), 1}, &(trl_owners){TRL_OWNERS_BLOCKS, 0});
     trl_exchange_traffic(p.exchange, &bytes, &messages);
     int64_t neighbours = ranks() < 3 ? ranks() - 1 : 2;
     int64_t each_side = 8 * 8 + 2 * 9 * 8; /* one row of cells and two of x-faces */
@@ -193,6 +193,27 @@ START_TEST(refuses_messages_longer_than_mpi_counts)
              "exceed the 17179869176 bytes of one message; run on more ranks or exchange fewer fields");
     ck_assert_ptr_null(exchange);
     trl_layout_destroy(&layout);
+}
+END_TEST
+
+START_TEST(refuses_layouts_of_which_ranks_have_different_ones)
+{
+    trl_grid grid = make_grid(2, (trl_gidx[3]){16, 16, 1}, 1);
+    const trl_exchange_field field = {.footprint = star(1, 2)};
+    for (int what = 0; what < 2 && ranks() > 1; ++what) {
+        const bool other = trl_context_rank(test_ctx) == 1;
+        const trl_owners owners = {TRL_OWNERS_RANDOM, what == 0 && other ? 2 : 1};
+        trl_layout *layout;
+        trl_exchange *exchange;
+        if (what == 1 && other) grid.cells[0] = 17;
+        ck_ok(trl_layout_create_owned(test_ctx, &grid, (int[3]){4, 4, 1}, &owners, NULL, &layout));
+        const trl_err err = trl_exchange_create(test_ctx, layout, 1, &field, &exchange);
+        ck_assert_msg(on_all_ranks(err == TRL_ERR_USAGE && !exchange && strstr(test_messages(), "layouts differ")),
+                      "%d: %s", what, test_messages());
+        test_clear();
+        trl_layout_destroy(&layout);
+        grid.cells[0] = 16;
+    }
 }
 END_TEST
 
@@ -374,6 +395,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, refuses_stencils_wider_than_a_patch);
     tcase_add_test(tc, stencils_wider_than_a_single_patch_without_neighbours_are_fine);
     tcase_add_test(tc, refuses_messages_longer_than_mpi_counts);
+    tcase_add_test(tc, refuses_layouts_of_which_ranks_have_different_ones);
     tcase_add_test(tc, refuses_arrays_without_the_ghosts);
     tcase_add_test(tc, refuses_arrays_of_another_type);
     tcase_add_test(tc, begin_and_finish_must_alternate);

@@ -5,6 +5,8 @@
 
 #include "trl_test.h"
 
+#include "owners_fixture.h"
+
 #include <trl_field.h>
 
 enum { GHOSTS = 1, POINTS_MAX = 4096 };
@@ -54,7 +56,7 @@ static uint64_t field_hash(const int *counts, trl_location location, double chan
     trl_grid grid = make_grid();
     trl_layout *layout;
     uint64_t hash = 0;
-    ck_ok(trl_layout_create(test_ctx, &grid, counts, NULL, &layout));
+    ck_ok(trl_layout_create_owned(test_ctx, &grid, counts, next_owners(), NULL, &layout));
     for (int l = 0; l < layout->nlocal; ++l) hash += patch_hash(layout, &layout->patch[l], location, change);
     MPI_Allreduce(MPI_IN_PLACE, &hash, 1, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
     trl_layout_destroy(&layout);

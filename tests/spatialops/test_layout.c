@@ -4,7 +4,10 @@
 #include "trl_test.h"
 
 #include <limits.h>
+#include <math.h>
 
+#include "owners_fixture.h"
+#include "owners_impl.h"
 #include "spatialops_impl.h"
 
 static trl_grid make_grid(int dim, trl_gidx x, trl_gidx y, trl_gidx z)
@@ -17,22 +20,24 @@ static int ranks(void)
     return trl_context_ranks(test_ctx);
 }
 
-/* Whether the patches tile the grid, are as even as can be, and are dealt to ranks in contiguous blocks. */
+/* Whether the patches tile the grid, are as even as can be, and this rank holds those that it owns. */
 static void check_tiling(const trl_layout *layout)
 {
     const trl_grid *grid = &layout->grid;
-    int64_t cells = 0, last_rank = 0, local = 0;
+    int64_t cells = 0, local = 0;
     for (int id = 0; id < layout->npatches; ++id) {
         const trl_patch found = trl_layout_patch(layout, id), *patch = &found;
         int64_t points = 1;
         ck_assert_int_eq(patch->id, id);
         ck_assert_int_eq(id,
                          patch->index[0] + layout->counts[0] * (patch->index[1] + layout->counts[1] * patch->index[2]));
-        ck_assert(patch->rank == last_rank || patch->rank == last_rank + 1);
-        last_rank = patch->rank;
+        ck_assert(patch->rank >= 0 && patch->rank < ranks());
         if (patch->rank == trl_context_rank(test_ctx)) {
             ck_assert_int_eq(layout->local[local], id);
+            ck_assert_int_eq(trl_layout_local(layout, id), local);
             ck_assert_mem_eq(&layout->patch[local++], patch, sizeof *patch);
+        } else {
+            ck_assert_int_eq(trl_layout_local(layout, id), -1);
         }
         for (int corner = 0; corner < 8; ++corner) {
             trl_gidx cell[3];
@@ -47,8 +52,9 @@ static void check_tiling(const trl_layout *layout)
         }
         cells += points;
     }
-    ck_assert_int_eq(last_rank, ranks() - 1);
+    ck_assert_int_ge(local, 1);
     ck_assert_int_eq(local, layout->nlocal);
+    ck_assert_int_le(local, trli_layout_most(layout));
     ck_assert_int_eq(cells, grid->cells[0] * grid->cells[1] * grid->cells[2]);
 }
 
@@ -60,12 +66,14 @@ START_TEST(patches_tile_the_grid_whatever_the_counts)
         trl_layout *layout;
         int patches = counts[i][0] * counts[i][1] * counts[i][2];
         if (patches < ranks()) continue;
-        ck_ok(trl_layout_create(test_ctx, &grid, counts[i], NULL, &layout));
-        ck_assert_int_eq(layout->npatches, patches);
-        check_tiling(layout);
-        trl_layout_destroy(&layout);
-        ck_assert_ptr_null(layout);
-        trl_layout_destroy(&layout);
+        for (int ways = 0; ways < 4; ++ways) {
+            ck_ok(trl_layout_create_owned(test_ctx, &grid, counts[i], next_owners(), NULL, &layout));
+            ck_assert_int_eq(layout->npatches, patches);
+            check_tiling(layout);
+            trl_layout_destroy(&layout);
+            ck_assert_ptr_null(layout);
+            trl_layout_destroy(&layout);
+        }
     }
 }
 END_TEST
@@ -264,6 +272,108 @@ START_TEST(rejects_a_grid_that_is_none)
 }
 END_TEST
 
+/* ---- owners ---- */
+
+static trl_layout *dealt(const trl_grid *grid, const int counts[3], trl_owner_order order, uint64_t seed)
+{
+    trl_layout *layout;
+    ck_ok(trl_layout_create_owned(test_ctx, grid, counts, &(trl_owners){order, seed}, NULL, &layout));
+    return layout;
+}
+
+START_TEST(each_order_has_each_patch_once)
+{
+    static const int counts[][3] = {{1, 1, 7}, {4, 4, 1}, {3, 5, 2}, {1, 8, 8}, {7, 1, 3}, {9, 9, 9}};
+    const trl_grid grid = make_grid(3, 20, 30, 25);
+    for (size_t i = 0; i < sizeof counts / sizeof *counts && ranks() > 1; ++i)
+        for (int order = 0; order <= TRL_OWNERS_RANDOM; ++order)
+            for (int seed = 0; seed < (order == TRL_OWNERS_RANDOM ? 20 : 1); ++seed) {
+                trl_layout *layout = dealt(&grid, counts[i], (trl_owner_order)order, (uint64_t)seed);
+                for (int at = 0; at < layout->npatches; ++at) {
+                    const int id = trli_owners_at(layout->owner, at);
+                    ck_assert(id >= 0 && id < layout->npatches);
+                    ck_assert_int_eq(trli_owners_position(layout->owner, id), at);
+                }
+                trl_layout_destroy(&layout);
+            }
+}
+END_TEST
+
+/* Cells of all ranks; patches of three and of four cells along an axis. */
+START_TEST(ranks_have_as_many_cells_as_whole_patches_allow)
+{
+    const trl_grid grid = make_grid(3, 22, 17, 19);
+    for (int order = 0; order < TRL_OWNERS_RANDOM; ++order) {
+        trl_layout *layout = dealt(&grid, (int[3]){7, 5, 6}, (trl_owner_order)order, 0);
+        double cells[4] = {0};
+        for (int id = 0; id < layout->npatches; ++id) {
+            const trl_patch p = trl_layout_patch(layout, id);
+            cells[p.rank] += (double)p.cells[0] * p.cells[1] * p.cells[2];
+        }
+        for (int r = 0; r < ranks(); ++r) ck_assert_double_le(fabs(cells[r] - 22. * 17 * 19 / ranks()), 4 * 4 * 4);
+        trl_layout_destroy(&layout);
+    }
+}
+END_TEST
+
+/* Halves, and quarters, of the grid: rows along x belong to one rank. */
+START_TEST(the_curve_gives_ranks_boxes_that_cost_little_to_exchange)
+{
+    const trl_grid grid = make_grid(3, 64, 64, 64);
+    if (ranks() != 2 && ranks() != 4) return;
+    trl_layout *layout = dealt(&grid, (int[3]){2, 8, 8}, TRL_OWNERS_CURVE, 0);
+    int lo[3] = {8, 8, 8}, hi[3] = {0, 0, 0};
+    for (int p = 0; p < layout->nlocal; ++p)
+        for (int a = 0; a < 3; ++a) {
+            const int i = layout->patch[p].index[a];
+            if (i < lo[a]) lo[a] = i;
+            if (i >= hi[a]) hi[a] = i + 1;
+        }
+    ck_assert_int_eq(layout->nlocal, 128 / ranks());
+    ck_assert_int_eq(hi[0] - lo[0], 2);
+    ck_assert_int_eq(hi[1] - lo[1], ranks() == 4 ? 4 : 8);
+    ck_assert_int_eq(hi[2] - lo[2], 4);
+    trl_layout_destroy(&layout);
+}
+END_TEST
+
+START_TEST(random_owners_depend_on_the_seed_alone)
+{
+    const trl_grid grid = make_grid(3, 16, 16, 16);
+    int same = 0, later = 0;
+    if (ranks() == 1) return;
+    trl_layout *a = dealt(&grid, (int[3]){8, 8, 8}, TRL_OWNERS_RANDOM, 1),
+               *b = dealt(&grid, (int[3]){8, 8, 8}, TRL_OWNERS_RANDOM, 1),
+               *c = dealt(&grid, (int[3]){8, 8, 8}, TRL_OWNERS_RANDOM, 2);
+    ck_assert_uint_lt(a->epoch, b->epoch);
+    for (int id = 0; id < a->npatches; ++id) {
+        const int owner = trl_layout_patch(a, id).rank;
+        ck_assert_int_eq(owner, trl_layout_patch(b, id).rank);
+        same += owner == trl_layout_patch(c, id).rank;
+        later += id > 0 && owner == trl_layout_patch(a, id - 1).rank;
+    }
+    ck_assert_int_lt(same, 0.7 * a->npatches);
+    ck_assert_int_lt(later, 0.7 * a->npatches);
+    trl_layout_destroy(&a);
+    trl_layout_destroy(&b);
+    trl_layout_destroy(&c);
+}
+END_TEST
+
+START_TEST(owners_are_parsed)
+{
+    static const char *const wrong[] = {"",        "block",    "blocks:",   "curve:1",  "random",
+                                        "random:", "random:x", "random:1x", "random:-1"};
+    trl_owners owners;
+    ck_assert(trl_owners_parse("blocks", &owners) && owners.order == TRL_OWNERS_BLOCKS && owners.seed == 0);
+    ck_assert(trl_owners_parse("curve", &owners) && owners.order == TRL_OWNERS_CURVE && owners.seed == 0);
+    ck_assert(trl_owners_parse("random:17", &owners) && owners.order == TRL_OWNERS_RANDOM && owners.seed == 17);
+    ck_assert_str_eq(trl_owners_name(owners.order), "random");
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; ++i)
+        ck_assert_msg(!trl_owners_parse(wrong[i], &owners), "'%s'", wrong[i]);
+}
+END_TEST
+
 static size_t memory_in_use(void)
 {
     trl_memory_stats stats;
@@ -274,12 +384,14 @@ static size_t memory_in_use(void)
 START_TEST(a_rank_holds_its_own_patches_alone)
 {
     const trl_grid grid = make_grid(3, 47, 47, 47);
-    const size_t before = memory_in_use(), each = sizeof(trl_patch) + sizeof(int), blocks = 3 * 128;
-    trl_layout *layout;
-    ck_ok(trl_layout_create(test_ctx, &grid, (int[3]){47, 47, 47}, NULL, &layout));
-    ck_assert_uint_le(memory_in_use() - before, sizeof *layout + (size_t)layout->nlocal * each + blocks);
-    ck_assert_int_le(layout->nlocal, layout->npatches / ranks() + 1);
-    trl_layout_destroy(&layout);
+    const size_t before = memory_in_use(), each = sizeof(trl_patch) + sizeof(int), blocks = 4 * 128,
+                 owners = sizeof(trli_owner_map) + ((size_t)ranks() + 1) * sizeof(int);
+    for (int order = 0; order <= TRL_OWNERS_RANDOM; ++order) {
+        trl_layout *layout = dealt(&grid, (int[3]){47, 47, 47}, (trl_owner_order)order, 1);
+        ck_assert_uint_le(memory_in_use() - before, sizeof *layout + owners + (size_t)layout->nlocal * each + blocks);
+        ck_assert_int_le(layout->nlocal, layout->npatches / ranks() + 1);
+        trl_layout_destroy(&layout);
+    }
 }
 END_TEST
 
@@ -291,7 +403,7 @@ START_TEST(a_coarser_grid_is_cut_where_the_finer_one_is)
             const trl_grid grid = make_grid(3, n, n + 3, 6), coarse_grid = make_grid(3, (n + 1) / 2, n + 3, 3);
             trl_layout *fine, *coarse;
             if (patches < ranks()) continue;
-            ck_ok(trl_layout_create(test_ctx, &grid, (int[3]){patches, 2, 1}, NULL, &fine));
+            ck_ok(trl_layout_create_owned(test_ctx, &grid, (int[3]){patches, 2, 1}, next_owners(), NULL, &fine));
             ck_ok(trli_layout_create_coarse(fine, &coarse_grid, 1, &coarse));
             ck_assert_ptr_nonnull(coarse);
             ck_assert_int_eq(coarse->nlocal, fine->nlocal);
@@ -322,6 +434,11 @@ END_TEST
 static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, a_coarser_grid_is_cut_where_the_finer_one_is);
+    tcase_add_test(tc, each_order_has_each_patch_once);
+    tcase_add_test(tc, ranks_have_as_many_cells_as_whole_patches_allow);
+    tcase_add_test(tc, the_curve_gives_ranks_boxes_that_cost_little_to_exchange);
+    tcase_add_test(tc, random_owners_depend_on_the_seed_alone);
+    tcase_add_test(tc, owners_are_parsed);
     tcase_add_test(tc, a_rank_holds_its_own_patches_alone);
     tcase_add_test(tc, patches_tile_the_grid_whatever_the_counts);
     tcase_add_test(tc, without_counts_each_rank_gets_one_patch);

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Which rank owns which patch, in memory that grows with the number of ranks alone: patches stand in an order, which is
+ * a rule, and each rank has a piece of it. */
+#ifndef TRLI_OWNERS_IMPL_H
+#define TRLI_OWNERS_IMPL_H
+
+#include <trl_grid.h>
+
+typedef struct trli_owner_map {
+    trl_owners owners;
+    int counts[3], npatches;
+    int ranks;
+    double ease[3]; /* cells of a patch along an axis over what a value across it costs to exchange */
+    int first[];    /* [ranks + 1] where in the order the patches of a rank begin */
+} trli_owner_map;
+
+/* Deal the patches of a layout to ranks, none of which is left without one, so that all have nearly as many cells.
+ * Needs patches >= ranks. cost: of a value across each axis, of which the curve cuts where least is cut. */
+TRL_NODISCARD trl_err trli_owners_create(const trl_layout *layout, const trl_owners *owners, const double cost[3],
+                                         trli_owner_map **map);
+/* The same for another layout of as many patches. */
+TRL_NODISCARD trl_err trli_owners_copy(trl_context *ctx, const trli_owner_map *from, trli_owner_map **map);
+void trli_owners_destroy(trl_context *ctx, trli_owner_map **map);
+
+/* Time: the logarithm of the number of patches. */
+int trli_owners_rank(const trli_owner_map *map, int id);
+/* Where a patch stands in the order, and which patch stands there. */
+int trli_owners_position(const trli_owner_map *map, int id);
+int trli_owners_at(const trli_owner_map *map, int position);
+/* Patches of the rank that has the most. */
+int trli_owners_most(const trli_owner_map *map);
+/* A number that is the same for equal maps, and hardly for others. */
+uint64_t trli_owners_digest(const trli_owner_map *map);
+
+#endif
