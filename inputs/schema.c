@@ -59,7 +59,8 @@ static const trli_key keys[] = {
     {"grid.origin", LIST_OF(NUMBER), ONLY_LIST | TRLI_PER_AXIS, "0", .doc = "coordinates of the first corner"},
     {"grid.periodic", LIST_OF(BOOLEAN), TRLI_PER_AXIS, "false", .doc = "which axes are periodic; one value is for all"},
     {"grid.patches", WORD | LIST_OF(INTEGER), ONLY_LIST | TRLI_PER_AXIS, "auto", COUNT(1), .words = "auto",
-     .doc = "patches along each axis over the whole problem; auto: one per rank"},
+     .doc = "patches along each axis over the whole problem; auto: one per rank, or several where that costs clearly "
+            "less"},
 
     {"parameters", MAPPING, 0, "{}", .doc = "numbers that formulas may use"},
     {"parameters.*", FORMULA | MAPPING, 0,

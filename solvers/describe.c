@@ -41,6 +41,29 @@ static const char *in_seconds(double seconds, char buffer[32])
     return buffer;
 }
 
+/* Why there are so many patches, by the model that chose them. */
+static void describe_patches(const trli_listing *l)
+{
+    const trl_layout *layout = l->sim->layout;
+    trli_layout_choice choice;
+    if (!l->sim->problem->patches_auto || layout->ranks == 1) return;
+    if (!trli_layout_choose_patches(&layout->grid, layout->ranks, trli_layout_in_one_node(layout->ctx), &choice))
+        return;
+    if (memcmp(choice.counts, layout->counts, sizeof choice.counts) != 0)
+        trli_listing_say(l, "patches      one for each device");
+    else if (layout->npatches == layout->ranks)
+        trli_listing_say(l, "patches      one for each rank: more would spare the slowest rank less than %.0f %% of it",
+                         100 * (1 - TRLI_PATCHES_PAY));
+    else if (choice.cost_of_one == 0)
+        trli_listing_say(l, "patches      up to %d for each rank: the grid cannot be cut into one for each",
+                         trli_layout_most(layout));
+    else
+        trli_listing_say(
+            l, "patches      up to %d for each rank: the slowest one has %.0f %% less to do than with %d x %d x %d",
+            trli_layout_most(layout), 100 * (1 - choice.cost / choice.cost_of_one), choice.one[0], choice.one[1],
+            choice.one[2]);
+}
+
 static void describe_grid(const trli_listing *l)
 {
     const trl_layout *layout = l->sim->layout;
@@ -57,6 +80,7 @@ static void describe_grid(const trli_listing *l)
         snprintf(owners, sizeof owners, ", owners: %s", trl_owners_name(map->owners.order));
     trli_listing_say(l, "grid         %s cells, %s patches on %d rank%s%s", cells, cuts, layout->ranks,
                      layout->ranks == 1 ? "" : "s", owners);
+    describe_patches(l);
     const trl_method method = l->sim->problem->time.method;
     trli_listing_say(l, "time         %s (%s), %d stage%s of order %d", trl_method_name(method), trl_method_doc(method),
                      l->sim->integrator->stages, l->sim->integrator->stages == 1 ? "" : "s", l->sim->integrator->order);

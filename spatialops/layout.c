@@ -33,17 +33,16 @@ bool trli_layout_in_one_node(const trl_context *ctx)
 
 static trl_err choose_or_fail(trl_context *ctx, const trl_grid *grid, const trl_place *place, int counts[3])
 {
-    int ranks = trl_context_ranks(ctx);
-    if (trli_layout_choose(grid, ranks, trli_layout_in_one_node(ctx), counts)) return TRL_OK;
-
-    double cells = (double)grid->cells[0] * (double)grid->cells[1] * (double)grid->cells[2];
-    int fits = cells < ranks ? (int)cells : ranks - 1;
-    while (!trli_layout_choose(grid, fits, true, counts)) --fits;
-    return trl_fail(
-        ctx, TRL_ERR_INPUT, place,
-        "patches: a grid of %" TRL_GIDX_FMT " x %" TRL_GIDX_FMT " x %" TRL_GIDX_FMT
-        " cells cannot be cut into one patch for each of %d ranks; the next smaller number of ranks that fits is %d",
-        grid->cells[0], grid->cells[1], grid->cells[2], ranks, fits);
+    trli_layout_choice choice;
+    const int ranks = trl_context_ranks(ctx);
+    if (!trli_layout_choose_patches(grid, ranks, trli_layout_in_one_node(ctx), &choice))
+        return trl_fail(ctx, TRL_ERR_INPUT, place,
+                        "patches: a grid of %" TRL_GIDX_FMT " x %" TRL_GIDX_FMT " x %" TRL_GIDX_FMT
+                        " cells has none for some of %d ranks; use at most %" TRL_GIDX_FMT " ranks",
+                        grid->cells[0], grid->cells[1], grid->cells[2], ranks,
+                        grid->cells[0] * grid->cells[1] * grid->cells[2]);
+    memcpy(counts, choice.counts, sizeof choice.counts);
+    return TRL_OK;
 }
 
 static trl_err check_grid(trl_context *ctx, const trl_grid *grid, const trl_place *place)

@@ -28,6 +28,19 @@ trl_gidx trli_cut_part(trl_gidx n, trl_gidx parts, trl_gidx element);
  * one_node: of all ranks. false: none fits. */
 bool trli_layout_choose(const trl_grid *grid, int n, bool one_node, int best[3]);
 
+/* Patches for ranks, and what they cost the rank that has most to do, in cells. */
+typedef struct trli_layout_choice {
+    int counts[3];
+    double cost;
+    int one[3];         /* one patch for each rank, by trli_layout_choose */
+    double cost_of_one; /* 0: the grid cannot be cut so */
+} trli_layout_choice;
+/* Several for each rank may cost so much of one for each, which passes over several steps can skew. */
+#define TRLI_PATCHES_PAY 0.9
+/* One patch for each rank, or several where that costs clearly less, or one cannot be. false: there are fewer cells
+ * than ranks. */
+bool trli_layout_choose_patches(const trl_grid *grid, int ranks, bool one_node, trli_layout_choice *choice);
+
 /* Whether all ranks share a node. */
 bool trli_layout_in_one_node(const trl_context *ctx);
 /* What a value across an axis costs to exchange, against one across the last axis. */

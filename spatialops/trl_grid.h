@@ -96,8 +96,9 @@ TRL_API trl_gidx trl_grid_points(const trl_grid *grid, trl_location location, in
 /* Coordinate of global point index i (wrapped along periodic axes) at a location: origin + (i [+ 1/2]) * spacing. */
 TRL_API double trl_grid_coordinate(const trl_grid *grid, trl_location location, int axis, trl_gidx i);
 
-/* Cut the grid. counts: patches per axis, or NULL: one per rank, so that ghosts cost the least to exchange. Patches go
- * to ranks in contiguous blocks of ids, of nearly as many cells each. Fails with INPUT when ranks outnumber patches or
+/* Cut the grid. counts: patches per axis, or NULL: one per rank, so that ghosts cost the least to exchange, or several
+ * where the rank with the most to do then has clearly less. Patches go to ranks in contiguous blocks of ids, of nearly
+ * as many cells each. Fails with INPUT when ranks outnumber patches or
  * patches outnumber cells along an axis. Collective: no (the same on every rank). */
 TRL_API TRL_NODISCARD trl_err trl_layout_create(trl_context *ctx, const trl_grid *grid, const int *counts,
                                                 const trl_place *place, trl_layout **layout);

@@ -146,6 +146,23 @@ def check_messages(trellis, folder):
             sys.exit(f"messages of 20 steps with fixed dt, and under cfl: {sent}\n{deck}")
 
 
+FEW = """trellis: 1
+grid: {cells: [3, 5]}
+equations: {T: {initial: "x + y^2", ddt: "laplacian(T)", boundary: {x-: {neumann: 1}, x+: {dirichlet: y},
+    y-: {neumann: 0}, y+: {dirichlet: 0}}}}
+time: {method: ssprk3, dt: 1.0e-3, end: 1}
+run: {compile: never}
+"""
+
+
+def check_few_cells(trellis, folder):
+    """Ranks that cannot have a patch each: patches: auto makes more."""
+    (folder / "deck.yaml").write_text(FEW, encoding="utf-8")
+    found = {ranks: run(trellis, folder, ranks, []) for ranks in (1, 7, 8)}
+    if any(other != found[1] for other in found.values()):
+        sys.exit(f"few cells on ranks: {found}")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--decks", type=int, default=20 if "TRL_TEST_LONG" in os.environ else 2)
@@ -156,6 +173,7 @@ def main():
     compared = 0
     with tempfile.TemporaryDirectory(dir=".") as name:
         check_messages(options.trellis, pathlib.Path(name).resolve())
+        check_few_cells(options.trellis, pathlib.Path(name).resolve())
     for number in range(options.decks):
         rng = random.Random(options.seed * 1000003 + number)
         text, dim = deck_of(rng)

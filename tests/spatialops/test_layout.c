@@ -5,6 +5,7 @@
 
 #include <limits.h>
 #include <math.h>
+#include <stdlib.h>
 
 #include "owners_fixture.h"
 #include "owners_impl.h"
@@ -145,6 +146,68 @@ START_TEST(thick_patches_are_cut_where_ghosts_cost_the_least)
 }
 END_TEST
 
+START_TEST(one_patch_for_each_rank_is_taken_where_it_is_as_good)
+{
+    static const int cells[][3] = {{64, 64, 64},  {100, 100, 100}, {256, 256, 256}, {48, 96, 30},
+                                   {100, 100, 1}, {1024, 1024, 1}, {64, 1, 1},      {20, 20, 20}};
+    for (size_t i = 0; i < sizeof cells / sizeof *cells; ++i)
+        for (int n = 1; n <= 20; ++n) {
+            const trl_grid grid = make_grid(cells[i][2] > 1   ? 3
+                                            : cells[i][1] > 1 ? 2
+                                                              : 1,
+                                            cells[i][0], cells[i][1], cells[i][2]);
+            trli_layout_choice choice;
+            ck_assert(trli_layout_choose_patches(&grid, n, true, &choice));
+            ck_assert_msg(choice.counts[0] * choice.counts[1] * choice.counts[2] == n, "%d x %d x %d cells on %d ranks",
+                          cells[i][0], cells[i][1], cells[i][2], n);
+        }
+}
+END_TEST
+
+/* Cells of the rank that has most, and ghosts of all sides of its patches, by a count of all patches. */
+static void count_most(const trl_grid *grid, const int counts[3], int n, double *cells, double *ghosts)
+{
+    const double cost[] = {16, 1.5, 1};
+    trl_layout layout = {.grid = *grid, .npatches = counts[0] * counts[1] * counts[2], .ranks = n, .ctx = test_ctx};
+    double *each = calloc(2 * (size_t)n, sizeof *each);
+    trli_owner_map *map;
+    memcpy(layout.counts, counts, sizeof layout.counts);
+    ck_ok(trli_owners_create(&layout, &(trl_owners){.order = TRL_OWNERS_CURVE}, cost, &map));
+    layout.owner = map;
+    *cells = *ghosts = 0;
+    for (int id = 0; id < layout.npatches; ++id) {
+        const trl_patch p = trl_layout_patch(&layout, id);
+        const double of = (double)p.cells[0] * p.cells[1] * p.cells[2];
+        each[2 * p.rank] += of;
+        for (int a = 0; a < 3; ++a)
+            for (int side = -1; side <= 1; side += 2)
+                if (trli_layout_beside(&layout, &p, a, side) >= 0) each[2 * p.rank + 1] += of / p.cells[a];
+        if (each[2 * p.rank] > *cells) *cells = each[2 * p.rank];
+        if (each[2 * p.rank + 1] > *ghosts) *ghosts = each[2 * p.rank + 1];
+    }
+    trli_owners_destroy(test_ctx, &map);
+    free(each);
+}
+
+START_TEST(several_patches_for_each_rank_spare_cells_and_ghosts)
+{
+    static const int cases[][2] = {{64, 31}, {64, 61}, {128, 31}, {128, 61}, {128, 97}, {128, 127}, {256, 127}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+        const int n = cases[i][1];
+        const trl_grid grid = make_grid(3, cases[i][0], cases[i][0], cases[i][0]);
+        double cells[2], ghosts[2];
+        trli_layout_choice choice;
+        ck_assert(trli_layout_choose_patches(&grid, n, true, &choice));
+        ck_assert_int_gt(choice.counts[0] * choice.counts[1] * choice.counts[2], n);
+        ck_assert_double_le(choice.cost, 0.9 * choice.cost_of_one);
+        count_most(&grid, choice.counts, n, &cells[0], &ghosts[0]);
+        count_most(&grid, choice.one, n, &cells[1], &ghosts[1]);
+        ck_assert_msg(cells[0] + ghosts[0] < 0.9 * (cells[1] + ghosts[1]), "case %zu: %g and %g, not %g and %g", i,
+                      cells[0], ghosts[0], cells[1], ghosts[1]);
+    }
+}
+END_TEST
+
 START_TEST(owner_is_minus_one_outside_the_grid)
 {
     trl_grid grid = make_grid(2, 5, 4, 1);
@@ -225,15 +288,28 @@ START_TEST(rejects_fewer_patches_than_ranks)
 }
 END_TEST
 
-START_TEST(rejects_a_number_of_ranks_that_does_not_fit_and_names_one_that_does)
+START_TEST(rejects_more_ranks_than_cells_and_names_a_number_that_fits)
+{
+    trl_grid grid = make_grid(2, 2, 1, 1);
+    trl_layout *layout;
+    if (ranks() < 3) return;
+    char text[160];
+    snprintf(text, sizeof text,
+             "heat.yaml:9:12: patches: a grid of 2 x 1 x 1 cells has none for some of %d ranks; use at most 2 ranks",
+             ranks());
+    ck_fails(trl_layout_create(test_ctx, &grid, NULL, &place, &layout), TRL_ERR_INPUT, text);
+}
+END_TEST
+
+START_TEST(ranks_that_cannot_have_a_patch_each_share_more)
 {
     trl_grid grid = make_grid(2, 2, 2, 1);
     trl_layout *layout;
     if (ranks() != 3) return;
-    ck_fails(
-        trl_layout_create(test_ctx, &grid, NULL, &place, &layout), TRL_ERR_INPUT,
-        "heat.yaml:9:12: patches: a grid of 2 x 2 x 1 cells cannot be cut into one patch for each of 3 ranks; the next "
-        "smaller number of ranks that fits is 2");
+    ck_ok(trl_layout_create(test_ctx, &grid, NULL, NULL, &layout));
+    ck_assert_int_eq(layout->npatches, 4);
+    check_tiling(layout);
+    trl_layout_destroy(&layout);
 }
 END_TEST
 
@@ -449,7 +525,10 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, only_patches_at_a_side_that_is_not_periodic_are_at_a_side);
     tcase_add_test(tc, rejects_more_patches_than_cells_at_the_users_place);
     tcase_add_test(tc, rejects_fewer_patches_than_ranks);
-    tcase_add_test(tc, rejects_a_number_of_ranks_that_does_not_fit_and_names_one_that_does);
+    tcase_add_test(tc, rejects_more_ranks_than_cells_and_names_a_number_that_fits);
+    tcase_add_test(tc, ranks_that_cannot_have_a_patch_each_share_more);
+    tcase_add_test(tc, one_patch_for_each_rank_is_taken_where_it_is_as_good);
+    tcase_add_test(tc, several_patches_for_each_rank_spare_cells_and_ghosts);
     tcase_add_test(tc, rejects_patches_beyond_local_indices);
     tcase_add_test(tc, rejects_more_patches_than_an_int_counts);
     tcase_add_test(tc, rejects_a_grid_that_is_none);

@@ -1,18 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 # Part of Trellis, an expression-graph PDE solver framework.
-# Whichever rank has which patches: auto takes what costs the ranks less, and a run goes on under other owners.
+# How many patches ranks have, and which: auto takes what costs the ranks less, and a run goes on under other owners.
 . "$(dirname "$0")/lib/common.bash"
 
 write_deck
-cut=(--set grid.cells=[12,64,64] --set grid.patches=[1,8,8]
-    --set "equations.T.boundary.z-={dirichlet: 0}" --set "equations.T.boundary.z+={dirichlet: 0}")
-for case in "2 blocks" "4 curve"; do
+sed /boundary:/d deck.yaml >round.yaml
+cut=(round.yaml --set grid.cells=[12,64,64] --set grid.patches=[1,8,8] --set grid.periodic=[true,true,true])
+for case in "4 blocks" "8 curve"; do
     read -r n order <<<"$case"
-    expect 0 ranks "$n" "$TRELLIS" plan deck.yaml "${cut[@]}" --threads 1 --set run.balance=1
+    expect 0 ranks "$n" "$TRELLIS" plan "${cut[@]}" --threads 1 --set run.balance=1
     says stdout.txt "1 x 8 x 8 patches on $n ranks, owners: $order"
 done
-expect 0 "$TRELLIS" plan deck.yaml "${cut[@]}" --set run.balance=1
+expect 0 "$TRELLIS" plan "${cut[@]}" --set run.balance=1
 [ "$(grep -c owners: stdout.txt)" = 0 ] || fail "one rank has all patches"
+
+# The plan says why ranks have as many patches as they have.
+expect 0 ranks 3 "$TRELLIS" plan deck.yaml --threads 1 --set run.balance=1
+says stdout.txt "one for each rank: more would spare the slowest rank less than 10 % of it"
+expect 0 ranks 5 "$TRELLIS" plan deck.yaml --threads 1 --set run.balance=1 --set grid.cells=[3,2]
+says stdout.txt "up to 2 for each rank: the grid cannot be cut into one for each"
+expect 2 ranks 5 "$TRELLIS" plan deck.yaml --threads 1 --set run.balance=1 --set grid.cells=[2,2]
+says stderr.txt "a grid of 2 x 2 x 1 cells has none for some of 5 ranks; use at most 4 ranks"
 
 expect 0 "$TRELLIS" run deck.yaml --set output.directory=whole --quiet
 cut=(--set grid.patches=[3,3])
