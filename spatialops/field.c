@@ -76,6 +76,7 @@ trl_err trl_field_create(trl_field_manager *manager, const trl_layout *layout, c
         TRL_TRY(trl_block_create(manager,
                                  &(trl_block_desc){.tag = field->name,
                                                    .patch = layout->local[p],
+                                                   .epoch = layout->epoch,
                                                    .type = TRL_F64,
                                                    .count = lay_out(field, p),
                                                    .flags = TRL_BLOCK_PERSISTENT},
@@ -247,7 +248,7 @@ static void extend_valid(trl_field *field, int p)
     }
 }
 
-static trl_err require_owned(const trl_field *field)
+trl_err trli_field_require_owned(const trl_field *field)
 {
     trl_err err = TRL_OK;
     for (int p = 0; p < field->layout->nlocal; ++p) TRL_TRY(trl_field_require(field, p, &field->array[p].owned));
@@ -286,7 +287,7 @@ static trl_err exchange(trl_field *field)
     int64_t some[FACTS] = {field->device == NULL, field->device != NULL, field->rooms_of != field->device};
     trl_err err = TRL_OK;
     /* Else the others would wait for a rank that sends nothing. */
-    TRL_TRY(trli_agree_max(field->ctx, require_owned(field), FACTS, some));
+    TRL_TRY(trli_agree_max(field->ctx, trli_field_require_owned(field), FACTS, some));
     if (some[HERE] && some[THERE]) TRL_TRY(trl_context_agree(field->ctx, trli_field_bring(field, true)));
     if (!some[HERE] && some[UNPLANNED]) TRL_TRY(plan_exchange_there(field));
     TRL_TRY(some[HERE] ? exchange_here(field) : trli_exchange_there(field, field->exchange_there));

@@ -58,4 +58,7 @@ struct trl_field {
     const trl_field_device *rooms_of;
 };
 
+/* USAGE unless the owned points of all patches are valid. */
+TRL_NODISCARD trl_err trli_field_require_owned(const trl_field *field);
+
 #endif

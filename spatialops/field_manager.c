@@ -142,12 +142,16 @@ static uint64_t hash_on(uint64_t tag, int patch)
     return hash ^ hash >> 32;
 }
 
-/* Where a block is, or would be, linked in. */
-static trl_block **link_of(const trl_field_manager *m, uint64_t hash, const char *tag, int patch)
+static bool is_named(const trl_block *b, uint64_t hash, const char *tag, int patch)
 {
-    trl_block **link = &m->bucket[hash & (m->nbuckets - 1)];
-    while (*link && ((*link)->hash != hash || (*link)->patch != patch || strcmp((*link)->tag, tag) != 0))
-        link = &(*link)->next;
+    return b->hash == hash && b->patch == patch && strcmp(b->tag, tag) == 0;
+}
+
+/* Where a block is, or would be, linked in. */
+static trl_block **link_of(const trl_field_manager *m, const trl_block *b)
+{
+    trl_block **link = &m->bucket[b->hash & (m->nbuckets - 1)];
+    while (*link && ((*link)->epoch != b->epoch || !is_named(*link, b->hash, b->tag, b->patch))) link = &(*link)->next;
     return link;
 }
 
@@ -173,7 +177,7 @@ static void widen_table(trl_field_manager *m, size_t nblocks)
 /* The table's lock is held. */
 static void leave_table(trl_field_manager *m, const trl_block *b)
 {
-    *link_of(m, b->hash, b->tag, b->patch) = b->next;
+    *link_of(m, b) = b->next;
     --m->nblocks;
 }
 
@@ -184,7 +188,7 @@ static int enter(trl_field_manager *m, int n, trl_block *block)
     pthread_mutex_lock(&m->table);
     widen_table(m, m->nblocks + (size_t)n);
     for (i = 0; i < n; ++i) {
-        trl_block **link = link_of(m, block[i].hash, block[i].tag, block[i].patch);
+        trl_block **link = link_of(m, &block[i]);
         if (*link) break;
         *link = &block[i];
         ++m->nblocks;
@@ -231,6 +235,7 @@ static void fill_group(trl_field_manager *m, trli_block_group *group, const trl_
                          .hash = hash_on(tag, patch[i]),
                          .tag = group->tag,
                          .patch = patch[i],
+                         .epoch = desc->epoch,
                          .type = desc->type,
                          .count = count[i],
                          .capacity = desc->capacity > count[i] ? desc->capacity : count[i],
@@ -286,8 +291,11 @@ void trl_block_destroy(trl_block **block)
 
 trl_err trl_field_manager_find(trl_field_manager *m, const char *tag, int patch, trl_block **block)
 {
+    const uint64_t hash = hash_on(hash_of_tag(tag), patch);
+    *block = NULL;
     pthread_mutex_lock(&m->table);
-    *block = *link_of(m, hash_on(hash_of_tag(tag), patch), tag, patch);
+    for (trl_block *b = m->bucket[hash & (m->nbuckets - 1)]; b; b = b->next)
+        if (is_named(b, hash, tag, patch) && (!*block || b->epoch > (*block)->epoch)) *block = b;
     pthread_mutex_unlock(&m->table);
     if (*block) return TRL_OK;
     if (patch == TRL_WHOLE_RANK)

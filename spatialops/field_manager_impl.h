@@ -81,6 +81,7 @@ struct trl_block {
     uint64_t hash;
     const char *tag;
     int patch;
+    unsigned epoch;
     trl_scalar_type type;
     int64_t capacity;
     unsigned flags;

@@ -118,6 +118,12 @@ TRL_API TRL_NODISCARD trl_err trl_field_read(trl_field *field, int p, trl_array 
  * DEVICE. Collective: no; but on all ranks a field is exchanged faster where it lives on a device on all of them.
  * Thread: main. */
 TRL_API TRL_NODISCARD trl_err trl_field_move(trl_field *field, trl_field_device *device);
+/* Let a field go to another layout of the same grid, of any patches and owners: the owned points come from where they
+ * were, bit by bit, and no ghosts are valid. Arrays are others, with new addresses; masks, boundary conditions and
+ * exchanges of the old layout do not fit any more. Both layouts outlive the call, the new one the field. Fails with
+ * USAGE for another grid, a field that lives on a device, and owned points that are not valid on some rank: the field
+ * stays as it was then; MEMORY, MPI. Collective: yes. Thread: main. */
+TRL_API TRL_NODISCARD trl_err trl_field_set_layout(trl_field *field, const trl_layout *layout);
 /* Points of local patch p that hold current values: a box within the held points; empty before anything was written. */
 TRL_API trl_box trl_field_valid(const trl_field *field, int p);
 /* The box must lie in the held points, else USAGE. */

@@ -31,6 +31,7 @@ enum { TRL_WHOLE_RANK = -1 }; /* as a patch: a block of the rank */
 typedef struct trl_block_desc {
     const char *tag; /* copied; names it in messages */
     int patch;       /* id, or TRL_WHOLE_RANK */
+    unsigned epoch;  /* of the layout that has the patch, so that it is no other layout's patch; 0: of all layouts */
     trl_scalar_type type;
     int64_t count;    /* values */
     int64_t capacity; /* values it may come to hold, reserved with the memory; less than count: count */
@@ -41,8 +42,8 @@ TRL_API TRL_NODISCARD trl_err trl_field_manager_create(trl_context *ctx, trl_fie
 /* Blocks that are still registered are released and destroyed. */
 TRL_API void trl_field_manager_destroy(trl_field_manager **manager);
 
-/* Register a block; it has no memory yet. Fails with USAGE if the tag is registered on the patch, or its description is
- * wrong; MEMORY. Thread: any. */
+/* Register a block; it has no memory yet. Fails with USAGE if the tag is registered on the patch in its epoch, or its
+ * description is wrong; MEMORY. Thread: any. */
 TRL_API TRL_NODISCARD trl_err trl_block_create(trl_field_manager *manager, const trl_block_desc *desc,
                                                trl_block **block);
 /* Register blocks of one tag on n patches at once, each with its own patch and count in place of desc's: as
@@ -52,7 +53,7 @@ TRL_API TRL_NODISCARD trl_err trl_blocks_create(trl_field_manager *manager, cons
 /* Forget a block; the memory of all its copies goes back to the pools, whatever their consumers. Thread: any, while
  * no thread uses it. */
 TRL_API void trl_block_destroy(trl_block **block);
-/* The block of a tag on a patch; USAGE, by name, if there is none. Thread: any. */
+/* The block of a tag on a patch, of the latest epoch; USAGE, by name, if there is none. Thread: any. */
 TRL_API TRL_NODISCARD trl_err trl_field_manager_find(trl_field_manager *manager, const char *tag, int patch,
                                                      trl_block **block);
 TRL_API const char *trl_block_tag(const trl_block *block);

@@ -69,7 +69,8 @@ TRL_API bool trl_owners_parse(const char *text, trl_owners *owners);
 TRL_API const char *trl_owners_name(trl_owner_order order);
 
 /* How a grid is cut into patches, and who owns them. A rank holds its own patches alone; those of others, and their
- * owners, follow from their ids. A layout does not change: others of the same patches have later epochs. */
+ * owners, follow from their ids. A layout does not change: a run goes to another one, with a later epoch
+ * (trl_field_set_layout). */
 typedef struct trl_layout {
     trl_grid grid;
     int counts[3];    /* patches per axis */
