@@ -85,7 +85,8 @@ class Deck:
         settings = [word for word in chosen if not word.startswith("TRL_")] + ["run.threads=2"]
         settings.append(f"run.compile={'always' if self.long and self.rng.random() < 0.1 else 'never'}")
         if cut:
-            settings.append(f"grid.patches={[self.rng.randint(1, 3) for _ in range(self.dim)]}")
+            settings += [f"grid.patches={[self.rng.randint(1, 3) for _ in range(self.dim)]}",
+                         f"run.owners=random:{self.rng.randrange(1000)}"]
         output = self.folder / "placed"
         shutil.rmtree(output, ignore_errors=True)
         report, failed = all_decks.run(self.path, self.arguments, output, ranks, placements.environment(chosen),
