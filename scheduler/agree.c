@@ -361,6 +361,23 @@ trl_err trli_barrier_further(trl_context *ctx)
     return trli_mpi_check(ctx, MPI_Barrier(ctx->comm), "MPI_Barrier");
 }
 
+trl_err trli_part_allreduce_further(trl_context *ctx, MPI_Comm part, void *values, int n, MPI_Datatype type, MPI_Op op)
+{
+    return trli_mpi_check(ctx, MPI_Allreduce(MPI_IN_PLACE, values, n, type, op, part), "MPI_Allreduce");
+}
+
+trl_err trli_comm_split(trl_context *ctx, int colour, int key, MPI_Comm *comm)
+{
+    trl_err err;
+    *comm = MPI_COMM_NULL;
+    TRL_TRY(trl_context_agree(ctx, TRL_OK));
+    TRL_TRY(trli_mpi_check(ctx, MPI_Comm_split(ctx->comm, colour, key, comm), "MPI_Comm_split"));
+    if (*comm != MPI_COMM_NULL)
+        err = trli_mpi_check(ctx, MPI_Comm_set_errhandler(*comm, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+done:
+    return err;
+}
+
 trl_err trli_comm_create(trl_context *ctx, MPI_Comm *comm)
 {
     trl_err err;

@@ -23,6 +23,7 @@ typedef struct trli_topology {
     hwloc_bitmap_t share;      /* this rank's cores: logical indices in machine */
     int cores, node_cores;     /* how many these are, and how many the node has for this process */
     int node_rank, node_ranks; /* which of the node's ranks this one is, and how many there are */
+    int node_first;            /* the lowest rank of the node */
     bool shared; /* ranks outnumber cores, or a quota hides which cores belong to this process: no worker is pinned */
     int crowd_ranks, crowd_cores; /* ranks that outnumber their cores, this one among them; 0: there are none */
     /* Of the data cache of a level, per core that shares it; [0]: the last level. All cores are taken to be alike. */
@@ -235,8 +236,13 @@ TRL_NODISCARD trl_err trli_allgatherv_further(trl_context *ctx, void *values, co
 /* The largest values of all ranks; and until all ranks have come. */
 TRL_NODISCARD trl_err trli_max_further(trl_context *ctx, int64_t *values, int n);
 TRL_NODISCARD trl_err trli_barrier_further(trl_context *ctx);
+/* Of the ranks of a part alone, in place. */
+TRL_NODISCARD trl_err trli_part_allreduce_further(trl_context *ctx, MPI_Comm part, void *values, int n,
+                                                  MPI_Datatype type, MPI_Op op);
 /* A duplicate of the context's communicator that returns errors. */
 TRL_NODISCARD trl_err trli_comm_create(trl_context *ctx, MPI_Comm *comm);
+/* One of the ranks of each colour, by key, then by rank; MPI_COMM_NULL for those without one (MPI_UNDEFINED). */
+TRL_NODISCARD trl_err trli_comm_split(trl_context *ctx, int colour, int key, MPI_Comm *comm);
 void trli_comm_free(trl_context *ctx, MPI_Comm *comm);
 
 #endif

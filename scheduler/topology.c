@@ -170,6 +170,9 @@ static trl_err find_node(trl_context *ctx, trli_topology *topology, trli_core_se
     TRL_TRY(trli_mpi_check(ctx, status, "MPI_Comm_split_type"));
     TRL_TRY(trli_mpi_check(ctx, MPI_Comm_rank(node, &topology->node_rank), "MPI_Comm_rank"));
     TRL_TRY(trli_mpi_check(ctx, MPI_Comm_size(node, &topology->node_ranks), "MPI_Comm_size"));
+    topology->node_first = ctx->rank;
+    status = MPI_Allreduce(MPI_IN_PLACE, &topology->node_first, 1, MPI_INT, MPI_MIN, node);
+    TRL_TRY(trli_mpi_check(ctx, status, "MPI_Allreduce"));
     err = gather_cores(ctx, topology, node, sets);
 done:
     trli_comm_free(ctx, &node);

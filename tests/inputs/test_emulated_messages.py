@@ -59,22 +59,29 @@ def check_unlike_ranks():
 
 
 def check_compilers():
-    """Each of two ranks compiles half of what both need, unless one of them has no compiler for it."""
+    """Each of two ranks of a node compiles half of what both need, the first of two nodes all of it, unless one of the
+    ranks has no compiler for it. The caches of both have all then."""
     script = pathlib.Path("caches.sh").absolute()
     script.write_text("export TRELLIS_CACHE_DIR=$PWD/cache$OMPI_COMM_WORLD_RANK\nmkdir -m 700 $TRELLIS_CACHE_DIR\n"
+                      "export TRL_EMULATED_COMPILED=$TRELLIS_CACHE_DIR/compiled\n"
                       "[ $OMPI_COMM_WORLD_RANK = 1 ] && export $ON_ONE\nexec \"$@\"\n", encoding="utf-8")
     line = ["mpirun", "-n", "2", "sh", str(script), os.environ["TRELLIS"], "run", "messages.yaml", "--quiet", "--set",
             "run.devices=gpu", "--set", "run.threads=1"]
-    for setting in ("ALL=well", "TRELLIS_NVRTC=none.so"):
-        done = subprocess.run(line, env={**os.environ, "ON_ONE": setting}, check=False, timeout=60, text=True,
+    nodes = pathlib.Path(os.environ["TRELLIS_BUILD"]) / "preload" / "nodes.so"
+    for setting, more in (("ALL=well", {}), ("ALL=well", {"LD_PRELOAD": str(nodes), "TRL_NODE_RANKS": "1"}),
+                          ("TRELLIS_NVRTC=none.so", {})):
+        done = subprocess.run(line, env={**os.environ, **more, "ON_ONE": setting}, check=False, timeout=60, text=True,
                               stderr=subprocess.PIPE)
-        made = [{path.name for path in pathlib.Path(f"cache{rank}").glob("*.cubin")} for rank in (0, 1)]
+        caches = [pathlib.Path(f"cache{rank}") for rank in (0, 1)]
+        kept = [{path.name for path in cache.glob("*.cubin")} for cache in caches]
+        made = [len(path.read_text(encoding="utf-8")) if path.exists() else 0
+                for path in (cache / "compiled" for cache in caches)]
         alone = "NVRTC" in setting
-        if done.returncode or made[0] & made[1] or (len(made[1]) == 0) != alone or abs(
-                len(made[0]) - len(made[1])) > 1 and not alone:
-            sys.exit(f"{setting}: compiled by two ranks {made}, {done.returncode}: {done.stderr}")
-        for rank in (0, 1):
-            shutil.rmtree(f"cache{rank}")
+        right = made[1] == 0 if alone or more else abs(made[0] - made[1]) <= 1
+        if done.returncode or not right or sum(made) != len(kept[0]) or kept[0] != kept[1] and not alone:
+            sys.exit(f"{setting} {more}: compiled by two ranks {made}, kept {kept}, {done.returncode}: {done.stderr}")
+        for cache in caches:
+            shutil.rmtree(cache)
 
 
 check_messages()

@@ -352,7 +352,7 @@ void trli_gpu_kernels_compile(trli_gpu_kernels *k)
     settle_all(k);
 }
 
-/* ---- the ranks of a node ---- */
+/* ---- from other ranks ---- */
 
 static void give(const trli_gpu_kernels *k, trli_gifts *share)
 {
@@ -366,11 +366,12 @@ static void give(const trli_gpu_kernels *k, trli_gifts *share)
     }
 }
 
-static void receive(entry *e, trli_gift *gift)
+static void receive(const trli_gpu_kernels *k, entry *e, trli_gift *gift)
 {
     if (e->image) {
         trli_free(gift->content);
     } else if (gift->kind == TRLI_GIFT_MADE) {
+        trli_cache_add_bytes(&k->cache, e->name, gift->content, gift->bytes);
         e->image = gift->content;
         e->bytes = gift->bytes;
         e->cached = true;
@@ -389,7 +390,7 @@ static void take(const trli_gpu_kernels *k, trli_gifts *share)
     for (int i = 0; i < k->nentries; ++i) {
         if (trli_gifts_is_mine(share, i)) continue;
         while (!trli_gifts_take(share, i, &gift)) nanosleep(&nap, NULL);
-        receive(k->entry[i], &gift);
+        receive(k, k->entry[i], &gift);
     }
 }
 

@@ -68,8 +68,8 @@ TRL_NODISCARD trl_err trli_gpu_kernels_add_pieces(trli_gpu_kernels *kernels, trl
 /* Take from the cache or compile, several at once, and load all kernels that were asked for; waits. Those that fail
  * say why. */
 void trli_gpu_kernels_compile(trli_gpu_kernels *kernels);
-/* The same where all ranks come: if those of a node ask for the same kernels, each compiles a part of them, and gives
- * it to the others. kernels: NULL where a rank has none; local: of this rank so far. Collective: yes. Fails with
+/* The same where all ranks come: of those that ask for the same kernels each of the first node compiles a part, and
+ * gives it to the others. kernels: NULL where a rank has none; local: of this rank so far. Collective: yes. Fails with
  * MEMORY, MPI, and as any rank so far. */
 TRL_NODISCARD trl_err trli_gpu_kernels_compile_together(trl_context *ctx, trli_gpu_kernels *kernels, trl_err local);
 /* Before the first launch of a kernel whose blocks have shared memory: let them have so many bytes on all GPUs. *why:

@@ -179,6 +179,15 @@ void trli_cache_keep_bytes(const trli_cache *cache, const char *name, const void
         (void)unlinkat(cache->folder, aside, 0);
 }
 
+void trli_cache_add_bytes(const trli_cache *cache, const char *name, const void *content, size_t bytes)
+{
+    const int there = trli_cache_entry(cache, name);
+    if (there >= 0)
+        close(there);
+    else
+        trli_cache_keep_bytes(cache, name, content, bytes);
+}
+
 void trli_cache_keep(const trli_cache *cache, const char *name, const char *line)
 {
     trli_cache_keep_bytes(cache, name, line, strlen(line));

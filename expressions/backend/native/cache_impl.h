@@ -38,6 +38,8 @@ void trli_cache_keep_bytes(const trli_cache *cache, const char *name, const void
 /* The same of a text, which has room with its end. */
 bool trli_cache_load(const trli_cache *cache, const char *name, char *line, int room);
 void trli_cache_keep(const trli_cache *cache, const char *name, const char *line);
+/* Keep what another rank made, unless it is there: often this cache is that rank's, too. */
+void trli_cache_add_bytes(const trli_cache *cache, const char *name, const void *content, size_t bytes);
 /* How much is kept. */
 void trli_cache_measure(const trli_cache *cache, int *kernels, int64_t *bytes);
 

@@ -1,32 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Each item is one message from its maker to each other rank of the node, whether it is made, fails, or its maker
- * ends before: so whoever waits for all messages waits for no rank that has nothing to say. A rank may end what it
- * shares while others still compute. It says so and goes on; what was sent and received meanwhile is settled when
- * contexts end, where all ranks come. */
-#include <sched.h>
+/* Each item is one message on each edge of its tree, whether it is made, fails, or its maker or a rank on its way ends
+ * before: so whoever waits for all messages waits for no rank that has nothing to say. A rank may end what it shares
+ * while others still compute. It says so and goes on; what was sent and received meanwhile is settled when contexts
+ * end, where all ranks come. */
+#include <limits.h>
 #include <string.h>
 
 #include "context_impl.h"
 #include "gifts_impl.h"
 #include "memory_impl.h"
 
-enum { ANNOUNCEMENT, FIRST_ITEM /* tags */, ITEMS_MOST = 32767 - FIRST_ITEM /* the least that MPI's tags may have */ };
+enum { FIRST_ITEM, ITEMS_MOST = 32767 - FIRST_ITEM /* the least that MPI's tags may have */ };
 
 struct trli_gifts {
     trli_leftover leftover; /* first */
     trl_context *ctx;
-    trli_node_ranks node;
-    int place, n;
+    MPI_Comm comm; /* of the ranks that share: node by node, the makers first */
+    int place, size, makers;
+    int n, edges;            /* items; messages that a rank has at most of one */
     bool *settled;           /* [n] given, or taken */
-    unsigned char **content; /* [n] of what is being sent or received */
-    size_t *bytes;           /* [n] of it, received */
-    MPI_Request *request;    /* [n][size] to each rank; of items of others the first */
+    bool *told;              /* [n] it was sent on, or will not be */
+    unsigned char **content; /* [n] of what is being sent or received, its kind first */
+    size_t *bytes;           /* [n] of it */
+    MPI_Request *request;    /* [n][edges] to each rank, and the last one while the item is received */
 };
 
 static int maker_of(const trli_gifts *s, int item)
 {
-    return item % s->node.size;
+    return item % s->makers;
 }
 
 bool trli_gifts_is_mine(const trli_gifts *s, int item)
@@ -36,15 +38,48 @@ bool trli_gifts_is_mine(const trli_gifts *s, int item)
 
 static MPI_Request *request_of(const trli_gifts *s, int item)
 {
-    return s->request + (size_t)item * (size_t)s->node.size;
+    return s->request + (size_t)item * (size_t)s->edges;
+}
+
+static MPI_Request *receive_of(const trli_gifts *s, int item)
+{
+    return request_of(s, item) + s->edges - 1;
+}
+
+/* An item's tree is binomial over the places from its maker's on: a place gets the item from the one that lacks its
+ * lowest bit, and sends it on to those that have a lower bit in addition. Ranks of a node are neighbours, so that few
+ * of its edges lead to other nodes. */
+static int place_in_tree(const trli_gifts *s, int item)
+{
+    return (s->place - maker_of(s, item) + s->size) % s->size;
+}
+
+static int rank_in_tree(const trli_gifts *s, int item, int place)
+{
+    return (place + maker_of(s, item)) % s->size;
+}
+
+static int giver_of(const trli_gifts *s, int item)
+{
+    const int place = place_in_tree(s, item);
+    return rank_in_tree(s, item, place & (place - 1));
+}
+
+/* To which ranks this one sends an item; returns how many. */
+static int takers_of(const trli_gifts *s, int item, int taker[])
+{
+    const int place = place_in_tree(s, item), end = place ? place & -place : s->size;
+    int n = 0;
+    for (int bit = 1; bit < end && place + bit < s->size; bit *= 2) taker[n++] = rank_in_tree(s, item, place + bit);
+    return n;
 }
 
 static void free_share(trli_gifts *s)
 {
     for (int i = 0; s->content && i < s->n; ++i) trli_free(s->content[i]);
-    trli_comm_free(s->ctx, &s->node.comm);
-    trli_free(s->node.rank);
+    trli_comm_free(s->ctx, &s->comm);
     trli_free(s->settled);
+    trli_free(s->told);
     trli_free(s->content);
     trli_free(s->bytes);
     trli_free(s->request);
@@ -53,27 +88,37 @@ static void free_share(trli_gifts *s)
 
 static trl_err make_room(trli_gifts *s)
 {
-    const size_t size = (size_t)s->node.size, n = (size_t)s->n;
+    const size_t n = (size_t)s->n;
+    for (s->edges = 1; 1 << (s->edges - 1) < s->size;) ++s->edges;
     s->settled = trli_new(s->ctx, n, sizeof *s->settled);
+    s->told = trli_new(s->ctx, n, sizeof *s->told);
     s->content = trli_new(s->ctx, n, sizeof *s->content);
     s->bytes = trli_new(s->ctx, n, sizeof *s->bytes);
-    s->request = trli_new(s->ctx, n * size, sizeof *s->request);
-    if (!s->settled || !s->content || !s->bytes || !s->request)
-        return trli_no_memory(s->ctx, NULL, "for %d kernels of a node", s->n);
-    for (size_t i = 0; i < n * size; ++i) s->request[i] = MPI_REQUEST_NULL;
-    while (s->node.rank[s->place] != s->ctx->rank) ++s->place;
+    s->request = trli_new(s->ctx, n * (size_t)s->edges, sizeof *s->request);
+    if (!s->settled || !s->told || !s->content || !s->bytes || !s->request)
+        return trli_no_memory(s->ctx, NULL, "for %d kernels that ranks share", s->n);
+    for (size_t i = 0; i < n * (size_t)s->edges; ++i) s->request[i] = MPI_REQUEST_NULL;
     return TRL_OK;
 }
 
-/* Whether all ranks have the same items, and there are nodes with several ranks. */
-static trl_err compare(trl_context *ctx, int n, const uint64_t digest[2], bool *same)
+/* Find who shares with this rank, and who of them makes items. *same: all have the same ones. Ranks of other digests
+ * meet where their colours are equal by chance, and share nothing. Collective. */
+static trl_err meet(trli_gifts *s, const uint64_t digest[2], bool *same)
 {
-    const int64_t mixed = (int64_t)((digest[0] ^ digest[1] ^ (uint64_t)n) >> 1);
-    int64_t most[3] = {mixed, -mixed, ctx->topology.node_ranks};
+    trl_context *ctx = s->ctx;
+    const int64_t mixed = (int64_t)((digest[0] ^ digest[1]) >> 1);
+    const int first = ctx->topology.node_first, colour = (int)((mixed ^ mixed >> 31) & INT_MAX);
+    int64_t most[5] = {mixed, -mixed, s->n, -s->n, -first};
     trl_err err;
     *same = false;
-    TRL_TRY(trli_agree_max(ctx, TRL_OK, 3, most));
-    *same = ctx->ranks > 1 && most[0] == -most[1] && most[2] > 1 && n > 0 && n <= ITEMS_MOST;
+    TRL_TRY(trli_comm_split(ctx, s->n > 0 && s->n <= ITEMS_MOST ? colour : MPI_UNDEFINED, first, &s->comm));
+    if (s->comm == MPI_COMM_NULL) goto done;
+    TRL_TRY(trli_mpi_check(ctx, MPI_Comm_size(s->comm, &s->size), "MPI_Comm_size"));
+    TRL_TRY(trli_mpi_check(ctx, MPI_Comm_rank(s->comm, &s->place), "MPI_Comm_rank"));
+    TRL_TRY(trli_part_allreduce_further(ctx, s->comm, most, 5, MPI_INT64_T, MPI_MAX));
+    s->makers = first == -most[4];
+    TRL_TRY(trli_part_allreduce_further(ctx, s->comm, &s->makers, 1, MPI_INT, MPI_SUM));
+    *same = s->size > 1 && most[0] == -most[1] && most[2] == -most[3];
 done:
     return err;
 }
@@ -81,24 +126,25 @@ done:
 trl_err trli_gifts_create(trl_context *ctx, int n, const uint64_t digest[2], trli_gifts **share)
 {
     trli_gifts *s = NULL;
-    bool same;
+    int64_t most = n;
+    bool same = false;
     trl_err err;
     *share = NULL;
-    TRL_TRY(compare(ctx, n, digest, &same));
-    if (!same) return TRL_OK;
+    if (trl_context_ranks(ctx) == 1) return TRL_OK;
     trl_context_begin_phase(ctx);
     s = trli_new(ctx, 1, sizeof *s);
-    if (s) {
-        *s = (trli_gifts){.ctx = ctx, .node = {.comm = MPI_COMM_NULL}, .n = n};
-        err = trli_topology_node(ctx, &s->node);
-        if (err == TRL_OK) err = make_room(s);
-    } else {
-        err = trli_no_memory(ctx, NULL, "for what the ranks of a node share");
-    }
-    err = trl_context_end_phase(ctx, err);
-    if (err != TRL_OK && s) free_share(s);
-    if (err == TRL_OK) *share = s;
+    if (s) *s = (trli_gifts){.ctx = ctx, .comm = MPI_COMM_NULL, .n = n};
+    err = s ? TRL_OK : trli_no_memory(ctx, NULL, "for what ranks share");
+    TRL_TRY(trli_agree_max(ctx, err, 1, &most));
+    if (most > 0) TRL_TRY(meet(s, digest, &same));
+    if (same) err = make_room(s);
 done:
+    err = trl_context_end_phase(ctx, err);
+    if (s && (err != TRL_OK || !same)) {
+        free_share(s);
+        s = NULL;
+    }
+    *share = s;
     return err;
 }
 
@@ -110,8 +156,8 @@ static bool end_sends(trli_gifts *s)
     bool all_done = true;
     for (int i = 0; i < s->n; ++i) {
         int done = 0;
-        if (!trli_gifts_is_mine(s, i) || !s->settled[i]) continue;
-        if (trli_mpi_check(s->ctx, MPI_Testall(s->node.size, request_of(s, i), &done, MPI_STATUSES_IGNORE),
+        if (!s->settled[i]) continue;
+        if (trli_mpi_check(s->ctx, MPI_Testall(s->edges, request_of(s, i), &done, MPI_STATUSES_IGNORE),
                            "MPI_Testall") != TRL_OK)
             return false;
         all_done = all_done && done;
@@ -122,25 +168,34 @@ static bool end_sends(trli_gifts *s)
     return all_done;
 }
 
+/* Send a message about an item to those who get it from this rank, once. It stays where it is until it has arrived. */
+static void tell(trli_gifts *s, int item, const unsigned char *message, size_t bytes)
+{
+    int taker[32];
+    const int n = s->told[item] ? 0 : takers_of(s, item, taker);
+    s->told[item] = true;
+    for (int i = 0; i < n; ++i)
+        if (trli_mpi_check(
+                s->ctx,
+                MPI_Isend(message, (int)bytes, MPI_BYTE, taker[i], FIRST_ITEM + item, s->comm, request_of(s, item) + i),
+                "MPI_Isend") != TRL_OK)
+            return;
+}
+
+static const unsigned char failed = TRLI_GIFT_FAILED; /* without a reason: there is no memory for one */
+static const unsigned char ended = TRLI_GIFT_ENDED;
+
 void trli_gifts_give(trli_gifts *s, int item, trli_gift_kind kind, const void *content, size_t bytes)
 {
-    static const unsigned char failed = TRLI_GIFT_FAILED; /* without a reason: there is no memory for one */
-    const unsigned char *message = &failed;
     if (trl_context_lost(s->ctx)) return;
     (void)end_sends(s);
     s->content[item] = bytes < INT32_MAX ? trli_new(s->ctx, bytes + 1, 1) : NULL;
     if (s->content[item]) {
         s->content[item][0] = (unsigned char)kind;
         if (bytes > 0) memcpy(s->content[item] + 1, content, bytes);
-        message = s->content[item];
     }
     s->settled[item] = true;
-    for (int r = 0; r < s->node.size; ++r)
-        if (r != s->place && trli_mpi_check(s->ctx,
-                                            MPI_Isend(message, s->content[item] ? (int)bytes + 1 : 1, MPI_BYTE, r,
-                                                      FIRST_ITEM + item, s->node.comm, request_of(s, item) + r),
-                                            "MPI_Isend") != TRL_OK)
-            return;
+    tell(s, item, s->content[item] ? s->content[item] : &failed, s->content[item] ? bytes + 1 : 1);
 }
 
 /* Whether the message about an item is there, and its length. */
@@ -149,7 +204,7 @@ static bool has_come(const trli_gifts *s, int item, int *bytes)
     MPI_Status status;
     int come = 0;
     trl_err err;
-    TRL_TRY(trli_mpi_check(s->ctx, MPI_Iprobe(maker_of(s, item), FIRST_ITEM + item, s->node.comm, &come, &status),
+    TRL_TRY(trli_mpi_check(s->ctx, MPI_Iprobe(giver_of(s, item), FIRST_ITEM + item, s->comm, &come, &status),
                            "MPI_Iprobe"));
     if (come) TRL_TRY(trli_mpi_check(s->ctx, MPI_Get_count(&status, MPI_BYTE, bytes), "MPI_Get_count"));
 done:
@@ -164,16 +219,16 @@ static bool begin_receive(trli_gifts *s, int item, int bytes)
     if (!content) return false;
     s->content[item] = content;
     s->bytes[item] = (size_t)bytes;
-    return trli_mpi_check(s->ctx,
-                          MPI_Irecv(content, bytes, MPI_BYTE, maker_of(s, item), FIRST_ITEM + item, s->node.comm,
-                                    request_of(s, item)),
-                          "MPI_Irecv") == TRL_OK;
+    return trli_mpi_check(
+               s->ctx,
+               MPI_Irecv(content, bytes, MPI_BYTE, giver_of(s, item), FIRST_ITEM + item, s->comm, receive_of(s, item)),
+               "MPI_Irecv") == TRL_OK;
 }
 
 static bool end_receive(trli_gifts *s, int item)
 {
     int done = 0;
-    return trli_mpi_check(s->ctx, MPI_Test(request_of(s, item), &done, MPI_STATUS_IGNORE), "MPI_Test") == TRL_OK &&
+    return trli_mpi_check(s->ctx, MPI_Test(receive_of(s, item), &done, MPI_STATUS_IGNORE), "MPI_Test") == TRL_OK &&
            done;
 }
 
@@ -184,43 +239,29 @@ bool trli_gifts_take(trli_gifts *s, int item, trli_gift *gift)
     if (trl_context_lost(s->ctx)) return true;
     if (!s->content[item]) {
         if (!has_come(s, item, &bytes)) return trl_context_lost(s->ctx);
-        if (!begin_receive(s, item, bytes)) return true; /* without memory, when the context ends */
+        if (!begin_receive(s, item, bytes)) { /* without memory: when the context ends */
+            tell(s, item, &failed, 1);
+            return true;
+        }
     }
     if (!end_receive(s, item)) return trl_context_lost(s->ctx);
-    unsigned char *content = s->content[item];
-    s->content[item] = NULL;
+    const unsigned char *content = s->content[item];
     s->settled[item] = true;
+    tell(s, item, content, s->bytes[item]);
+    bytes = (int)s->bytes[item] - 1;
+    gift->content = trli_new(s->ctx, (size_t)bytes + 1, 1);
+    if (!gift->content) return true;
     gift->kind = (trli_gift_kind)content[0];
-    gift->bytes = s->bytes[item] - 1;
-    gift->content = content;
-    memmove(content, content + 1, gift->bytes);
+    gift->bytes = (size_t)bytes;
+    memcpy(gift->content, content + 1, gift->bytes);
+    (void)end_sends(s);
     return true;
 }
 
-/* ---- announcements ---- */
-
 trl_err trli_gifts_announce(trli_gifts *s, bool *given)
 {
-    const size_t n = (size_t)s->n;
-    MPI_Request request = MPI_REQUEST_NULL;
-    bool *told = trli_new(s->ctx, 2 * n, sizeof *told), *heard = told ? told + n : NULL;
-    trl_err err = told ? TRL_OK : trli_no_memory(s->ctx, NULL, "for %d kernels of a node", s->n);
-    memset(given, 0, n * sizeof *given);
-    TRL_TRY(trl_context_agree(s->ctx, err));
-    for (int i = 0; i < s->n; ++i) told[i] = given[i] = trli_gifts_is_mine(s, i) && s->settled[i];
-    for (int d = 1; d < s->node.size; ++d) {
-        const int to = (s->place + d) % s->node.size, from = (s->place - d + s->node.size) % s->node.size;
-        TRL_TRY(trli_mpi_check(s->ctx, MPI_Isend(told, s->n, MPI_C_BOOL, to, ANNOUNCEMENT, s->node.comm, &request),
-                               "MPI_Isend"));
-        TRL_TRY(trli_mpi_check(s->ctx,
-                               MPI_Recv(heard, s->n, MPI_C_BOOL, from, ANNOUNCEMENT, s->node.comm, MPI_STATUS_IGNORE),
-                               "MPI_Recv"));
-        TRL_TRY(trli_mpi_check(s->ctx, MPI_Wait(&request, MPI_STATUS_IGNORE), "MPI_Wait"));
-        for (int i = 0; i < s->n; ++i) given[i] |= heard[i];
-    }
-done:
-    if (request == MPI_REQUEST_NULL) trli_free(told);
-    return err;
+    for (int i = 0; i < s->n; ++i) given[i] = trli_gifts_is_mine(s, i) && s->settled[i];
+    return trli_part_allreduce_further(s->ctx, s->comm, given, s->n, MPI_C_BOOL, MPI_LOR);
 }
 
 /* ---- the end ---- */
@@ -237,9 +278,10 @@ static bool drop(trli_gifts *s, int item)
 static bool end(trli_leftover *leftover)
 {
     trli_gifts *s = (trli_gifts *)leftover;
-    bool done = end_sends(s);
+    bool done = true;
     for (int i = 0; i < s->n; ++i)
         if (!s->settled[i] && !drop(s, i)) done = false;
+    done = end_sends(s) && done;
     if (done) free_share(s);
     return done;
 }
@@ -249,8 +291,10 @@ void trli_gifts_destroy(trli_gifts **share)
     trli_gifts *s = *share;
     *share = NULL;
     if (!s) return;
-    for (int i = 0; i < s->n; ++i)
-        if (trli_gifts_is_mine(s, i) && !s->settled[i]) trli_gifts_give(s, i, TRLI_GIFT_ENDED, NULL, 0);
+    for (int i = 0; i < s->n; ++i) {
+        s->settled[i] |= trli_gifts_is_mine(s, i);
+        if (!trl_context_lost(s->ctx)) tell(s, i, &ended, 1);
+    }
     s->leftover.end = end;
     trli_context_leave(s->ctx, &s->leftover);
 }

@@ -56,7 +56,7 @@ struct trli_compiler {
     uint64_t machine[2];    /* digest of the compiler, its options and the processor */
     job *job;
     int njobs, capacity;
-    uint64_t asked[2]; /* digest of all texts, in their order */
+    uint64_t asked[2]; /* digest of all entries, in their order */
     trli_gifts *share; /* of the jobs; NULL: each rank does its own */
     int compiled, cached, received, failed;
     double seconds; /* of compilers, for those compiled */
@@ -174,7 +174,7 @@ static bool is_mine(const trli_compiler *c, const job *j)
     return !c->share || trli_gifts_is_mine(c->share, (int)(j - c->job));
 }
 
-/* Tell the other ranks of the node what became of a job: what library it is in, or in which job's that they were given
+/* Tell the other ranks what became of a job: what library it is in, or in which job's that they were given
  * before. file: of the library, with so many bytes; -1: there is none. */
 static void give(const trli_compiler *c, const job *j, int file, size_t bytes)
 {
@@ -510,7 +510,7 @@ trl_err trli_compiler_add(trli_compiler *c, const char *text, trli_native_fn *fn
         if (strcmp(c->job[i].digest, digest) == 0) j = &c->job[i];
     if (j) return tell(c, j, fn);
     TRL_TRY(add_job(c, text, digest, &j));
-    trli_digest_bytes(c->asked, text, strlen(text));
+    trli_digest_bytes(c->asked, digest, sizeof digest);
     TRL_TRY(tell(c, j, fn));
     if (trl_context_ranks(c->ctx) == 1) (void)look_up(c, j);
 done:
@@ -524,11 +524,10 @@ trl_err trli_compiler_share(trli_compiler *c)
     TRL_TRY(trli_gifts_create(c->ctx, c->njobs, c->asked, &c->share));
     for (int i = 0; i < c->njobs; ++i)
         if (c->job[i].state == ASKED && is_mine(c, &c->job[i])) (void)look_up(c, &c->job[i]);
-    if (!c->share) goto done;
     given = trli_new(c->ctx, (size_t)c->njobs, sizeof *given);
     err = given ? TRL_OK : trli_no_memory(c->ctx, NULL, "for %d kernels", c->njobs);
     TRL_TRY(trl_context_agree(c->ctx, err));
-    TRL_TRY(trli_gifts_announce(c->share, given));
+    if (c->share) TRL_TRY(trli_gifts_announce(c->share, given));
     for (int i = 0; i < c->njobs; ++i)
         for (; given[i] && waits(&c->job[i]); nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL))
             receive(c, &c->job[i]);

@@ -28,9 +28,10 @@ TRL_NODISCARD trl_err trli_compiler_add(trli_compiler *compiler, const char *tex
 /* The cache, and the name of its entry for what was found out of a text on this machine, for a size; NULL: no cache. */
 const trli_cache *trli_compiler_entry(const trli_compiler *compiler, const char *text, const void *size, size_t bytes,
                                       char name[TRLI_ENTRY_ROOM]);
-/* After the last kernel was asked for, share the work with the other ranks of the node: each kernel is looked up and
- * compiled by one rank, and comes to the others in a message. Sets the functions that a rank found in its cache. Ranks
- * that do not call this, or ask for different kernels, each do their own. Fails with MEMORY, MPI. Collective: yes. */
+/* After the last kernel was asked for, share the work with all ranks that ask for the same entries of the cache: each
+ * is looked up and compiled by one rank of the first node that has such ranks, and comes to the others in messages.
+ * Sets the functions that a rank found in its cache. Ranks that alone have their entries, or do not call this, do their
+ * own. Fails with MEMORY, MPI. Collective: yes. */
 TRL_NODISCARD trl_err trli_compiler_share(trli_compiler *compiler);
 /* Start compilers, as many at once as the rank has threads, and take in what they finished, and what other ranks
  * sent. Returns how many kernels are still under way. wait: return when none is. Thread: main, with no kernel
