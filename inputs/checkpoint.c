@@ -10,7 +10,7 @@
 #include "context_impl.h"
 #include "files_impl.h"
 #include "memstream_impl.h"
-#include "output_hdf5_impl.h"
+#include "output_beside_impl.h"
 
 /* A checkpoint of a folder. */
 typedef struct entry {
@@ -52,19 +52,29 @@ done:
     return err;
 }
 
+/* A checkpoint on its way. */
+typedef struct checkpoint_file {
+    trl_context *ctx;
+    int keep;
+    trl_gidx step;
+    int64_t lineage;
+    char folder[]; /* of checkpoints */
+} checkpoint_file;
+
 /* Remove what a checkpoint, which is whole by now, makes useless of its lineage: the oldest ones, and those of later
  * steps, from which the run went back. Those of other runs stay. */
-static trl_err prune(trl_context *ctx, const char *folder, int keep, trl_gidx step, int64_t lineage)
+static trl_err prune(void *data)
 {
+    const checkpoint_file *file = data;
     entry *entries;
     int n, kept = 0;
-    trl_err err = list_folder(ctx, folder, &entries, &n);
+    trl_err err = list_folder(file->ctx, file->folder, &entries, &n);
     for (int i = 0; err == TRL_OK && i < n; ++i) {
         char *path;
-        if (entries[i].lineage != lineage || (entries[i].step <= step && kept++ < keep)) continue;
-        TRL_TRY(trli_step_path(ctx, folder, (trli_step_key){.step = entries[i].step}, &path));
+        if (entries[i].lineage != file->lineage || (entries[i].step <= file->step && kept++ < file->keep)) continue;
+        TRL_TRY(trli_step_path(file->ctx, file->folder, (trli_step_key){.step = entries[i].step}, &path));
         if (unlink(path) && errno != ENOENT)
-            trl_warn(ctx, NULL, "cannot remove the old checkpoint '%s': %s", path, strerror(errno));
+            trl_warn(file->ctx, NULL, "cannot remove the old checkpoint '%s': %s", path, strerror(errno));
         trli_free(path);
     }
 done:
@@ -93,29 +103,43 @@ done:
     return err;
 }
 
-trl_err trli_checkpoint_write(trl_context *ctx, const trl_layout *layout, const char *folder, int keep,
-                              trli_checkpoint_state *state, int n, const trli_output_field *fields)
+static trl_err file_in(trl_context *ctx, const char *folder, int keep, trl_gidx step, checkpoint_file **file)
+{
+    static const char below[] = "/checkpoint";
+    const size_t length = strlen(folder);
+    *file = trli_new(ctx, 1, sizeof **file + length + sizeof below);
+    if (!*file) return trli_no_memory(ctx, NULL, "for a checkpoint in '%s'", folder);
+    **file = (checkpoint_file){.ctx = ctx, .keep = keep, .step = step};
+    memcpy((*file)->folder, folder, length);
+    memcpy((*file)->folder + length, below, sizeof below);
+    return TRL_OK;
+}
+
+trl_err trli_checkpoint_write(trl_context *ctx, trli_beside *beside, const trl_layout *layout, const char *folder,
+                              int keep, trli_checkpoint_state *state, int n, const trli_output_field *fields)
 {
     const bool controlled = state->control[0] > 0;
     const trli_stamp stamps[] = {
         {"dt", state->dt}, {"start", state->time_start}, {"next_dt", state->control[0]}, {"error", state->control[1]}};
     const trli_contents contents = {
         .ntimes = 1, .step = &state->step, .time = &state->time, .nstamps = controlled ? 4 : 2, .stamp = stamps};
-    const bool first = trl_context_rank(ctx) == 0;
-    char *below = NULL, *path = NULL;
+    checkpoint_file *file = NULL;
+    char *path = NULL;
     int64_t lineage = state->lineage;
     trl_context_begin_phase(ctx);
-    trl_err err = trli_format(ctx, &below, "%s/checkpoint", folder);
-    if (err == TRL_OK) err = trli_step_path(ctx, below, (trli_step_key){.step = state->step}, &path);
-    if (err == TRL_OK && first) err = prepare_folder(ctx, below, &lineage);
+    trl_err err = file_in(ctx, folder, keep, state->step, &file);
+    if (err == TRL_OK) err = trli_step_path(ctx, file->folder, (trli_step_key){.step = state->step}, &path);
+    if (err == TRL_OK && trl_context_rank(ctx) == 0) err = prepare_folder(ctx, file->folder, &lineage);
     TRL_TRY(err);
     TRL_TRY(trli_broadcast(ctx, &lineage, 1, MPI_INT64_T, 0));
-    TRL_TRY(trli_fields_store(ctx, layout, path, lineage, &contents, n, fields));
+    file->lineage = lineage;
+    const trli_file_owner owner = {file, NULL, prune};
+    file = NULL;
+    TRL_TRY(trli_fields_store(ctx, beside, &owner, layout, path, lineage, &contents, n, fields));
     state->lineage = lineage;
-    if (first) err = prune(ctx, below, keep, state->step, lineage);
 done:
+    trli_free(file);
     trli_free(path);
-    trli_free(below);
     return trl_context_end_phase(ctx, err);
 }
 

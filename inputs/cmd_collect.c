@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include <command_impl.h>
-#include <output_hdf5_impl.h>
+#include <output_file_impl.h>
 
 #include "arithmetic_impl.h"
 #include "memory_impl.h"
@@ -224,7 +224,7 @@ static trl_err write_all(collection *c, const char *name)
     trl_err err = trli_file_variables_create(c->ctx, &c->grid, c->patches, c->compression, contents.ntimes, c->ntags,
                                              c->field, &contents.variable);
     if (err != TRL_OK) return err;
-    err = trli_output_begin(c->ctx, name, -1, &contents, &out);
+    err = trli_output_begin(c->ctx, name, -1, &contents, NULL, &out);
     for (int t = 0; t < contents.ntimes && err == TRL_OK; ++t) {
         char *path = NULL;
         hid_t file = -1;
@@ -234,7 +234,7 @@ static trl_err write_all(collection *c, const char *name)
         if (file >= 0) H5Fclose(file);
         trli_free(path);
     }
-    err = trli_output_end(&out, &contents, err);
+    err = trli_output_end(&out, err);
     trli_file_variables_release(&contents.variable);
     return err;
 }

@@ -59,6 +59,32 @@ static trl_err print_memory_of_ranks(trl_context *ctx, const trl_simulation *sim
     return TRL_OK;
 }
 
+/* Bytes of the points that this rank has of some fields. */
+static int64_t bytes_of(const trl_simulation *sim, bool equations)
+{
+    const trl_layout *layout = trl_simulation_layout(sim);
+    int64_t points = 0;
+    for (int f = 0; f < trl_simulation_fields(sim); ++f) {
+        const trl_field_info *info = trl_simulation_field(sim, f);
+        if (!(equations ? info->equation : info->output)) continue;
+        for (int p = 0; p < layout->nlocal; ++p) {
+            const trl_box box = trl_patch_owned(layout, &layout->patch[p], info->location);
+            points += (int64_t)(box.hi[0] - box.lo[0]) * (box.hi[1] - box.lo[1]) * (box.hi[2] - box.lo[2]);
+        }
+    }
+    return points * (int64_t)sizeof(double);
+}
+
+/* What is copied while files are written. */
+static void print_copies(trl_context *ctx, const trl_simulation *sim, const trli_deck_options *options)
+{
+    const int64_t fields = bytes_of(sim, false), state = options->has_checkpoint ? bytes_of(sim, true) : 0;
+    if (trl_context_rank(ctx) > 0 || !options->beside_steps || fields + state == 0) return;
+    printf("copies       %" PRId64 " bytes of fields and %" PRId64
+           " of checkpoints on this rank, while they are written beside steps\n",
+           fields, state);
+}
+
 static trl_err write_graphs(trl_context *ctx, const trl_simulation *sim, const char *prefix)
 {
     trl_err err = TRL_OK;
@@ -220,6 +246,7 @@ int trli_cmd_plan(trl_context *ctx, const trli_arguments *arguments)
     TRL_TRY(err);
     TRL_TRY(print_placement(ctx, sim));
     TRL_TRY(print_memory_of_ranks(ctx, sim));
+    print_copies(ctx, sim, trli_deck_options_of(deck));
     TRL_TRY(write_graphs(ctx, sim, trli_arguments_value(arguments, "--dot")));
     TRL_TRY(write_placement(ctx, sim, arguments->operand[0], trli_arguments_value(arguments, "--placement")));
     err = found;

@@ -31,6 +31,7 @@ typedef struct trli_deck_options {
     trl_place directory_place;
     trl_every every, series_every, checkpoint_every; /* all zero: only at the start and the end (checkpoint: none) */
     int compression;                                 /* deflate level of fields, 0: none */
+    bool beside_steps;                               /* files are written while steps go on */
     bool has_means;                                  /* of the series over time, */
     double means_from;                               /* since then */
     trl_every receivers_every;                       /* each step, if the deck does not say */

@@ -355,6 +355,7 @@ trl_err trli_output_read(trli_deck *deck)
         err = trl_fail(deck->ctx, TRL_ERR_INPUT, &options->directory_place, "'output.directory' is empty");
     err = trli_worse(err, trli_every_read(deck, output, &options->every));
     options->compression = read_compression(trli_yaml_get(output, "compression"));
+    options->beside_steps = trli_yaml_is_true(trli_yaml_get(output, "beside_steps"));
     options->has_checkpoint = checkpoint != NULL;
     err = trli_worse(err, trli_every_read(deck, checkpoint, &options->checkpoint_every));
     options->checkpoint_keep = (int)trli_yaml_whole(trli_yaml_get(checkpoint, "keep"), 0);

@@ -266,17 +266,15 @@ trl_err trli_file_stream(const trli_new_file *file, FILE **stream)
 }
 
 /* Bring the entries of a path's folder to the disk. Some file systems cannot; a rename holds all the same. */
-static void synchronise_folder(trl_context *ctx, const char *path)
+static void synchronise_folder(const char *path)
 {
+    char folder[PATH_MAX];
     const char *slash = strrchr(path, '/');
-    char *folder = trli_copy_text(ctx, slash ? path : ".");
-    if (folder && slash) folder[slash - path + 1] = 0;
-    int file = folder ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-    if (file >= 0) {
-        (void)fsync(file);
-        close(file);
-    }
-    trli_free(folder);
+    const int length = snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path) + 1 : 1, slash ? path : ".");
+    int file = length < (int)sizeof folder ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    if (file < 0) return;
+    (void)fsync(file);
+    close(file);
 }
 
 /* Whether the name aside still is that of the open file. */
@@ -287,25 +285,42 @@ static bool is_there(const trli_new_file *file)
            named.st_dev == opened.st_dev;
 }
 
-static trl_err publish(const trli_new_file *file)
+static void say(char reason[TRLI_FILE_REASON], int number)
 {
-    trl_err err = TRL_OK;
-    if (fsync(file->file)) TRL_TRY(trli_file_fail(file->ctx, "write", file->path, errno));
-    TRL_TRY(check_target(file->ctx, file->path, false));
-    if (!is_there(file))
-        TRL_TRY(trl_fail(file->ctx, TRL_ERR_IO, NULL,
-                         "cannot write '%s': the file or its folder was removed or replaced meanwhile", file->path));
-    if (rename(file->aside, file->path)) TRL_TRY(trli_file_fail(file->ctx, "write", file->path, errno));
-    synchronise_folder(file->ctx, file->path);
-done:
-    return err;
+    snprintf(reason, TRLI_FILE_REASON, "%s%s", strerror(number), advice(number));
+}
+
+bool trli_file_publish(trli_new_file *file, char reason[TRLI_FILE_REASON])
+{
+    const char *refusal = NULL;
+    int number = 0;
+    if (fsync(file->file))
+        number = errno;
+    else if ((refusal = trli_file_refusal(file->path, false)))
+        snprintf(reason, TRLI_FILE_REASON, "%s", refusal);
+    else if (!is_there(file))
+        snprintf(reason, TRLI_FILE_REASON, "%s", "the file or its folder was removed or replaced meanwhile");
+    else if (rename(file->aside, file->path))
+        number = errno;
+    else
+        file->named = true;
+    if (number) say(reason, number);
+    if (file->named) synchronise_folder(file->path);
+    return file->named;
+}
+
+trl_err trli_file_fail_to_publish(const trli_new_file *file, const char *reason)
+{
+    return trl_fail(file->ctx, TRL_ERR_IO, NULL, "cannot write '%s': %s", file->path, reason);
 }
 
 trl_err trli_file_end(trli_new_file *file, trl_err ended)
 {
+    char reason[TRLI_FILE_REASON];
     if (!file->path) return ended;
-    if (ended == TRL_OK && file->aside) ended = publish(file);
-    if (ended != TRL_OK && file->aside && is_there(file)) (void)unlink(file->aside);
+    if (ended == TRL_OK && file->aside && !file->named && !trli_file_publish(file, reason))
+        ended = trli_file_fail_to_publish(file, reason);
+    if (ended != TRL_OK && file->aside && !file->named && is_there(file)) (void)unlink(file->aside);
     release(file);
     return ended;
 }

@@ -47,15 +47,20 @@ typedef struct trli_new_file {
     char *path;  /* the name that it gets */
     char *aside; /* the name that it has; NULL: a device or a pipe, written to directly */
     int file;    /* open for writing; those that go by `aside` write to the same file */
+    bool named;  /* it has its name */
 } trli_new_file;
 
 /* Create the file aside. streams: as above. Fails with IO or MEMORY; *file is then empty. */
 TRL_NODISCARD trl_err trli_file_begin(trl_context *ctx, const char *path, bool streams, trli_new_file *file);
 /* A stream to write to the file, which the caller closes before the end. Fails with IO. */
 TRL_NODISCARD trl_err trli_file_stream(const trli_new_file *file, FILE **stream);
-/* Bring the file to the disk and give it its name: the path names the old file or the new one, each whole. With `ended`
- * an error, or if this fails, it is removed. Returns `ended`, or IO. *file is empty after that, and may have been
- * before. */
+/* Bring the file to the disk and give it its name, by which the path names the old file or the new one, each whole.
+ * False: why not, after which trli_file_end removes it. Without messages. Thread: any. */
+bool trli_file_publish(trli_new_file *file, char reason[TRLI_FILE_REASON]);
+/* Record "cannot write '<path>': <reason>" and return IO. */
+trl_err trli_file_fail_to_publish(const trli_new_file *file, const char *reason);
+/* Publish the file unless that is done. With `ended` an error, or if this fails, it is removed. Returns `ended`, or IO.
+ * *file is empty after that, and may have been before. */
 TRL_NODISCARD trl_err trli_file_end(trli_new_file *file, trl_err ended);
 /* Both, with these bytes between them. */
 TRL_NODISCARD trl_err trli_file_replace(trl_context *ctx, const char *path, const void *bytes, size_t size);

@@ -11,7 +11,7 @@
 #include "arithmetic_impl.h"
 #include "context_impl.h"
 #include "files_impl.h"
-#include "output_hdf5_impl.h"
+#include "output_file_impl.h"
 
 /* What a rank compresses in a round: the memory that this takes is a few times as much. */
 enum { ROUND_BYTES = 1 << 24 };

@@ -7,7 +7,7 @@
 #include "files_impl.h"
 #include "memory_impl.h"
 #include "memstream_impl.h"
-#include "output_hdf5_impl.h"
+#include "output_beside_impl.h"
 #include "writers_impl.h"
 
 struct trli_fields_file {
@@ -16,6 +16,7 @@ struct trli_fields_file {
     char *folder; /* of the files of fields */
     int compression;
     trl_loop *loop;
+    trli_beside *beside; /* NULL: files are written at once */
     /* rank 0: */
     char *xdmf_path;
     char *steps; /* the text of fields.xdmf between head and tail */
@@ -102,6 +103,11 @@ void trli_fields_compress(trli_fields_file *file, int level, trl_loop *loop)
     file->loop = loop;
 }
 
+void trli_fields_beside(trli_fields_file *file, trli_beside *beside)
+{
+    file->beside = beside;
+}
+
 /* Put the text of a step behind those before it. */
 static trl_err append_text(trli_fields_file *file, const char *text, size_t length)
 {
@@ -113,23 +119,46 @@ static trl_err append_text(trli_fields_file *file, const char *text, size_t leng
     return TRL_OK;
 }
 
-/* On rank 0. */
-static trl_err add_step(trli_fields_file *file, const char *path, trli_step_key key, double time, int n,
-                        const trli_output_field *fields)
+/* A file on its way. */
+typedef struct fields_step {
+    trli_fields_file *file;
+    trli_step_key key;
+    double time;
+    int n;
+    const trli_output_field *fields;
+} fields_step;
+
+/* What fields.xdmf says of a step whose file is called `path` now, or has a name by which a link leads to it. */
+static trl_err append_step(const fields_step *step, const char *path)
 {
+    trli_fields_file *file = step->file;
     trli_memstream text = {0};
-    const char *link = path + strlen(file->folder) - strlen("fields");
+    char name[TRLI_STEP_ROOM], link[TRLI_STEP_ROOM + 16];
     trl_err err = TRL_OK;
-    if (key.part == 0 && key.step <= file->last_step) TRL_TRY(keep_steps(file, key.step - 1));
+    trli_step_name(step->key, name);
+    snprintf(link, sizeof link, "fields/%s.nc", name);
     if (!trli_memstream_open(file->ctx, &text))
         TRL_TRY(trli_no_memory(file->ctx, NULL, "to write '%s'", file->xdmf_path));
-    TRL_TRY(trli_xdmf_step(file->ctx, &file->layout->grid, path, link, key, time, n, fields, text.out));
+    TRL_TRY(trli_xdmf_step(file->ctx, &file->layout->grid, path, link, step->key, step->time, step->n, step->fields,
+                           text.out));
     if (!trli_memstream_close(&text)) TRL_TRY(trli_no_memory(file->ctx, NULL, "to write '%s'", file->xdmf_path));
-    TRL_TRY(append_text(file, text.text, text.length));
-    file->last_step = key.step;
-    err = trli_xdmf_write(file->ctx, file->xdmf_path, file->steps);
+    err = append_text(file, text.text, text.length);
 done:
     trli_memstream_discard(&text);
+    return err;
+}
+
+/* On rank 0: fields.xdmf with a step more. */
+static trl_err add_step(void *data, const char *path, trli_new_file *more)
+{
+    const fields_step *step = data;
+    trli_fields_file *file = step->file;
+    trl_err err = TRL_OK;
+    if (step->key.part == 0 && step->key.step <= file->last_step) TRL_TRY(keep_steps(file, step->key.step - 1));
+    TRL_TRY(append_step(step, path));
+    file->last_step = step->key.step;
+    err = trli_xdmf_begin(file->ctx, file->xdmf_path, file->steps, more);
+done:
     return err;
 }
 
@@ -140,11 +169,17 @@ trl_err trli_fields_write(trli_fields_file *file, trl_gidx step, double time, in
     const bool again = step == file->last.step, later = again && time > file->last_time;
     const trli_step_key key = {step, later ? file->last.part + 1 : 0};
     char *path = NULL;
+    fields_step *on_its_way = trli_new(file->ctx, 1, sizeof *on_its_way);
     trl_err err = trli_step_path(file->ctx, file->folder, key, &path);
-    TRL_TRY(trl_context_agree(file->ctx, err));
-    TRL_TRY(trli_fields_store(file->ctx, file->layout, path, -1, &contents, n, fields));
-    if (trl_context_rank(file->ctx) == 0) err = add_step(file, path, key, time, n, fields);
+    if (!on_its_way && err == TRL_OK) err = trli_no_memory(file->ctx, NULL, "to write '%s'", path);
     err = trl_context_agree(file->ctx, err);
+    if (err != TRL_OK) {
+        trli_free(on_its_way);
+        goto done;
+    }
+    *on_its_way = (fields_step){file, key, time, n, fields};
+    const trli_file_owner owner = {on_its_way, add_step, NULL};
+    err = trli_fields_store(file->ctx, file->beside, &owner, file->layout, path, -1, &contents, n, fields);
     file->last = key;
     file->last_time = time;
 done:
@@ -154,7 +189,7 @@ done:
 
 trl_err trli_fields_close(trli_fields_file **file)
 {
-    /* Nothing is left to write: each trli_fields_write ends its files. */
+    /* Nothing is left to write: files that are on their way are those of file->beside. */
     destroy(file);
     return TRL_OK;
 }
@@ -189,6 +224,7 @@ static trl_err open_writer(const trli_writer_request *request, void **state)
     TRL_TRY(
         trli_fields_create(ctx, request->layout, request->folder, request->append, request->after_step, &writer->file));
     trli_fields_compress(writer->file, request->compression, writer->loop);
+    trli_fields_beside(writer->file, request->beside);
 done:
     if (err != TRL_OK) (void)!close_writer(state);
     return err;

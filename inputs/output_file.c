@@ -10,7 +10,7 @@
 #include "context_impl.h"
 #include "files_impl.h"
 #include "memory_impl.h"
-#include "output_hdf5_impl.h"
+#include "output_file_impl.h"
 
 enum { WORD = TRLI_WORD_BYTES };
 
@@ -35,10 +35,16 @@ static uint64_t seal_sum(const trli_seal *seal)
     return sum_words(0, seal, offsetof(trli_seal, own));
 }
 
-int trli_output_put_words(trli_output_file *file, const void *bytes, size_t size, int64_t at)
+/* Write bytes now. Returns 0 or an errno. */
+static int put_now(trli_output_file *file, const void *bytes, size_t size, int64_t at)
 {
     if (file->sealed) file->sum += sum_words(at, bytes, size);
     return trli_file_put(file->file, bytes, size, at);
+}
+
+int trli_output_put_words(trli_output_file *file, const void *bytes, size_t size, int64_t at)
+{
+    return file->copy && trli_file_copy_add(file->copy, bytes, size, at) ? 0 : put_now(file, bytes, size, at);
 }
 
 /* The words of a page that belong to the structure, in runs. */
@@ -153,11 +159,13 @@ static trl_err make_buffer(trli_output_file *file, const trli_contents *contents
 }
 
 trl_err trli_output_begin(trl_context *ctx, const char *path, int64_t lineage, const trli_contents *contents,
-                          trli_output_file *file)
+                          trli_file_copy *copy, trli_output_file *file)
 {
     *file = (trli_output_file){.ctx = ctx,
+                               .copy = copy,
                                .structure = {.file = -1},
                                .file = -1,
+                               .step = contents->step[0],
                                .compression = contents->compression,
                                .loop = contents->loop,
                                .sealed = lineage >= 0,
@@ -193,7 +201,7 @@ static void pack(const trl_array *array, const trl_gidx first[3], const trl_gidx
 
 /* Write the points from lo to hi, which lie in the chunk that begins at point `chunk` and at byte `place`. */
 static int put_piece(trli_output_file *file, const trli_file_variable *v, int64_t place, const trl_gidx chunk[3],
-                     const trl_gidx lo[3], const trl_gidx hi[3])
+                     const trl_gidx lo[3], const trl_gidx hi[3], const double *values)
 {
     trl_gidx count[3], run = 1;
     int number = 0;
@@ -207,9 +215,17 @@ static int put_piece(trli_output_file *file, const trli_file_variable *v, int64_
         const trl_gidx x = lo[0] - chunk[0] + from % count[0], y = lo[1] - chunk[1] + from / count[0] % count[1],
                        z = lo[2] - chunk[2] + from / (count[0] * count[1]);
         const int64_t at = place + ((z * v->chunk[1] + y) * v->chunk[0] + x) * (int64_t)sizeof(double);
-        number = trli_output_put_words(file, file->buffer + from, (size_t)run * sizeof(double), at);
+        number = trli_output_put_words(file, values + from, (size_t)run * sizeof(double), at);
     }
     return number;
+}
+
+/* Where the points from lo to hi are packed: in the copy, or, without one or without memory, in the buffer. */
+static double *room_for(const trli_output_file *file, const trl_gidx lo[3], const trl_gidx hi[3])
+{
+    const trl_gidx points = (hi[0] - lo[0]) * (hi[1] - lo[1]) * (hi[2] - lo[2]);
+    double *room = file->copy ? trli_file_copy_room(file->copy, (size_t)points * sizeof *room) : NULL;
+    return room ? room : file->buffer;
 }
 
 bool trli_part_chunks(const trli_file_variable *v, const trli_part *part, trl_gidx from[3], trl_gidx to[3])
@@ -237,62 +253,94 @@ int trli_output_put(trli_output_file *file, const trli_file_variable *v, int tim
                     lo[a] = low > chunk[a] ? low : chunk[a];
                     hi[a] = high < chunk[a] + v->chunk[a] && high < v->points[a] ? high : chunk[a] + v->chunk[a];
                 }
-                pack(part->array, part->first, lo, hi, v->points, file->buffer);
-                int number =
-                    put_piece(file, v, place[(c[2] * v->chunks[1] + c[1]) * v->chunks[0] + c[0]], chunk, lo, hi);
+                double *values = room_for(file, lo, hi);
+                pack(part->array, part->first, lo, hi, v->points, values);
+                int number = put_piece(file, v, place[(c[2] * v->chunks[1] + c[1]) * v->chunks[0] + c[0]], chunk, lo,
+                                       hi, values);
                 if (number) return number;
             }
     return 0;
 }
 
-/* On rank 0: the checksum of all ranks. Returns 0 or an errno. */
-static int put_seal(const trli_output_file *file, const trli_contents *contents, uint64_t sum)
+trl_err trli_output_complete(trli_output_file *file)
 {
-    trli_seal seal = {.bytes = file->bytes, .step = contents->step[0], .lineage = file->lineage, .sum = sum};
+    void *buffer = file->buffer;
+    trl_err err = TRL_OK;
+    if (file->compression && trl_context_rank(file->ctx) == 0) err = put_structure(file);
+    trl_memory_free(file->ctx, &buffer);
+    file->buffer = NULL;
+    trli_structure_release(&file->structure);
+    return err;
+}
+
+/* What rank 0 wrote reaches the disk before the file gets its name, what others wrote before that. */
+static int close_other(trli_output_file *file)
+{
+    int number = 0;
+    if (file->first.path || file->file < 0) return 0;
+    if (fsync(file->file)) number = errno;
+    if (close(file->file) && !number) number = errno;
+    file->file = -1;
+    return number;
+}
+
+void trli_output_write(trli_output_file *file)
+{
+    const trli_file_copy *copy = file->copy;
+    for (int i = 0; copy && i < copy->npieces && !file->number; ++i)
+        file->number = put_now(file, copy->piece[i].bytes, copy->piece[i].size, copy->piece[i].at);
+    const int number = close_other(file);
+    if (!file->number) file->number = number;
+}
+
+trl_err trli_output_written(trli_output_file *file, trl_err err)
+{
+    if (err == TRL_OK && file->number) err = trli_file_fail(file->ctx, "write", file->path, file->number);
+    return file->sealed ? trli_allreduce_after(file->ctx, err, &file->sum, 1, MPI_UINT64_T, MPI_SUM)
+                        : trl_context_agree(file->ctx, err);
+}
+
+static int put_seal(const trli_output_file *file)
+{
+    trli_seal seal = {.bytes = file->bytes, .step = file->step, .lineage = file->lineage, .sum = file->sum};
     memcpy(seal.magic, seal_magic, sizeof seal.magic);
     seal.own = seal_sum(&seal);
     return trli_file_put(file->file, &seal, sizeof seal, file->bytes);
 }
 
-/* Collective. */
-static trl_err seal_file(trli_output_file *file, const trli_contents *contents)
+void trli_output_name(trli_output_file *file)
 {
-    uint64_t sum = file->sum;
-    trl_err err = TRL_OK;
-    if (!file->sealed) return TRL_OK;
-    TRL_TRY(trli_allreduce(file->ctx, &sum, 1, MPI_UINT64_T, MPI_SUM));
-    int number = trl_context_rank(file->ctx) == 0 ? put_seal(file, contents, sum) : 0;
-    if (number) err = trli_file_fail(file->ctx, "write", file->path, number);
-done:
-    return err;
+    if (file->sealed) file->number = put_seal(file);
+    if (!file->number) (void)trli_file_publish(&file->first, file->reason);
 }
 
-/* The values of other ranks reach the disk before rank 0 gives the file the name that promises them. */
-static trl_err close_others(trli_output_file *file)
+trl_err trli_output_named(const trli_output_file *file)
 {
-    int number = 0;
-    if (file->first.path || file->file < 0) return TRL_OK;
-    if (fsync(file->file)) number = errno;
-    if (close(file->file) && !number) number = errno;
-    file->file = -1;
-    return number ? trli_file_fail(file->ctx, "write", file->path, number) : TRL_OK;
+    if (file->number) return trli_file_fail(file->ctx, "write", file->path, file->number);
+    return file->first.path && !file->first.named ? trli_file_fail_to_publish(&file->first, file->reason) : TRL_OK;
 }
 
-trl_err trli_output_end(trli_output_file *file, const trli_contents *contents, trl_err err)
+void trli_output_release(trli_output_file *file)
 {
     trl_context *ctx = file->ctx;
     void *buffer = file->buffer;
-    err = trl_context_agree(ctx, err);
-    if (err == TRL_OK && contents->compression)
-        err = trl_context_agree(ctx, trl_context_rank(ctx) == 0 ? put_structure(file) : TRL_OK);
-    if (err == TRL_OK) err = trl_context_agree(ctx, seal_file(file, contents));
-    trl_err closed = close_others(file);
-    err = trl_context_agree(ctx, err == TRL_OK ? closed : err);
-    err = trl_context_agree(ctx, trli_file_end(&file->first, err));
+    if (!file->first.path && file->file >= 0) close(file->file);
+    (void)!trli_file_end(&file->first, file->first.named ? TRL_OK : TRL_ERR_IO);
     trl_memory_free(ctx, &buffer);
     trli_structure_release(&file->structure);
     trli_free(file->path);
-    *file = (trli_output_file){.structure = {.file = -1}, .file = -1};
+    *file = (trli_output_file){.ctx = ctx, .structure = {.file = -1}, .file = -1};
+}
+
+trl_err trli_output_end(trli_output_file *file, trl_err err)
+{
+    if (err == TRL_OK) err = trli_output_complete(file);
+    err = trl_context_agree(file->ctx, err);
+    if (err == TRL_OK) trli_output_write(file);
+    err = trli_output_written(file, err);
+    if (err == TRL_OK && file->first.path) trli_output_name(file);
+    err = trl_context_agree(file->ctx, err == TRL_OK ? trli_output_named(file) : err);
+    trli_output_release(file);
     return err;
 }
 
@@ -330,25 +378,23 @@ static trl_err deflate_fields(trli_output_file *file, const trl_layout *layout, 
     return err;
 }
 
-trl_err trli_fields_store(trl_context *ctx, const trl_layout *layout, const char *path, int64_t lineage,
-                          const trli_contents *contents, int n, const trli_output_field *fields)
+trl_err trli_output_fields(trl_context *ctx, const trl_layout *layout, const char *path, int64_t lineage,
+                           const trli_contents *contents, int n, const trli_output_field *fields, trli_file_copy *copy,
+                           trli_output_file *file)
 {
     trli_contents all = *contents;
-    trli_output_file file;
     all.grid = &layout->grid;
     all.nvariables = n;
-    trl_context_begin_phase(ctx);
+    *file = (trli_output_file){.ctx = ctx, .structure = {.file = -1}, .file = -1};
     trl_err err = trli_file_variables_create(ctx, &layout->grid, layout->counts, all.compression, all.ntimes, n, fields,
                                              &all.variable);
-    err = trl_context_agree(ctx, err);
-    if (err == TRL_OK) {
-        err = trli_output_begin(ctx, path, lineage, &all, &file);
-        if (err == TRL_OK)
-            err = (all.compression ? deflate_fields : put_fields)(&file, layout, all.variable, n, fields);
-        err = trli_output_end(&file, &all, err);
-    }
+    TRL_TRY(trl_context_agree(ctx, err));
+    TRL_TRY(trli_output_begin(ctx, path, lineage, &all, copy, file));
+    TRL_TRY((all.compression ? deflate_fields : put_fields)(file, layout, all.variable, n, fields));
+    err = trli_output_complete(file);
+done:
     trli_file_variables_release(&all.variable);
-    return trl_context_end_phase(ctx, err);
+    return trl_context_agree(ctx, err);
 }
 
 /* Read a piece of a file in full. Returns 0, an errno, or EPIPE where the file ends before. */

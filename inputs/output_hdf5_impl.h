@@ -162,73 +162,12 @@ TRL_NODISCARD trl_err trli_structure_place(trli_structure *structure, const trli
 TRL_NODISCARD trl_err trli_structure_close(trli_structure *structure);
 void trli_structure_release(trli_structure *structure);
 
-/* output_file.c: a file that is being written. */
-
-/* What stands behind the end of a checkpoint, where readers of netCDF do not look: a checksum of all that is before. */
-typedef struct trli_seal {
-    char magic[8];
-    int64_t bytes; /* of the file before it */
-    int64_t step;
-    int64_t lineage; /* the same in the checkpoints of runs that continue one another */
-    uint64_t sum;    /* over the words of the file */
-    uint64_t own;    /* of the members above */
-} trli_seal;
-
-typedef struct trli_output_file {
-    trl_context *ctx;
-    char *path;
-    trli_new_file first;      /* rank 0: the file, aside until it is whole */
-    trli_structure structure; /* rank 0 */
-    int file;                 /* on each rank; -1: not open */
-    int compression;          /* as in the contents */
-    trl_loop *loop;
-    bool sealed;     /* it gets a seal */
-    int64_t lineage; /* then */
-    int64_t bytes;   /* rank 0: of the structure and all values */
-    uint64_t sum;    /* of what this rank wrote */
-    double *buffer;  /* of a chunk */
-} trli_output_file;
-
-/* Create a file aside; unless it is compressed, with its space reserved and its structure in it. lineage < 0: no
- * seal. Fails with IO, MEMORY, MPI. Collective: yes; whatever happens, trli_output_end follows. */
-TRL_NODISCARD trl_err trli_output_begin(trl_context *ctx, const char *path, int64_t lineage,
-                                        const trli_contents *contents, trli_output_file *file);
-/* Points of a variable: `box` of an array whose index 0 is point `first` of the grid. */
-typedef struct trli_part {
-    const trl_array *array;
-    const trl_gidx *first;
-    trl_box box;
-} trli_part;
-/* Write points of a variable of a file that is not compressed. Returns 0 or an errno. Not collective: each point comes
- * from one rank. */
-TRL_NODISCARD int trli_output_put(trli_output_file *file, const trli_file_variable *variable, int time,
-                                  const trli_part *part);
-/* Write whole words at a place of the file that is this rank's. Returns 0 or an errno. */
-TRL_NODISCARD int trli_output_put_words(trli_output_file *file, const void *bytes, size_t size, int64_t at);
-/* The chunks along each axis, from one to before another, in which a part lies. False: it has no points. */
-bool trli_part_chunks(const trli_file_variable *variable, const trli_part *part, trl_gidx from[3], trl_gidx to[3]);
-/* output_deflate.c: write chunks `from` to before `to` of a variable of a compressed file. The parts of all ranks hold
- * all points in them, each once, and perhaps others. Fails with IO, MEMORY, MPI. Collective: yes. */
-TRL_NODISCARD trl_err trli_output_deflate(trli_output_file *file, const trli_file_variable *variable, int time,
-                                          int64_t from, int64_t to, int nparts, const trli_part *parts);
-/* Bring the file to the disk and give it its name, unless `err` or that fails on any rank: then it is removed.
- * Collective: yes. */
-TRL_NODISCARD trl_err trli_output_end(trli_output_file *file, const trli_contents *contents, trl_err err);
-/* All of it for one time of fields, chunked by the patches of the layout; of `contents`, its grid and variables are set
- * here. Collective: yes. */
-TRL_NODISCARD trl_err trli_fields_store(trl_context *ctx, const trl_layout *layout, const char *path, int64_t lineage,
-                                        const trli_contents *contents, int n, const trli_output_field *fields);
-
-/* Read the seal of a file. False: it has none, and why. Not collective. */
-bool trli_seal_read(const char *path, trli_seal *seal, char reason[TRLI_REASON_ROOM]);
-/* Whether the file is what its seal says; if not, why. Each rank reads a part. Collective: yes. */
-TRL_NODISCARD trl_err trli_seal_check(trl_context *ctx, const char *path, bool *whole, char reason[TRLI_REASON_ROOM]);
-
 /* output_xdmf.c: append what fields.xdmf says of a step. path: of its file; link: the same from the folder of
  * fields.xdmf. Fails with IO. Not collective. */
 TRL_NODISCARD trl_err trli_xdmf_step(trl_context *ctx, const trl_grid *grid, const char *path, const char *link,
                                      trli_step_key key, double time, int n, const trli_output_field *fields, FILE *out);
-/* Write the file: a head, the steps' text, a tail. Not collective. */
+/* Begin the file: a head, the steps' text, a tail; or write it. Not collective. */
+TRL_NODISCARD trl_err trli_xdmf_begin(trl_context *ctx, const char *path, const char *steps, trli_new_file *file);
 TRL_NODISCARD trl_err trli_xdmf_write(trl_context *ctx, const char *path, const char *steps);
 /* The text of the steps up to one of a file that trli_xdmf_write wrote, for trli_free; empty where the file is
  * missing or says something else. Not collective. */

@@ -28,6 +28,9 @@ TRL_NODISCARD trl_err trli_fields_create(trl_context *ctx, const trl_layout *lay
                                          trl_gidx after_step, trli_fields_file **file);
 /* From now on compress what is written: a deflate level of 1 to 9, or 0. loop: of the workers that do it, or NULL. */
 void trli_fields_compress(trli_fields_file *file, int level, trl_loop *loop);
+/* From now on write files while steps go on (output_beside_impl.h): the file is in use until those are finished. */
+typedef struct trli_beside trli_beside;
+void trli_fields_beside(trli_fields_file *file, trli_beside *beside);
 /* What is there of the step is replaced, unless it was written last, of an earlier time: then this is a further file of
  * the same step. */
 TRL_NODISCARD trl_err trli_fields_write(trli_fields_file *file, trl_gidx step, double time, int n,
@@ -43,8 +46,10 @@ typedef struct trli_checkpoint_state {
     double control[TRL_CONTROLS]; /* 0: dt does not follow from errors */
     int64_t lineage;              /* -1: that of a new run; trli_checkpoint_write sets it */
 } trli_checkpoint_state;
-TRL_NODISCARD trl_err trli_checkpoint_write(trl_context *ctx, const trl_layout *layout, const char *folder, int keep,
-                                            trli_checkpoint_state *state, int n, const trli_output_field *fields);
+/* beside: to write it while steps go on; NULL: at once. */
+TRL_NODISCARD trl_err trli_checkpoint_write(trl_context *ctx, trli_beside *beside, const trl_layout *layout,
+                                            const char *folder, int keep, trli_checkpoint_state *state, int n,
+                                            const trli_output_field *fields);
 /* Read the checkpoint at `where` (one file, or a folder: the newest of the newest lineage; damaged ones, and those of
  * another grid or other fields, are skipped with a warning) into the fields' owned points, on any number of ranks and
  * patches. own: the output folder of this run, whose lineage it then continues. INPUT errors: none there; grid, fields

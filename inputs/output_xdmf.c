@@ -254,13 +254,25 @@ trl_err trli_xdmf_step(trl_context *ctx, const trl_grid *grid, const char *path,
     return TRL_OK;
 }
 
-trl_err trli_xdmf_write(trl_context *ctx, const char *path, const char *steps)
+trl_err trli_xdmf_begin(trl_context *ctx, const char *path, const char *steps, trli_new_file *file)
 {
-    char *text;
+    char *text = NULL;
     trl_err err = trli_format(ctx, &text, "%s%s%s", head, steps, tail);
-    if (err == TRL_OK) err = trli_file_replace(ctx, path, text, strlen(text));
+    *file = (trli_new_file){.file = -1};
+    TRL_TRY(err);
+    TRL_TRY(trli_file_begin(ctx, path, false, file));
+    const int number = trli_file_put(file->file, text, strlen(text), 0);
+    if (number) err = trli_file_end(file, trli_file_fail(ctx, "write", path, number));
+done:
     trli_free(text);
     return err;
+}
+
+trl_err trli_xdmf_write(trl_context *ctx, const char *path, const char *steps)
+{
+    trli_new_file file;
+    trl_err err = trli_xdmf_begin(ctx, path, steps, &file);
+    return err == TRL_OK ? trli_file_end(&file, TRL_OK) : err;
 }
 
 trl_err trli_xdmf_read(trl_context *ctx, const char *path, trl_gidx last, char **steps)

@@ -14,14 +14,15 @@
 
 /* What all ranks together know of the run; zero where the run did not get that far. */
 typedef struct report_totals {
-    trl_simulation_stats stats;                                              /* of rank 0 but for what follows */
-    int64_t planned_bytes, peak_bytes, metadata_bytes, metadata_allocations; /* of the rank with the most */
-    int64_t comm_bytes, comm_messages, allocations;                          /* of all */
-    int64_t device_copies[TRL_WAYS], device_bytes[TRL_WAYS];                 /* of all */
-    int64_t between_gpus;                                                    /* messages, of all */
-    int64_t device_waits;                                                    /* of all */
-    double overlap;                                                          /* of communication with work, of all */
-    double late;                                                             /* mean */
+    trl_simulation_stats stats;                              /* of rank 0 but for what follows */
+    int64_t planned_bytes, peak_bytes, copy_bytes;           /* of the rank with the most */
+    int64_t metadata_bytes, metadata_allocations;            /* likewise */
+    int64_t comm_bytes, comm_messages, allocations;          /* of all */
+    int64_t device_copies[TRL_WAYS], device_bytes[TRL_WAYS]; /* of all */
+    int64_t between_gpus;                                    /* messages, of all */
+    int64_t device_waits;                                    /* of all */
+    double overlap;                                          /* of communication with work, of all */
+    double late;                                             /* mean */
 } report_totals;
 
 static trl_err gather_totals(const trli_session *run, report_totals *totals)
@@ -31,7 +32,7 @@ static trl_err gather_totals(const trli_session *run, report_totals *totals)
     if (!run->sim) return TRL_OK;
     trl_simulation_get_stats(run->sim, &totals->stats);
     const trl_simulation_stats *s = &totals->stats;
-    int64_t most[] = {s->planned_bytes, s->peak_bytes, s->metadata_bytes, s->metadata_allocations};
+    int64_t most[] = {s->planned_bytes, s->peak_bytes, s->metadata_bytes, s->metadata_allocations, run->files.bytes};
     int64_t sum[] = {s->comm_bytes,
                      s->comm_messages,
                      s->allocations_after_first_step,
@@ -40,7 +41,7 @@ static trl_err gather_totals(const trli_session *run, report_totals *totals)
                      s->messages_between_gpus,
                      (int64_t)(1e9 * s->step_graph.late),
                      s->device_waits};
-    TRL_TRY(trli_allreduce(run->ctx, most, 4, MPI_INT64_T, MPI_MAX));
+    TRL_TRY(trli_allreduce(run->ctx, most, 5, MPI_INT64_T, MPI_MAX));
     memcpy(totals->device_copies, s->device_copies, sizeof s->device_copies);
     memcpy(totals->device_bytes, s->device_bytes, sizeof s->device_bytes);
     TRL_TRY(trli_allreduce(run->ctx, sum, 8, MPI_INT64_T, MPI_SUM));
@@ -50,6 +51,7 @@ static trl_err gather_totals(const trli_session *run, report_totals *totals)
     totals->peak_bytes = most[1];
     totals->metadata_bytes = most[2];
     totals->metadata_allocations = most[3];
+    totals->copy_bytes = most[4];
     totals->comm_bytes = sum[0];
     totals->comm_messages = sum[1];
     totals->allocations = sum[2];
@@ -367,6 +369,7 @@ static void put_machine(const trli_session *run, const report_totals *totals, tr
     trli_json_begin_object(json);
     put_integer(json, "peak_bytes", totals->peak_bytes);
     put_integer(json, "planned_bytes", totals->planned_bytes);
+    put_integer(json, "copy_bytes", totals->copy_bytes);
     put_integer(json, "metadata_bytes", totals->metadata_bytes);
     put_integer(json, "metadata_allocations", totals->metadata_allocations);
     trli_json_end_object(json);
@@ -380,6 +383,11 @@ static void put_machine(const trli_session *run, const report_totals *totals, tr
     put_number(json, "late_s", totals->late);
     put_integer(json, "waits", run->agreements[0]);
     put_integer(json, "agreements_beside_steps", run->agreements[1]);
+    trli_json_end_object(json);
+    trli_json_key(json, "files");
+    trli_json_begin_object(json);
+    put_integer(json, "beside_steps", run->files.files);
+    put_number(json, "beside_s", run->files.seconds);
     trli_json_end_object(json);
     trli_json_key(json, "graph");
     trli_json_begin_object(json);

@@ -9,6 +9,7 @@
 #include "clock_impl.h"
 #include "command_impl.h"
 #include "context_impl.h"
+#include "output_beside_impl.h"
 #include "writers_impl.h"
 
 /* Phases whose wall time the report gives. X(NAME, key) */
@@ -71,6 +72,8 @@ typedef struct trli_session {
     trl_gidx steps;                   /* the number of steps to reach, -1: none */
     trl_gidx first_step;              /* 0, or that of the checkpoint */
     trli_writers writers;
+    trli_beside *beside;          /* NULL: files are written at once */
+    trli_beside_stats files;      /* at the end */
     trli_field_set output, state; /* what files of fields and checkpoints hold */
     /* Of the last one written or done, -1: none. */
     trl_gidx fields_step, series_step, receivers_step, checkpoint_step, observed_step, between_step;
@@ -119,6 +122,9 @@ TRL_NODISCARD trl_err trli_session_end_row(trli_session *run);
 TRL_NODISCARD trl_err trli_session_write_checkpoint(trli_session *run, bool forced);
 /* Evaluate outputs, exact solutions and series at the present step unless that is done. */
 TRL_NODISCARD trl_err trli_session_observe(trli_session *run);
+/* Go on with files that are written while steps go on, where all ranks have done a part; and wait for them. */
+TRL_NODISCARD trl_err trli_session_bring_on_files(trli_session *run);
+TRL_NODISCARD trl_err trli_session_finish_files(trli_session *run);
 TRL_NODISCARD trl_err trli_session_close_output(trli_session *run);
 
 /* run_trace.c: with --trace, record what the workers of all ranks do, and write it at the end, however the run ended.

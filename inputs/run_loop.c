@@ -53,10 +53,12 @@ bool trli_every_between(const trl_every *every, double begin, double after, doub
     return *time / every->time < end / every->time - slack;
 }
 
+/* What a file takes, of which a part may have been beside steps. */
 static void note_output(trli_session *run, double seconds, bool written)
 {
+    const double beside = trli_beside_get_stats(run->beside).last;
     run->wall[TRLI_WALL_OUTPUT] += seconds;
-    if (written) run->last_output = seconds;
+    if (written) run->last_output = seconds > beside ? seconds : beside;
 }
 
 static trl_err write_checkpoint(trli_session *run, bool forced)
@@ -84,10 +86,10 @@ static trl_err write_output(trli_session *run, bool forced)
     return err;
 }
 
-static trl_err begin_row(trli_session *run)
+static trl_err timed(trli_session *run, trl_err (*call)(trli_session *run))
 {
     const double before = trli_clock();
-    const trl_err err = trli_session_begin_row(run);
+    const trl_err err = call(run);
     run->wall[TRLI_WALL_OUTPUT] += trli_clock() - before;
     return err;
 }
@@ -182,6 +184,12 @@ static trl_err advance(trli_session *run, bool *late)
     return kept != TRL_OK ? kept : err;
 }
 
+static int64_t signal_received(const void *data)
+{
+    (void)data;
+    return trli_signals_received();
+}
+
 /* A signal that any rank got is carried by the agreements of steps: all ranks stop after the same one. */
 trl_err trli_session_loop(trli_session *run)
 {
@@ -192,20 +200,21 @@ trl_err trli_session_loop(trli_session *run)
     int signal = 0;
     bool late;
     trl_err err = TRL_OK;
-    trli_agree_carry(run->ctx, trli_signals_received);
+    trli_agree_carry(run->ctx, TRLI_CARRIED_SIGNAL, signal_received, NULL);
     TRL_TRY(write_output(run, run->first_step == 0));
     TRL_TRY(trli_watch_start(run));
     TRL_TRY(look_at_stop(run));
     at_once = agreement->at_once;
     while (!run->stopped && !trl_simulation_done(sim)) {
-        signal = trli_agree_carried(run->ctx);
+        signal = (int)trli_agree_carried(run->ctx, TRLI_CARRIED_SIGNAL);
         if (signal) TRL_TRY(stop(run, signal));
         TRL_TRY(advance(run, &late));
         TRL_TRY(trli_session_end_row(run));
         TRL_TRY(trli_watch_check(run));
         TRL_TRY(look_at_stop(run));
         trli_progress_update(&run->progress, sim, run->watch);
-        if (late) TRL_TRY(begin_row(run));
+        if (trli_beside_is_due(run->beside)) TRL_TRY(timed(run, trli_session_bring_on_files));
+        if (late) TRL_TRY(timed(run, trli_session_begin_row));
         if (late) continue;
         TRL_TRY(write_output(run, false));
         TRL_TRY(write_checkpoint(run, false));
@@ -214,8 +223,9 @@ trl_err trli_session_loop(trli_session *run)
     run->agreements[1] = agreement->later;
     TRL_TRY(write_output(run, true));
     TRL_TRY(write_checkpoint(run, run->options->has_checkpoint));
+    TRL_TRY(timed(run, trli_session_finish_files));
 done:
-    trli_agree_carry(run->ctx, NULL);
+    trli_agree_carry(run->ctx, TRLI_CARRIED_SIGNAL, NULL, NULL);
     run->wall[TRLI_WALL_LOOP] = trli_clock() - started - (run->wall[TRLI_WALL_OUTPUT] - output);
     return err;
 }

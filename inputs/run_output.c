@@ -99,6 +99,7 @@ static trl_err open_writers(trli_session *run)
                                          .after_step = run->first_step - 1,
                                          .compression = run->options->compression,
                                          .workers = trl_simulation_workers(run->sim),
+                                         .beside = run->beside,
                                          .nseries = n,
                                          .series = names,
                                          .means = run->options->has_means,
@@ -124,6 +125,8 @@ trl_err trli_session_open_output(trli_session *run)
     if (trl_context_rank(run->ctx) == 0) trli_folder_sweep(run->options->directory);
     TRL_TRY(trli_text_write(run->ctx, run->options->directory, "deck.yaml", text));
     TRL_TRY(trl_context_agree(run->ctx, create_set(run->ctx, run->sim, is_output, &run->output)));
+    if (run->options->beside_steps && (run->output.n > 0 || run->options->has_checkpoint))
+        TRL_TRY(trli_beside_create(run->ctx, &run->beside));
     TRL_TRY(open_writers(run));
 done:
     trli_free(text);
@@ -359,13 +362,15 @@ trl_err trli_session_write_checkpoint(trli_session *run, bool forced)
     if (!forced && !(options->has_checkpoint && trli_every_due(&options->checkpoint_every, step, state.time, state.dt)))
         return TRL_OK;
     TRL_TRY(close_rows(run));
-    if (run->row.lost) return TRL_ERR_IO;
+    /* Nothing is left to go on beside one that ends the run, or that a signal asks for. */
+    if (forced) TRL_TRY(trli_beside_finish(run->beside));
+    if (run->row.lost || trli_beside_has_failed(run->beside)) return TRL_ERR_IO;
     if (!run->state.list) TRL_TRY(trl_context_agree(run->ctx, create_set(run->ctx, sim, is_state, &run->state)));
     add_carried(sim, false, &run->state);
     TRL_TRY(refresh_set(run->ctx, sim, &run->state));
     int keep = options->checkpoint_keep > 0 ? options->checkpoint_keep : 1;
-    TRL_TRY(trli_checkpoint_write(run->ctx, trl_simulation_layout(sim), options->directory, keep, &state, run->state.n,
-                                  run->state.list));
+    TRL_TRY(trli_checkpoint_write(run->ctx, forced ? NULL : run->beside, trl_simulation_layout(sim), options->directory,
+                                  keep, &state, run->state.n, run->state.list));
     trl_simulation_begin_anew(sim);
     run->checkpoint_step = step;
     run->lineage = state.lineage;
@@ -373,9 +378,29 @@ done:
     return err;
 }
 
+/* What is under way settles before: a file's end is agreed on. */
+trl_err trli_session_bring_on_files(trli_session *run)
+{
+    trl_err err = TRL_OK;
+    TRL_TRY(trl_simulation_settle(run->sim));
+    err = trli_beside_go_on(run->beside);
+done:
+    return err;
+}
+
+trl_err trli_session_finish_files(trli_session *run)
+{
+    const trl_err err = trli_beside_finish(run->beside);
+    run->files = trli_beside_get_stats(run->beside);
+    return err;
+}
+
 trl_err trli_session_close_output(trli_session *run)
 {
+    const trl_err finished = trli_session_finish_files(run);
+    trli_beside_destroy(&run->beside);
     trl_err err = trli_writers_close(&run->writers);
+    if (finished != TRL_OK) err = finished;
     release_set(&run->output);
     release_set(&run->state);
     return err;

@@ -234,6 +234,8 @@ static const trli_key keys[] = {
      .doc = "so many times per decade: after the first step at or past each `10^(k/log)`, k a whole number"},
     {"output.compression", WORD | INTEGER, 0, "off", .min = 1, .max = 9, .words = "off",
      .doc = "off, or a deflate level (with shuffle) for the files in fields/"},
+    {"output.beside_steps", BOOLEAN, 0, "true",
+     .doc = "write files of fields and checkpoints while steps go on, from a copy"},
     {"output.keep", LIST_OF(TEXT), ONLY_LIST,
      .doc = "names of fields that are evaluated after each step, written or not, for drivers that read them then"},
     {"output.receivers", MAPPING, 0,

@@ -15,6 +15,7 @@ typedef struct trli_writer_request {
     trl_gidx after_step;  /* then */
     int compression;      /* of fields: a deflate level, 0: none */
     trl_workers *workers; /* that may be used between steps, or NULL */
+    trli_beside *beside;  /* for files that are written while steps go on; NULL: at once */
     int nseries;
     const char *const *series; /* [nseries] names */
     bool means;                /* over time of them, since */

@@ -19,10 +19,10 @@ enum { FAILED_WAIT_S = 10 /* that a rank which failed waits for the others */ };
 
 /* The numbers of an agreement. */
 enum {
-    KEY,        /* error codes of the ranks */
-    SHALLOWEST, /* minus the phases that the rank is in */
-    CARRIED,    /* of trli_agree_carry */
-    CALLERS     /* those of trli_agree_max */
+    KEY,                             /* error codes of the ranks */
+    SHALLOWEST,                      /* minus the phases that the rank is in */
+    CARRIED,                         /* of trli_agree_carry, one of each kind */
+    CALLERS = CARRIED + TRLI_CARRIED /* those of trli_agree_max */
 };
 
 trl_err trli_context_lose(trl_context *ctx, trl_err err)
@@ -122,7 +122,8 @@ static trl_err begin(trl_context *ctx, trl_err local, int n, const int64_t *valu
     a->local = local;
     a->value[KEY] = key_of(local, ctx->rank);
     a->value[SHALLOWEST] = -a->depth;
-    a->value[CARRIED] = a->number ? a->number() : 0;
+    for (int i = 0; i < TRLI_CARRIED; ++i)
+        a->value[CARRIED + i] = a->carried[i].number ? a->carried[i].number(a->carried[i].data) : 0;
     for (int i = 0; i < TRLI_AGREED - CALLERS; ++i) a->value[CALLERS + i] = i < n ? values[i] : INT64_MIN;
     a->round = 0;
     a->distance = 1;
@@ -149,7 +150,7 @@ static trl_err conclude(trl_context *ctx)
 {
     trli_agreement *a = &ctx->agreement;
     trl_err err = (trl_err)(a->value[KEY] >> 32);
-    a->carried = a->value[CARRIED];
+    for (int i = 0; i < TRLI_CARRIED; ++i) a->carried[i].most = a->value[CARRIED + i];
     if (err == TRL_OK) return TRL_OK;
     trli_notice_forget(ctx);
     a->failed_depth = (int)-a->value[SHALLOWEST];
@@ -220,16 +221,18 @@ trl_err trli_agree_at_last(trl_context *ctx, int n, int64_t *values)
     return a->late_err;
 }
 
-void trli_agree_carry(trl_context *ctx, int (*number)(void))
+void trli_agree_carry(trl_context *ctx, trli_carried what, int64_t (*number)(const void *data), const void *data)
 {
-    ctx->agreement.number = number;
-    ctx->agreement.carried = 0;
+    ctx->agreement.carried[what].number = number;
+    ctx->agreement.carried[what].data = data;
+    ctx->agreement.carried[what].most = 0;
 }
 
-int trli_agree_carried(const trl_context *ctx)
+int64_t trli_agree_carried(const trl_context *ctx, trli_carried what)
 {
     const trli_agreement *a = &ctx->agreement;
-    return ctx->ranks == 1 && a->number ? a->number() : (int)a->carried;
+    const bool at_once = ctx->ranks == 1 && a->carried[what].number;
+    return at_once ? a->carried[what].number(a->carried[what].data) : a->carried[what].most;
 }
 
 /* ---- agreements at once ---- */

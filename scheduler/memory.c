@@ -109,6 +109,11 @@ void trli_memory_set_peak(trl_context *ctx, size_t bytes)
     atomic_store_explicit(&ctx->memory.peak_bytes, bytes, memory_order_relaxed);
 }
 
+bool trli_memory_fits(trl_context *ctx, size_t bytes)
+{
+    return fits(&ctx->memory, atomic_load_explicit(&ctx->memory.bytes, memory_order_relaxed), bytes);
+}
+
 bool trli_memory_count(trl_context *ctx, size_t bytes)
 {
     if (!account(&ctx->memory, bytes)) return false;

@@ -21,6 +21,8 @@ typedef struct trli_memory {
 
 /* As trl_memory_alloc, but without a message: NULL where the limit or the system refuses. */
 void *trli_memory_try(trl_context *ctx, size_t bytes);
+/* Whether so many bytes more fit under the limit at present. */
+bool trli_memory_fits(trl_context *ctx, size_t bytes);
 /* An array in memory that the caller has from elsewhere: count it; false: the limit refuses. And forget it. */
 bool trli_memory_count(trl_context *ctx, size_t bytes);
 void trli_memory_discount(trl_context *ctx, size_t bytes);

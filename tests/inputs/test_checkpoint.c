@@ -20,7 +20,7 @@ static trl_err write_lineage(trl_context *ctx, const trl_layout *layout, int kee
     const trli_output_field fields[] = {t.field, u.field};
     state.step = step;
     state.lineage = *lineage;
-    trl_err err = trli_checkpoint_write(ctx, layout, "out", keep, &state, 2, fields);
+    trl_err err = trli_checkpoint_write(ctx, NULL, layout, "out", keep, &state, 2, fields);
     *lineage = state.lineage;
     fixture_destroy(&t);
     fixture_destroy(&u);
@@ -36,7 +36,7 @@ static trl_err write_on(trl_context *ctx, const trl_layout *layout, int keep, tr
 static trl_err write_state(const trl_layout *layout, int keep, int n, const trli_output_field *fields)
 {
     trli_checkpoint_state state = state_100;
-    return trli_checkpoint_write(test_ctx, layout, "out", keep, &state, n, fields);
+    return trli_checkpoint_write(test_ctx, NULL, layout, "out", keep, &state, n, fields);
 }
 
 /* Read into empty fields; *same says whether every bit is what write_on wrote for that step. */

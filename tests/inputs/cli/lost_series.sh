@@ -10,7 +10,9 @@ long() {
 }
 lose() {
     run=$!
-    until [ -e out/series.csv ] && [ "$(wc -l <out/series.csv)" -gt 5 ]; do sleep 0.02; done
+    until [ -e out/series.csv ] && [ "$(wc -l <out/series.csv)" -gt 5 ] && grep -qs step out/fields.xdmf; do
+        sleep 0.02 # the first file of fields is written while steps go on
+    done
     eval "$1"
     status=0
     wait $run || status=$?

@@ -20,15 +20,16 @@ report = json.load(open("out/report.json"))
 keys = """version deck status ranks threads devices grid patches steps steps_run steps_in_passes steps_in_chains
     time dt wall step_s cell_updates_per_s equation_updates_per_s bytes_per_cell_step tasks_per_step tasks
     warnings bits_may_differ scheduler workers memory allocations_after_first_step comm graph device_transfers
-    device_waits programs kernels fields errors""".split()
+    device_waits programs kernels files fields errors""".split()
 inner = {
     "grid": ["cells"],
     "wall": ["setup", "compile", "loop", "output"],
     "tasks": ["overhead_ns"],
     "workers": ["tasks", "operators", "active", "busy"],
-    "memory": ["peak_bytes", "planned_bytes", "metadata_bytes", "metadata_allocations"],
+    "memory": ["peak_bytes", "planned_bytes", "copy_bytes", "metadata_bytes", "metadata_allocations"],
     "comm": ["bytes", "messages", "between_gpus", "overlap", "late_s", "waits", "agreements_beside_steps"],
     "graph": ["tau_1", "tau_inf", "amdahl"],
+    "files": ["beside_steps", "beside_s"],
     "device_transfers": ["h2d_bytes", "d2h_bytes", "p2p_bytes", "h2d_copies", "d2h_copies", "p2p_copies"],
     "fields": ["T"],
     "errors": ["T"],
