@@ -98,6 +98,22 @@ static void describe_workers(const trli_listing *l)
     trli_listing_say(l, "workers      %d per rank%s, policy %s%s", trl_workers_count(workers), split, given, replaced);
 }
 
+/* How ranks of a node exchange, and by what that was decided. */
+static void describe_ways(const trli_listing *l)
+{
+    const trli_model *m = l->sim->model;
+    const trli_ways *w = &m->machine.ways;
+    if (trl_context_ranks(l->sim->ctx) == 1) return;
+    if (w->known)
+        trli_listing_say(l,
+                         "exchange     on a node by %s: memory that ranks share takes %.2g us and %.2g us for 100 kB, "
+                         "messages %.2g and %.2g",
+                         m->machine.shares ? "memory" : "messages", 1e6 * w->shared_s, 1e11 * w->shared_byte_s,
+                         1e6 * w->message_s, 1e11 * w->message_byte_s);
+    else
+        trli_listing_say(l, "exchange     on a node by %s, not measured", m->machine.shares ? "memory" : "messages");
+}
+
 bool trl_simulation_inexact(const trl_simulation *sim, int i, size_t size, char *text)
 {
     const trli_model *m = sim->model;
@@ -343,6 +359,7 @@ trl_err trl_simulation_describe(const trl_simulation *sim, bool verbose, void (*
     trl_simulation_get_stats(sim, &st);
     describe_grid(&l);
     describe_workers(&l);
+    describe_ways(&l);
     describe_bits(&l);
     describe_expressions(&l);
     describe_ghosts(&l);

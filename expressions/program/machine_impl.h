@@ -16,11 +16,20 @@ typedef struct trli_balance {
     double caches;      /* bytes of the last-level cache, the workers' parts together */
 } trli_balance;
 
+/* What an exchange of two ranks of a node takes, by messages of MPI and through memory that they share: so long each,
+ * and for each byte. */
+typedef struct trli_ways {
+    bool known;
+    double message_s, message_byte_s, shared_s, shared_byte_s;
+} trli_ways;
+
 /* The machine as the cost model sees it. */
 typedef struct trli_machine {
     trli_balance balance;  /* measured */
     trli_balance deciding; /* what decides: the measured figures, or run.balance and nothing of this machine */
     bool streaming;        /* the fields of a step outgrow the caches */
+    trli_ways ways;
+    bool shares; /* ranks of a node exchange through memory: they may, and messages are not faster */
 } trli_machine;
 
 #endif

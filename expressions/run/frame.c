@@ -17,11 +17,10 @@
 trl_err trli_exchange_connect(const trli_model *model, const trl_exchange *plan, const trli_loans *loans,
                               trli_exchange_run *run)
 {
-    const bool shares = trl_context_ranks(model->ctx) > 1 && !(model->settings.disabled_passes & TRL_PASS_SHARED);
     trl_err err = TRL_OK;
     TRL_TRY(trli_exchange_create_from(plan, &run->exchange));
     trl_exchange_traffic(run->exchange, &run->bytes, &run->messages);
-    if (shares) TRL_TRY(trli_exchange_share(run->exchange, loans));
+    if (model->machine.shares) TRL_TRY(trli_exchange_share(run->exchange, loans));
 done:
     return err;
 }

@@ -3,6 +3,7 @@
 /* Making, freezing and destroying a model, to which all folders of expressions/ contribute. */
 
 #include "balance_impl.h"
+#include "context_impl.h"
 #include "cost_impl.h"
 #include "found_scalars_impl.h"
 #include "front_impl.h"
@@ -18,6 +19,7 @@
 #include "slot_plan_impl.h"
 #include "tasks_impl.h"
 #include "told_sums_impl.h"
+#include "ways_impl.h"
 
 static bool has_gpus(const trl_workers *workers)
 {
@@ -90,6 +92,35 @@ done:
     return err;
 }
 
+/* About what a rank sends to a neighbour before a kernel: a layer of a patch for each equation. */
+static double message_bytes(const trl_layout *layout, int nvariables)
+{
+    double most = 0;
+    for (int across = 0; across < layout->grid.dim; ++across) {
+        double points = 1;
+        for (int a = 0; a < layout->grid.dim; ++a)
+            if (a != across) points *= (double)layout->grid.cells[a] / layout->counts[a];
+        if (layout->counts[across] > 1 && points > most) most = points;
+    }
+    return most * nvariables * (double)sizeof(double);
+}
+
+/* How ranks of a node exchange, all alike. With run.balance nothing that is measured decides. */
+static trl_err choose_ways(trli_model *model, const trli_model_request *request)
+{
+    trli_machine *machine = &model->machine;
+    trl_err err = TRL_OK;
+    machine->shares = model->ctx->ranks > 1 && !(model->settings.disabled_passes & TRL_PASS_SHARED);
+    if (!machine->shares || request->balance > 0) return TRL_OK;
+    if (request->finer)
+        machine->ways = request->finer->machine.ways;
+    else
+        TRL_TRY(trli_ways_find(model->ctx, &machine->ways));
+    machine->shares = trli_ways_share(&machine->ways, message_bytes(request->layout, request->nvariables));
+done:
+    return err;
+}
+
 trl_err trli_model_create(trl_context *ctx, const trli_model_request *request, trli_model **model)
 {
     trl_err err = TRL_OK;
@@ -100,6 +131,7 @@ trl_err trli_model_create(trl_context *ctx, const trli_model_request *request, t
     TRL_TRY(copy_request(m, request));
     TRL_TRY(create_run(m, request->workers));
     TRL_TRY(find_balance(m, request));
+    TRL_TRY(choose_ways(m, request));
     TRL_TRY(trli_ir_init(&m->ir, ctx, &request->layout->grid));
     m->ir.no_cse = m->settings.disabled_passes & TRL_PASS_SHARING;
     for (int i = 0; i < TRLI_SCALARS_FIXED; ++i) trli_model_add_scalar(m, 0);

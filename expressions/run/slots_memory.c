@@ -107,8 +107,8 @@ done:
 /* Other ranks of the node read what is sent to them where it is. Devices would have host memory of their own kind. */
 static bool may_be_open(const trli_model *model)
 {
-    return model->ctx->topology.node_ranks > 1 && !(model->settings.disabled_passes & TRL_PASS_SHARED) &&
-           model->run->nexchanges > 0 && !trl_workers_devices(model->run->workers);
+    return model->ctx->topology.node_ranks > 1 && model->machine.shares && model->run->nexchanges > 0 &&
+           !trl_workers_devices(model->run->workers);
 }
 
 static size_t room_of_slots(const trli_model *model)

@@ -31,8 +31,7 @@ static int cut_for_messages(const trl_box *box, double seconds, int parts[3])
 static bool awaits_mpi(const trli_model *model)
 {
     const trl_context *ctx = model->ctx;
-    return ctx->ranks > 1 &&
-           (ctx->topology.node_ranks < ctx->ranks || model->settings.disabled_passes & TRL_PASS_SHARED);
+    return ctx->ranks > 1 && (ctx->topology.node_ranks < ctx->ranks || !model->machine.shares);
 }
 
 int trli_task_parts(const trli_model *model, const trl_box *box, double seconds, bool whole_rows, int parts[3])
