@@ -535,17 +535,22 @@ static void stay_together(const struct trli_multigrid *m)
             trl_graph_follow(l[k].sim->model->program[i]->run->graph, l->residual->run->graph);
 }
 
-/* What is relaxed is prepared again when the operator may be another one. */
+/* What is relaxed is prepared again when the operator may be another one. The ranks agree on memory alone. */
 static trl_err may_be_others(struct trli_multigrid *m, bool *are)
 {
     const trli_solver *s = m->solver;
-    const bool first = !m->known;
+    trl_context *ctx = s->sim->ctx;
+    trl_err err = TRL_OK;
     *are = false;
     if (!m->level[0].relaxation) return TRL_OK;
-    if (first) m->known = trli_new(s->sim->ctx, (size_t)s->sim->model->nscalars + 1, sizeof *m->known);
-    if (!m->known) return trli_no_memory(s->sim->ctx, NULL, "for multigrid");
+    const bool first = !m->known;
+    if (first) {
+        m->known = trli_new(ctx, (size_t)s->sim->model->nscalars + 1, sizeof *m->known);
+        TRL_TRY(trl_context_agree(ctx, m->known ? TRL_OK : trli_no_memory(ctx, NULL, "for multigrid")));
+    }
     *are = trli_solver_scalars_change(s, m->known) || first || trli_solver_reads_fields(s);
-    return TRL_OK;
+done:
+    return err;
 }
 
 /* The times of the system are those of all grids; coefficients may have changed with them. */
@@ -556,7 +561,7 @@ trl_err trli_multigrid_prepare(struct trli_multigrid *m, double time)
     const double *fine = m->solver->sim->frame->scalar;
     bool relaxed;
     trl_err err = TRL_OK;
-    TRL_TRY(trl_context_agree(m->solver->sim->ctx, may_be_others(m, &relaxed)));
+    TRL_TRY(may_be_others(m, &relaxed));
     if (m->level[0].coefficients) run(&c, &m->level[0], m->level[0].coefficients);
     find_largest(&m->level[0]);
     if (m->chooses) m->by_entries = trli_solver_contrast(m->solver) > jump;
