@@ -93,6 +93,7 @@ static void describe_direct(const trli_listing *l, const trl_solve_stats *s)
 static void describe_prospect(const trli_listing *l, const trl_solve_stats *s)
 {
     char bound[64] = "is not bounded";
+    if (s->pseudo_time) return;
     if (!s->preconditioner) {
         trli_listing_say(l, "  what solves it is chosen in each stage");
         return;
@@ -124,12 +125,14 @@ void trli_describe_solvers(const trli_listing *l)
     for (int i = 0; i < trl_simulation_solvers(l->sim); ++i) {
         const trl_solve_stats *s = trl_simulation_solver(l->sim, i);
         trli_listing_say(l, "solve        %s: a %s system%s", s->unknowns, s->linear ? "linear" : "nonlinear",
-                         s->pseudo_time ? ", by explicit steps in pseudo-time, of its own size at each point"
+                         s->pseudo_time ? ", by explicit steps in pseudo-time, of a size of their own at each point"
                          : !s->linear   ? ", by Newton's method with products of the exact Jacobian"
                          : s->singular  ? ""
                                         : ", whose matrix is applied, not stored");
         if (s->singular) trli_listing_say(l, "  constants are in its null space: the mean of the first guess is kept");
         describe_guesses(l, s);
+        if (l->sim->multistep && i > 0 && i == trli_solving_count(l->sim))
+            trli_listing_say(l, "  products solve a linear system for each one above, which the rates may need");
         if (s->levels > 0 && !s->no_multigrid) describe_levels(l, i);
         if (s->no_direct) trli_listing_say(l, "  not solved directly, because %s", s->no_direct);
         if (s->no_multigrid) trli_listing_say(l, "  no multigrid, because %s", s->no_multigrid);
