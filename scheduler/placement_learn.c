@@ -8,6 +8,7 @@ enum {
     PROFILED = 3,  /* runs with each executor, of which the first one is not counted */
     LAUNCHED = 12, /* such runs of a device whose calls become one launch, which is what a run takes later on: */
     REPEATED = 2,  /* runs with a random placement */
+    PATIENT = 8,   /* runs in a row for which workers fetch data from devices, until executors are timed again */
     CHECKED = 32   /* runs between two checks of the times of a placement; of the first the LAUNCHED do not count */
 };
 
@@ -147,7 +148,7 @@ static void learn_behind_others(trli_placement *p)
     const int64_t fetched = p->placed->copies[TRL_WAY_OUT];
     p->fetching = fetched > p->fetched ? p->fetching + 1 : 0;
     p->fetched = fetched;
-    if (p->patience == 0) p->patience = CHECKED;
+    if (p->patience == 0) p->patience = PATIENT;
     if (p->fetching < p->patience) return;
     p->patience *= 4;
     p->fetching = p->fetched = 0;

@@ -10,7 +10,7 @@
 #include "app_support.h"
 #include "mock_support.h"
 
-enum { RUNS = 300, TRIALS = 12, LOOKS = 32 }; /* most runs of a trial, and of a look at means */
+enum { RUNS = 300, TRIALS = 12, LOOKS = 32, PATIENCE = 8 }; /* most runs of a trial, and of a look at means */
 
 static trl_err nothing(void *data, const trl_task_args *args, bool *done)
 {
@@ -126,8 +126,8 @@ START_TEST(workers_that_fetch_data_for_each_run_are_timed_again)
     ck_ok(trli_placement_begin(graph, &workers->placing, NULL, &placed, &apart));
     trli_placement_end(graph, TRL_OK, 10000, true);
     ck_assert_int_eq(runs_until_timed(graph, workers, false), RUNS);
-    ck_assert_int_eq(runs_until_timed(graph, workers, true), LOOKS);
-    ck_assert_int_eq(runs_until_timed(graph, workers, true), 4 * LOOKS);
+    ck_assert_int_eq(runs_until_timed(graph, workers, true), PATIENCE);
+    ck_assert_int_eq(runs_until_timed(graph, workers, true), 4 * PATIENCE);
     trl_graph_destroy(&graph);
     trl_workers_destroy(&workers);
     close_mocks();
