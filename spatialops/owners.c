@@ -3,6 +3,7 @@
 /* Orders of patches, and pieces of an order for each rank. By ids and along the curve a box of patches is halved, again
  * and again, and the halves follow one another: by ids across the last axis that has several patches, along the curve
  * where a cut costs the least. So the order of one patch, and the cells before it, follow from a descent. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,8 +31,9 @@ bool trl_owners_parse(const char *text, trl_owners *owners)
         *owners = (trl_owners){.order = (trl_owner_order)i};
         if (owners->order != TRL_OWNERS_RANDOM) return text[n] == '\0';
         if (text[n] == '\0' || strspn(text + n + 1, "0123456789") == 0) return false;
+        errno = 0;
         owners->seed = strtoull(text + n + 1, &end, 10);
-        return *end == '\0';
+        return *end == '\0' && errno == 0; /* seeds that are too large would all be one */
     }
     return false;
 }
