@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* How tasks are placed, in words. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,8 +26,11 @@ static bool read_rule(const char *text, trli_placement_rule *rule)
     if (strcmp(text, "devices") == 0) return true;
     rule->mode = TRLI_PLACE_AT_RANDOM;
     if (strncmp(text, random, sizeof random - 1) != 0) return false;
-    rule->seed = 0x9e3779b97f4a7c15u * (strtoull(text + sizeof random - 1, NULL, 10) + 1);
-    return true;
+    const char *digits = text + sizeof random - 1;
+    char *end;
+    errno = 0;
+    rule->seed = 0x9e3779b97f4a7c15u * (strtoull(digits, &end, 10) + 1);
+    return strspn(digits, "0123456789") > 0 && *end == '\0' && errno == 0;
 }
 
 bool trl_placement_is_known(const char *text)
