@@ -11,6 +11,7 @@
 #include "pseudo_time_impl.h"
 #include "solve_ahead_impl.h"
 #include "solve_errors_impl.h"
+#include "solve_prepare_impl.h"
 
 enum { STAGES = 6 };
 
@@ -86,7 +87,7 @@ static trl_err take_step(trli_solver *s, double share, double *norm)
     const double pi = 3.14159265358979323846;
     struct trli_pseudo_time *p = s->pseudo_time;
     trl_err err = TRL_OK;
-    if (s->diagonal) TRL_TRY(trli_solver_program(s, s->diagonal));
+    TRL_TRY(trli_solver_run_diagonal(s));
     const double row = s->bounded ? fmax(trli_solver_largest_row(s), 1) : 2, least = least_of(row);
     for (int j = 0; j < STAGES; ++j) {
         const double root = (row + least) / 2 + (row - least) / 2 * cos((2 * order[j] - 1) * pi / (2 * STAGES));

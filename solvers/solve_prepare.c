@@ -49,8 +49,7 @@ done:
     return err;
 }
 
-/* Run the program of the diagonal, unless the Jacobian is as it was. */
-static trl_err run_diagonal(trli_solver *s)
+trl_err trli_solver_run_diagonal(trli_solver *s)
 {
     trl_err err = TRL_OK;
     if (!s->known) {
@@ -75,7 +74,7 @@ static trl_err find_diagonal(trli_solver *s)
 {
     const double condition_least = 15, row_most = 5;
     trl_err err = TRL_OK;
-    TRL_TRY(run_diagonal(s));
+    TRL_TRY(trli_solver_run_diagonal(s));
     if (!s->multigrid) return TRL_OK;
     const double row = trli_solver_largest_row(s);
     s->stats.condition = row < 2 ? row / (2 - row) : INFINITY;

@@ -11,6 +11,8 @@ extern const char trli_cycles_failed[];
 
 /* Before anything else of a solve: a direct solution needs no guess. Collective: yes. */
 TRL_NODISCARD trl_err trli_solver_choose_start(trli_solver *s, bool *directly);
+/* Run the program of the diagonal, unless the Jacobian is as it was. Collective: yes. */
+TRL_NODISCARD trl_err trli_solver_run_diagonal(trli_solver *s);
 /* Before a method runs. Collective: yes. */
 TRL_NODISCARD trl_err trli_solver_prepare(trli_solver *s);
 /* The words of what was chosen. */
