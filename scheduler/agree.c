@@ -14,6 +14,7 @@
 
 #include "clock_impl.h"
 #include "context_impl.h"
+#include "node_board_impl.h"
 
 enum { FAILED_WAIT_S = 10 /* that a rank which failed waits for the others */ };
 
@@ -67,33 +68,52 @@ void trli_agree_rest(const trl_context *ctx, int looks)
         sched_yield();
 }
 
-/* A rank that failed does not wait for ever: the others may be waiting for a message that it will never send. */
-static trl_err wait_for(trl_context *ctx, trl_err local, MPI_Request request[2], double deadline)
+/* Slots of the node's board. */
+enum { SAID /* by each rank */, TOLD /* by the leader: what all agreed on */, SLOTS };
+
+trl_err trli_agree_on_node(trl_context *ctx)
 {
-    int complete = 0;
-    for (int spins = 0;; spins += spins < INT_MAX) {
-        int status = MPI_Testall(2, request, &complete, MPI_STATUSES_IGNORE);
-        if (status != MPI_SUCCESS) return trli_mpi_check(ctx, status, "MPI_Testall");
-        if (complete) return TRL_OK;
-        if (local == TRL_OK) {
-            trli_agree_rest(ctx, spins);
-            continue;
-        }
-        if (trli_clock() > deadline || trli_notice_answered(ctx)) {
-            trl_warn(ctx, NULL, "rank %d failed where the other ranks wait for it: all are ended", ctx->rank);
-            return trli_context_lose(ctx, local);
-        }
-        nanosleep(&nap, NULL);
-    }
+    trli_node_board *board;
+    trl_err err;
+    TRL_TRY(trli_node_board_create(ctx, SLOTS, (const size_t[SLOTS]){TRLI_AGREED, TRLI_AGREED}, &board));
+    ctx->agreement.node = board;
+done:
+    return err;
 }
 
-/* Every rank learns the maxima. After round k a rank knows the maxima of 2^k ranks, of which it is the last; a
- * maximum may count a rank twice, so any number of ranks will do. MPI's own collective calls are not used: a
- * blocking one cannot be left, and the others are slow. */
+static void post(const trli_agreement *a, int slot)
+{
+    memcpy(trli_node_board_room(a->node, slot, a->number), a->value, sizeof a->value);
+    trli_node_board_post(a->node, slot, a->number);
+}
+
+static void add(trli_agreement *a, const int64_t value[TRLI_AGREED])
+{
+    for (int i = 0; i < TRLI_AGREED; ++i)
+        if (value[i] > a->value[i]) a->value[i] = value[i];
+}
+
+/* All ranks of a round know one another by their places: ranks, or nodes, for which their leaders stand. */
+static int places(const trli_agreement *a, const trl_context *ctx, int *own)
+{
+    *own = ctx->rank;
+    return a->node ? trli_node_board_nodes(a->node, own) : ctx->ranks;
+}
+
+static int rank_at(const trli_agreement *a, int place)
+{
+    return a->node ? trli_node_board_leader(a->node, place) : place;
+}
+
+/* Every place learns the maxima. After round k it knows the maxima of 2^k places, of which it is the last; a maximum
+ * may count one twice, so any number will do. MPI's own collective calls are not used: a blocking one cannot be left,
+ * and the others are slow. */
 static trl_err begin_round(trl_context *ctx)
 {
     trli_agreement *a = &ctx->agreement;
-    const int to = (ctx->rank + a->distance) % ctx->ranks, from = (ctx->rank - a->distance + ctx->ranks) % ctx->ranks;
+    int own;
+    const int n = places(a, ctx, &own);
+    const int to = rank_at(a, (own + a->distance) % n), from = rank_at(a, (own - a->distance + n) % n);
     trl_err err;
     memcpy(a->sent, a->value, sizeof a->sent);
     TRL_TRY(trli_mpi_check(
@@ -104,16 +124,65 @@ done:
     return err;
 }
 
-/* After the messages of a round: begin the next one, unless that was the last. */
-static trl_err end_round(trl_context *ctx)
+/* Begin the next round, unless all are over. */
+static trl_err next_round(trl_context *ctx)
 {
     trli_agreement *a = &ctx->agreement;
-    for (int i = 0; i < TRLI_AGREED; ++i)
-        if (a->received[i] > a->value[i]) a->value[i] = a->received[i];
+    int own;
+    a->stage = TRLI_AGREE_ROUNDS;
+    a->under_way = a->distance < places(a, ctx, &own);
+    if (a->under_way) return begin_round(ctx);
+    if (a->node && trli_node_board_size(a->node) > 1) post(a, TOLD);
+    return TRL_OK;
+}
+
+/* Look once for numbers of the node's ranks. One that is no leader of several nodes' has nothing to look for. */
+static trl_err look_at_node(trl_context *ctx)
+{
+    trli_agreement *a = &ctx->agreement;
+    int own;
+    const bool alone = trli_node_board_nodes(a->node, &own) == 1;
+    if (!alone && !trli_node_board_leads(a->node)) {
+        a->stage = TRLI_AGREE_LEADER;
+        return TRL_OK;
+    }
+    for (const int64_t *said; a->heard < trli_node_board_size(a->node); ++a->heard) {
+        said = trli_node_board_read(a->node, a->heard, SAID, a->number);
+        if (!said) return TRL_OK;
+        add(a, said);
+    }
+    if (!alone) return next_round(ctx);
+    a->under_way = false;
+    return TRL_OK;
+}
+
+static trl_err look_at_round(trl_context *ctx)
+{
+    trli_agreement *a = &ctx->agreement;
+    int complete = 0;
+    trl_err err;
+    TRL_TRY(trli_mpi_check(ctx, MPI_Testall(2, a->request, &complete, MPI_STATUSES_IGNORE), "MPI_Testall"));
+    if (!complete) return TRL_OK;
+    add(a, a->received);
     ++a->round;
     a->distance *= 2;
-    a->under_way = a->distance < ctx->ranks;
-    return a->under_way ? begin_round(ctx) : TRL_OK;
+    err = next_round(ctx);
+done:
+    return err;
+}
+
+/* Look once for what the agreement waits for. */
+static trl_err look(trl_context *ctx)
+{
+    trli_agreement *a = &ctx->agreement;
+    const int64_t *told;
+    if (a->stage == TRLI_AGREE_ROUNDS) return look_at_round(ctx);
+    if (a->stage == TRLI_AGREE_NODE) return look_at_node(ctx);
+    told = trli_node_board_read(a->node, 0, TOLD, a->number);
+    if (!told) return TRL_OK;
+    memcpy(a->value, told, sizeof a->value);
+    a->under_way = false;
+    return TRL_OK;
 }
 
 static trl_err begin(trl_context *ctx, trl_err local, int n, const int64_t *values)
@@ -127,19 +196,42 @@ static trl_err begin(trl_context *ctx, trl_err local, int n, const int64_t *valu
     for (int i = 0; i < TRLI_AGREED - CALLERS; ++i) a->value[CALLERS + i] = i < n ? values[i] : INT64_MIN;
     a->round = 0;
     a->distance = 1;
+    a->heard = 0;
+    ++a->number;
     a->under_way = true;
-    return begin_round(ctx);
+    a->stage = TRLI_AGREE_NODE;
+    if (!a->node) return next_round(ctx);
+    post(a, SAID);
+    return TRL_OK;
 }
 
-/* Wait for all rounds. */
+trl_err trli_agree_call_mpi(trl_context *ctx)
+{
+    int come;
+    return trli_mpi_check(ctx, MPI_Iprobe(MPI_ANY_SOURCE, 0, ctx->agreement.comm, &come, MPI_STATUS_IGNORE),
+                          "MPI_Iprobe");
+}
+
+/* Wait for its end. A rank that failed does not wait for ever: the others may be waiting for a message that it will
+ * never send. */
 static trl_err complete(trl_context *ctx)
 {
     trli_agreement *a = &ctx->agreement;
     const double deadline = a->local == TRL_OK ? 0 : trli_clock() + FAILED_WAIT_S;
     trl_err err = TRL_OK;
-    while (a->under_way) {
-        TRL_TRY(wait_for(ctx, a->local, a->request, deadline));
-        TRL_TRY(end_round(ctx));
+    for (int looks = 0; a->under_way; looks += looks < INT_MAX) {
+        TRL_TRY(look(ctx));
+        if (!a->under_way) break;
+        if (a->stage != TRLI_AGREE_ROUNDS) TRL_TRY(trli_agree_call_mpi(ctx));
+        if (a->local == TRL_OK) {
+            trli_agree_rest(ctx, looks);
+            continue;
+        }
+        if (trli_clock() > deadline || trli_notice_answered(ctx)) {
+            trl_warn(ctx, NULL, "rank %d failed where the other ranks wait for it: all are ended", ctx->rank);
+            TRL_TRY(trli_context_lose(ctx, a->local));
+        }
+        nanosleep(&nap, NULL);
     }
 done:
     return err;
@@ -186,11 +278,8 @@ bool trli_agree_goes_on(const trl_context *ctx)
 void trli_agree_go_on(trl_context *ctx)
 {
     trli_agreement *a = &ctx->agreement;
-    int all = 0;
     if (!trli_agree_goes_on(ctx) || trl_context_lost(ctx) || !trli_polls_enter(ctx)) return;
-    trl_err err = TRL_OK;
-    if (a->under_way) err = trli_mpi_check(ctx, MPI_Testall(2, a->request, &all, MPI_STATUSES_IGNORE), "MPI_Testall");
-    if (err == TRL_OK && all) err = end_round(ctx);
+    const trl_err err = a->under_way ? look(ctx) : TRL_OK;
     if (err == TRL_OK && !a->under_way) atomic_store_explicit(&a->late, TRLI_LATE_KNOWN, memory_order_relaxed);
     trli_polls_leave(ctx);
 }

@@ -20,6 +20,8 @@ enum {
     TRLI_AGREED = 2 + TRLI_CARRIED + TRLI_AGREED_CALLER /* all */
 };
 
+/* Let ranks of a node agree through memory that they share, if they get it. Collective: yes. Fails with MPI, MEMORY. */
+TRL_NODISCARD trl_err trli_agree_on_node(trl_context *ctx);
 /* trl_context_agree; in addition each of n <= TRLI_AGREED_CALLER values becomes its maximum over all ranks. After an
  * error the values mean nothing. */
 TRL_NODISCARD trl_err trli_agree_max(trl_context *ctx, trl_err local, int n, int64_t *values);
@@ -34,6 +36,8 @@ bool trli_agree_failed(const trl_context *ctx);
 bool trli_agree_goes_on(const trl_context *ctx);
 /* Let it make progress, if there is one. Thread: any. */
 void trli_agree_go_on(trl_context *ctx);
+/* Between two looks for what comes without MPI: messages of others may need this rank's calls. Fails with MPI. */
+TRL_NODISCARD trl_err trli_agree_call_mpi(trl_context *ctx);
 /* Between two looks for a message, of which so many were in vain. A rank that waits long lets others have its core, and
  * one whose core others want does so at once: MPI_Waitall would keep it from those that it waits for. Where cores are
  * shared, a rank that has yielded for long sleeps: who yields is still given its share of the core. */

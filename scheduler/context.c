@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "context_impl.h"
+#include "node_board_impl.h"
 
 /* A rank that fails here cannot tell the others: the caller ends all ranks. */
 static trl_err create_comms(trl_context *ctx, MPI_Comm comm)
@@ -52,6 +53,7 @@ trl_err trl_context_create(MPI_Comm comm, const trl_context_options *options, tr
     trli_memory_follow_machine(ctx);
     trl_context_begin_phase(ctx);
     err = trli_topology_init(ctx, &ctx->topology);
+    if (err == TRL_OK) err = trli_agree_on_node(ctx);
     if (err == TRL_OK) err = trl_context_set_threads(ctx, options ? options->threads : 0);
     err = trl_context_end_phase(ctx, err);
     if (err != TRL_OK) trl_context_destroy(&ctx);
@@ -87,6 +89,7 @@ void trl_context_destroy(trl_context **context)
     *context = NULL;
     if (ctx == NULL || ctx->agreement.under_way) return; /* messages of a lost rank's agreement may still arrive */
     end_leftovers(ctx);
+    trli_node_board_destroy(ctx, &ctx->agreement.node);
     trli_topology_destroy(&ctx->topology);
     trli_diagnostics_destroy(&ctx->diagnostics);
     pthread_mutex_destroy(&ctx->mpi_lock);

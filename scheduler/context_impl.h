@@ -51,6 +51,13 @@ typedef enum trli_late {
     TRLI_LATE_ENDED  /* the ranks have one result, and nobody has asked for it */
 } trli_late;
 
+/* What an agreement waits for. */
+typedef enum trli_agree_stage {
+    TRLI_AGREE_NODE,   /* numbers of the node's ranks */
+    TRLI_AGREE_ROUNDS, /* messages between all ranks, or of one of each node */
+    TRLI_AGREE_LEADER  /* what that one tells */
+} trli_agree_stage;
+
 /* How the ranks agree; see agree.c. Main thread only, but for trli_agree_go_on. */
 typedef struct trli_agreement {
     MPI_Comm comm;
@@ -59,7 +66,11 @@ typedef struct trli_agreement {
     int failed_depth; /* they meet at the end of the phase of this depth */
     /* That under way, or the last one. */
     bool under_way;
-    trl_err local; /* this rank's own error */
+    int64_t number;               /* it is the so manieth */
+    trl_err local;                /* this rank's own error */
+    struct trli_node_board *node; /* of ranks of a node; NULL: they agree by messages */
+    trli_agree_stage stage;
+    int heard; /* ranks of the node that have said their numbers */
     int round, distance;
     MPI_Request request[2];
     int64_t value[TRLI_AGREED], sent[TRLI_AGREED], received[TRLI_AGREED];
