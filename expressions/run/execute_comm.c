@@ -11,6 +11,7 @@
 #include "compute_impl.h"
 #include "context_impl.h"
 #include "model_run_impl.h"
+#include "node_board_impl.h"
 #include "tasks_impl.h"
 
 /* What a thread needs to compute a group: arrays of its fields and results, also as a compiled kernel takes them, the
@@ -333,6 +334,42 @@ bool trli_reductions_failed(const trli_frame *frame, const trli_program *program
     return failed;
 }
 
+static void post_batch(const trli_frame *frame, trli_batch_run *m)
+{
+    const int slot = (int)(m - frame->batch);
+    int64_t *number = trli_node_board_room(frame->board, slot, ++m->round);
+    memcpy(number, m->sum, (size_t)m->nsums * sizeof *m->sum);
+    memcpy(number + (ptrdiff_t)m->nsums * TRLI_PARTIAL_WORDS, m->extreme, (size_t)m->nextremes * sizeof *m->extreme);
+    trli_node_board_post(frame->board, slot, m->round);
+    m->read = 0;
+    m->posted = true;
+}
+
+/* Merge another rank's part, as it was posted. */
+static void take_part(trli_batch_run *m, const int64_t *number)
+{
+    int64_t *word = m->sum[0];
+    double *value = m->extreme[0], extreme;
+    for (int i = 0; i < m->nsums * TRLI_PARTIAL_WORDS; ++i) word[i] += *number++;
+    for (int i = 0; i < m->nextremes * TRLI_PARTIAL_PAIR; ++i) {
+        memcpy(&extreme, number++, sizeof extreme);
+        if (extreme > value[i]) value[i] = extreme;
+    }
+}
+
+/* Whether all parts have come. */
+static bool read_board(const trli_frame *frame, trli_batch_run *m)
+{
+    const int size = trli_node_board_size(frame->board), own = trli_node_board_place(frame->board);
+    if (!m->posted) post_batch(frame, m);
+    for (; m->read < size; ++m->read) {
+        const int64_t *part = trli_node_board_read(frame->board, m->read, (int)(m - frame->batch), m->round);
+        if (!part) return false;
+        if (m->read != own) take_part(m, part);
+    }
+    return true;
+}
+
 /* Send this rank's part of a batch, if that is not done, and look whether all parts have come. */
 static trl_err look_at_batch(const trli_frame *frame, trli_batch_run *m, bool *there)
 {
@@ -340,7 +377,13 @@ static trl_err look_at_batch(const trli_frame *frame, trli_batch_run *m, bool *t
     int finished = 0, status = MPI_SUCCESS;
     *there = false;
     if (trl_context_lost(ctx)) return TRL_ERR_MPI; /* other ranks may never join the operation */
-    if (!trl_context_mpi_try_lock(ctx)) return TRL_OK;
+    *there = frame->board && read_board(frame, m);
+    if (*there || !trl_context_mpi_try_lock(ctx)) return TRL_OK;
+    if (frame->board) {
+        const trl_err err = trli_agree_call_mpi(ctx);
+        trl_context_mpi_unlock(ctx);
+        return err;
+    }
     if (!m->posted) status = start_allreduce(frame->comm, m);
     m->posted = true;
     if (status == MPI_SUCCESS) status = MPI_Testall(2, m->request, &finished, MPI_STATUSES_IGNORE);
@@ -434,7 +477,7 @@ bool trli_reductions_leave(const trli_frame *frame, trli_batch_run *m)
 {
     const double patience = 2; /* s; a rank that failed may never send its part */
     const double deadline = trli_clock() + patience;
-    bool there = !m->posted;
+    bool there = !m->posted || frame->board;
     for (int looks = 0; !there && trli_clock() < deadline; looks += looks < INT_MAX) {
         if (look_at_batch(frame, m, &there) != TRL_OK) return false;
         trli_agree_rest(frame->model->ctx, looks);

@@ -9,6 +9,7 @@
 #include "halos_impl.h"
 #include "memory_impl.h"
 #include "model_run_impl.h"
+#include "node_board_impl.h"
 #include "slot_plan_impl.h"
 #include "tasks_impl.h"
 
@@ -162,6 +163,26 @@ static trl_err create_batches(trli_frame *frame, const trli_program *program)
     return TRL_OK;
 }
 
+/* Ranks of several nodes reduce by messages. */
+static trl_err make_board(trli_frame *frame)
+{
+    const trli_model *model = frame->model;
+    const int n = model->run->nbatches;
+    trl_err err = TRL_OK;
+    if (!model->machine.shares || model->ctx->topology.node_ranks < model->ctx->ranks) return TRL_OK;
+    size_t *numbers = trli_new(model->ctx, (size_t)n, sizeof *numbers);
+    TRL_TRY(trl_context_agree(model->ctx, numbers ? TRL_OK : trli_no_memory(model->ctx, NULL, "for reductions")));
+    for (int i = 0; i < model->nprograms; ++i) {
+        const trli_reductions *all = &model->program[i]->run->reductions;
+        for (int b = 0; b < all->nbatches; ++b)
+            numbers[all->first_batch + b] = (size_t)all->batch[b].n * (TRLI_PARTIAL_WORDS + TRLI_PARTIAL_PAIR);
+    }
+    err = trli_node_board_create(model->ctx, n, numbers, &frame->board);
+done:
+    trli_free(numbers);
+    return err;
+}
+
 static trl_err create_reductions(trli_frame *frame)
 {
     const trli_model *model = frame->model;
@@ -184,6 +205,7 @@ static trl_err create_reductions(trli_frame *frame)
         trli_reductions_clear(frame, model->program[i]);
     }
     if (model->run->nreductions == 0 || trl_context_ranks(model->ctx) == 1) return TRL_OK;
+    TRL_TRY(make_board(frame));
     TRL_TRY(trli_comm_create(model->ctx, &frame->comm));
     frame->has_comm = true;
 done:
@@ -236,6 +258,7 @@ void trli_frame_destroy(trli_frame **result)
         trli_free(frame->batch[b].sum);
         trli_free(frame->batch[b].extreme);
     }
+    trli_node_board_destroy(frame->model->ctx, &frame->board);
     if (frame->has_comm) trli_comm_free(frame->model->ctx, &frame->comm);
     trli_frame_release_gathered(frame);
     trli_frame_release_spaces(frame);

@@ -43,6 +43,8 @@ typedef struct trli_batch_run {
     int64_t (*sum)[TRLI_PARTIAL_WORDS];   /* [nsums] */
     double (*extreme)[TRLI_PARTIAL_PAIR]; /* [nextremes] */
     MPI_Request request[2];
+    int64_t round;    /* of its slot on the frame's board, */
+    int read;         /* and ranks whose part has come of it */
     int64_t told_run; /* of the device that tells its results, */
     bool emptied;     /* and has left its shares empty */
 } trli_batch_run;
@@ -102,6 +104,7 @@ typedef struct trli_frame {
     trli_reduction_run *reduction; /* [model->run->nreductions] */
     trli_batch_run *batch;         /* [model->run->nbatches] */
     bool defers;                   /* a run posts its reductions and ends; trli_reductions_await has their results */
+    struct trli_node_board *board; /* with a slot for each batch, where all ranks share a node; NULL: they do not */
     MPI_Comm comm;                 /* of reductions, whose order is that of a handle */
     bool has_comm;
     trl_field_manager *memory;     /* of slots and scratch */

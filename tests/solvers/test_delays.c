@@ -383,7 +383,7 @@ START_TEST(what_does_not_read_dt_is_done_before_it_is_known)
         "expressions: {c: {formula: \"1 + T*T\"}, q: {formula: \"-0.01*at(c, faces)*grad(T)\"}}\n"
         "equations: {T: {initial: \"sin(2*pi*y)\", ddt: \"-div(q)\"}}\n"
         "time: {method: euler, dt: {cfl: 0.5}, steps: 100}\n"
-        "run: {compile: never, fusion: node}\n");
+        "run: {compile: never, fusion: node, passes: {shared: false}}\n");
     open_with(1);
     ck_ok(trl_simulation_step(sim)); /* its dt is found before it */
     ck_ok(trl_simulation_trace(sim, EVENTS));

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Messages of all ranks in an iteration of a solver: sums, and agreements on errors that they wait for. */
+/* Messages of all ranks in an iteration of a solver: sums, and agreements on errors that they wait for. Ranks of a node
+ * that share memory post them there. */
 // ctest: np=2,3 sanitize=2
 #include "context_impl.h"
 #include "message_count.h"
+#include "model_run_impl.h"
 #include "run_fixture.h"
+#include "simulation_impl.h"
 
 static int joined; /* by MPI_Allreduce, of this rank */
 
@@ -21,10 +24,18 @@ typedef struct count {
     int iterations, sums, agreements;
 } count;
 
+/* Reductions that this rank posted in memory of its node. */
+static int posted(void)
+{
+    int n = 0;
+    for (int b = 0; b < sim->model->run->nbatches; ++b) n += (int)sim->frame->batch[b].round;
+    return n;
+}
+
 static count messages(void)
 {
     const trli_agreement *a = &test_ctx->agreement;
-    return (count){.sums = joined + reductions_begun, .agreements = (int)a->at_once};
+    return (count){.sums = joined + reductions_begun + posted(), .agreements = (int)a->at_once};
 }
 
 /* Of the solution alone: before it, ranks agree on a balance of the machine that no cache has yet. */

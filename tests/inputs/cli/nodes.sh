@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+# Part of Trellis, an expression-graph PDE solver framework.
+# Ranks of a node agree and reduce in memory that they share, those of several nodes by messages of one rank of each, or
+# of all: no bit depends on it, and an error ends all.
+. "$(dirname "$0")/lib/common.bash"
+
+# nodes N COMMAND: four ranks, so many on each node.
+nodes() {
+    local of_node=$1
+    shift
+    ranks 4 env LD_PRELOAD="$TRELLIS_BUILD/preload/nodes.so" TRL_NODE_RANKS="$of_node" "$@"
+}
+
+cat >deck.yaml <<'DECK'
+trellis: 1
+grid: {cells: [24, 24], periodic: [true, true]}
+equations:
+  T: {initial: "1 + sin(2*pi*x)*cos(2*pi*y)", ddt: "div((1 + T^2)*grad(T)) + b*T^3 - 0.1*p + 0.01*integral(T)"}
+  p: {initial: 0, solve: "laplacian(p) - p = T", solver: r}
+parameters: {b: 0}
+solvers: {r: {method: cg, preconditioner: jacobi, iterations: 200}}
+time: {method: ssprk3, dt: {cfl: 0.4}, steps: 6}
+output: {directory: out, series: {every: {steps: 1}, values: {most: "domain_max(T)"}}}
+DECK
+for of_node in 4 3 2 1; do
+    expect 0 nodes "$of_node" "$TRELLIS" run deck.yaml --quiet --set run.compile=never
+    value out/report.json "[f['hash'] for f in r['fields'].values()]" >>hashes.txt
+    expect 3 nodes "$of_node" "$TRELLIS" run deck.yaml --quiet --set run.compile=never --set parameters.b=1e200 \
+        --set time.dt=1e-4
+    sed "/take turns/d" stderr.txt >"said$of_node.txt"
+    cmp said4.txt "said$of_node.txt" || fail "what is said depends on nodes"
+done
+[ "$(sort -u hashes.txt | wc -l)" = 1 ] || fail "bits depend on nodes: $(cat hashes.txt)"
