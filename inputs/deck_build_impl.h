@@ -138,6 +138,8 @@ TRL_NODISCARD trl_err trli_grid_read(trli_deck *deck);
 TRL_NODISCARD trl_err trli_stencils_read(trli_deck *deck);
 TRL_NODISCARD trl_err trli_expressions_read(trli_deck *deck);
 TRL_NODISCARD trl_err trli_solvers_read(trli_deck *deck);
+/* Once equations and the method of time integration are known: keys of solvers that nothing uses. */
+TRL_NODISCARD trl_err trli_solvers_check(trli_deck *deck);
 TRL_NODISCARD trl_err trli_equations_read(trli_deck *deck);
 TRL_NODISCARD trl_err trli_flow_read(trli_deck *deck);
 TRL_NODISCARD trl_err trli_sensitivity_read(trli_deck *deck);

@@ -150,20 +150,6 @@ done:
     return err;
 }
 
-/* How systems of an equation are solved, its own or those of stages. */
-trl_err trli_solver_name_read(trli_deck *deck, const trli_yaml *entry, trl_equation_entry *equation)
-{
-    const trli_yaml *solver = trli_yaml_get(entry, "solver");
-    trl_err err = TRL_OK;
-    if (strcmp(solver->text.chars, "auto") == 0) return TRL_OK;
-    for (int i = 0; i < deck->nsolvers; ++i)
-        if (strcmp(deck->solver[i].name, solver->text.chars) == 0) equation->solver = &deck->solver[i];
-    if (!equation->solver)
-        err = trl_fail(deck->ctx, TRL_ERR_INPUT, trli_yaml_place(solver),
-                       "there is no solver '%s': add it to 'solvers', or say auto", solver->text.chars);
-    return err;
-}
-
 /* The first guess of what is solved for is 0 where the deck has none. */
 static trl_err read_initial(trli_deck *deck, trli_yaml *entry, trl_equation_entry *equation)
 {
@@ -218,36 +204,6 @@ static trl_err read_equation(trli_deck *deck, const trli_yaml *key, trli_yaml *e
         (*list)[problem->nequations++] = member;
         problem->equation = *list;
     }
-done:
-    return err;
-}
-
-static trl_solver_entry read_solver(const trli_yaml *key, const trli_yaml *node)
-{
-    const trli_key *row = trli_schema_child(trli_schema_child(trli_schema_root(), "solvers"), key->text.chars);
-    const trli_yaml *newton = trli_yaml_get(node, "newton");
-    return (trl_solver_entry){.name = key->text.chars,
-                              .place = key->text.place,
-                              .method = (trl_solve_method)trli_yaml_word(row, node, "method"),
-                              .preconditioner = (trl_preconditioner)trli_yaml_word(row, node, "preconditioner"),
-                              .cycle = (trl_solve_cycle)trli_yaml_word(row, node, "cycle"),
-                              .smoother = (trl_smoother)trli_yaml_word(row, node, "smoother"),
-                              .replicate = trli_yaml_whole(trli_yaml_get(node, "replicate"), 0),
-                              .tolerance = trli_yaml_number(trli_yaml_get(node, "tolerance")),
-                              .absolute = trli_yaml_number(trli_yaml_get(node, "absolute")),
-                              .iterations = (int)trli_yaml_whole(trli_yaml_get(node, "iterations"), 0),
-                              .restart = (int)trli_yaml_whole(trli_yaml_get(node, "restart"), 0),
-                              .newton_tolerance = trli_yaml_number(trli_yaml_get(newton, "tolerance")),
-                              .newton_iterations = (int)trli_yaml_whole(trli_yaml_get(newton, "iterations"), 0)};
-}
-
-trl_err trli_solvers_read(trli_deck *deck)
-{
-    const trli_yaml *solvers = trli_yaml_get(deck->root, "solvers");
-    trl_err err = TRL_OK;
-    TRL_TRY(trli_arena_alloc(deck->arena, ((size_t)solvers->n + 1) * sizeof *deck->solver, &deck->solver));
-    for (int i = 0; i < solvers->n; ++i) deck->solver[i] = read_solver(solvers->key[i], solvers->item[i]);
-    deck->nsolvers = solvers->n;
 done:
     return err;
 }

@@ -89,7 +89,7 @@ static trl_err build(trli_deck *deck)
     static trl_err (*const rest[])(trli_deck *) = {trli_constants_read,   trli_grid_read,        trli_stencils_read,
                                                    trli_expressions_read, trli_solvers_read,     trli_equations_read,
                                                    trli_flow_read,        trli_sensitivity_read, trli_time_read,
-                                                   trli_output_read,      trli_run_read};
+                                                   trli_solvers_check,    trli_output_read,      trli_run_read};
     trl_err err = TRL_OK;
     for (size_t i = 0; i < sizeof first / sizeof *first; ++i) err = trli_worse(err, first[i](deck));
     /* Without parameters every formula of them would be reported too. */

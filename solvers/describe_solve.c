@@ -9,6 +9,7 @@
 #include "describe_impl.h"
 #include "model_run_impl.h"
 #include "multigrid_impl.h"
+#include "solver_keys_impl.h"
 #include "solving_impl.h"
 
 static bool has_gpus(const trli_listing *l)
@@ -120,6 +121,21 @@ static void describe_guesses(const trli_listing *l, const trl_solve_stats *s)
         s->guessed, s->guessed == 1 ? "" : "s", s->guess_steps, s->guessed * s->guess_steps + 1);
 }
 
+/* What the deck says of the solver and the system does not need, as far as its methods are known. */
+static void describe_unused(const trli_listing *l, int solver)
+{
+    const trli_solver *s = trli_solving_nth(l->sim, solver);
+    const bool known = s->stats.method || s->stats.preconditioner;
+    const trl_solve_method method = s->stats.pseudo_time ? TRL_SOLVE_PSEUDO_TIME : s->method;
+    const trli_solver_use use = {.method = method,
+                                 .cycles = s->cycles || method == TRL_SOLVE_MULTIGRID,
+                                 .bdf = s->ask.products_alone,
+                                 .systems = s->linear ? TRLI_SYSTEMS_LINEAR : TRLI_SYSTEMS_NONLINEAR};
+    char keys[192];
+    trli_solver_write_unused(&s->settings, &use, keys, sizeof keys);
+    if (known && *keys) trli_listing_say(l, "  it has no use for %s of solver '%s'", keys, s->settings.name);
+}
+
 void trli_describe_solvers(const trli_listing *l)
 {
     for (int i = 0; i < trl_simulation_solvers(l->sim); ++i) {
@@ -136,6 +152,7 @@ void trli_describe_solvers(const trli_listing *l)
         if (s->levels > 0 && !s->no_multigrid) describe_levels(l, i);
         if (s->no_direct) trli_listing_say(l, "  not solved directly, because %s", s->no_direct);
         if (s->no_multigrid) trli_listing_say(l, "  no multigrid, because %s", s->no_multigrid);
+        describe_unused(l, i);
         if (s->solves == 0) {
             describe_prospect(l, s);
             continue;

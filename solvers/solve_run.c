@@ -437,23 +437,23 @@ static const trli_solver *of_steps(const trl_simulation *sim)
     return sim->multistep ? trli_multistep_solver(sim) : trli_implicit_solver(sim);
 }
 
-static const trli_solver *nth(const trl_simulation *sim, int solver)
+const trli_solver *trli_solving_nth(const trl_simulation *sim, int solver)
 {
     return solver < trli_solving_count(sim) ? trli_solving_solver(sim, solver) : of_steps(sim);
 }
 
 const trl_solve_stats *trl_simulation_solver(const trl_simulation *sim, int solver)
 {
-    return &nth(sim, solver)->stats;
+    return &trli_solving_nth(sim, solver)->stats;
 }
 
 const trl_grid *trli_solving_grid(const trl_simulation *sim, int solver, int level)
 {
-    return trli_multigrid_grid(nth(sim, solver)->multigrid, level);
+    return trli_multigrid_grid(trli_solving_nth(sim, solver)->multigrid, level);
 }
 
 const trl_simulation *trli_solving_level(const trl_simulation *sim, int solver, int level)
 {
-    const struct trli_multigrid *m = nth(sim, solver)->multigrid;
+    const struct trli_multigrid *m = trli_solving_nth(sim, solver)->multigrid;
     return m && level < trli_multigrid_levels(m) ? trli_multigrid_simulation(m, level) : NULL;
 }

@@ -62,6 +62,8 @@ bool trli_solving_reads_steps(const trl_simulation *sim);
 void trli_solving_begin(trl_simulation *sim);
 void trli_solving_destroy(trl_simulation *sim);
 void trli_solving_mark_fields(const trl_simulation *sim, bool *needed);
+/* A system's solver, numbered as in trl_simulation_solver. */
+const trli_solver *trli_solving_nth(const trl_simulation *sim, int solver);
 /* A grid of a solver's multigrid, and the simulation on it; NULL: there is no such level. */
 const trl_grid *trli_solving_grid(const trl_simulation *sim, int solver, int level);
 const trl_simulation *trli_solving_level(const trl_simulation *sim, int solver, int level);

@@ -325,8 +325,8 @@ def check_coarse_grids():
         sys.exit(f"programs of cycles placed by themselves: {timed}, of {len(made)}")
     # What a cycle has gathered is sent off before anything that follows it, wherever that is done.
     os.environ.update(TRL_EMULATED_LAZY="1", TRL_EMULATED_GPUS="1")
-    for method in ("cg", "multigrid"):
-        settings = ("grid.cells=[40, 36]", f"solvers.s.method={method}")
+    for method, helper in (("cg", "multigrid"), ("multigrid", "auto")):
+        settings = ("grid.cells=[40, 36]", f"solvers.s.method={method}", f"solvers.s.preconditioner={helper}")
         wanted = run(deck, "run.devices=cpu", *settings)["fields"]["p"]
         for seed in range(8):
             found = run(deck, "run.devices=gpu", f"run.placement=random:{seed}", *settings)["fields"]["p"]

@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: Apache-2.0
+# Part of Trellis, an expression-graph PDE solver framework.
+. "$(dirname "$0")/lib/common.bash"
+
+# Where auto chooses the method, the plan says what it has no use for.
+cat > chosen.yaml <<'EOF'
+trellis: 1
+grid: {cells: [8, 8], periodic: [true, true]}
+solvers: {s: {smoother: line, newton: {iterations: 7}}}
+equations: {p: {solve: "p - laplacian(p) = x", solver: s}}
+EOF
+expect 0 "$TRELLIS" plan chosen.yaml
+says stdout.txt "  it has no use for smoother, newton.iterations of solver 's'"
+expect 0 "$TRELLIS" plan chosen.yaml --set solvers.s.preconditioner=multigrid
+says stdout.txt "  it has no use for newton.iterations of solver 's'"
+expect 0 "$TRELLIS" plan chosen.yaml --set equations.p.solve="p - laplacian(p) = x - p^3" \
+    --set solvers.s.preconditioner=multigrid --set solvers.s.tolerance=1e-4
+says stdout.txt "  it has no use for tolerance of solver 's'"
