@@ -290,14 +290,18 @@ static trl_err next_path(trl_context *ctx, search *s, char **path)
                     s->where, s->refused.text);
 }
 
-/* On rank 0: a checkpoint that cannot be used. The one that was asked for is an error. */
-static trl_err refuse(trl_context *ctx, search *s, const char *path, bool whole, const char *reason)
+/* On rank 0: a checkpoint that cannot be used. The one that was asked for is an error. older: the newest one before it
+ * that can, or NULL. */
+static trl_err refuse(trl_context *ctx, search *s, const char *path, bool whole, const char *reason, const char *older)
 {
     const char *slash = strrchr(path, '/');
     s->damaged |= !whole;
     if (!s->is_folder && !whole) {
         trl_err err = trl_fail(ctx, TRL_ERR_IO, NULL, "'%s' is not a whole checkpoint: %s", path, reason);
-        trl_advise(ctx, "name the output folder, or `latest`: the newest checkpoint that is whole is taken");
+        if (older)
+            trl_advise(ctx, "go on from the newest one before it that is whole: trellis run DECK --restart %s", older);
+        else
+            trl_advise(ctx, "name the output folder, or `latest`: the newest checkpoint that is whole is taken");
         return err;
     }
     if (!s->is_folder)
@@ -321,25 +325,93 @@ done:
     return err;
 }
 
+/* Whether rank 0's path is a checkpoint that is whole, and belongs to the problem as well: *fits. All ranks get the
+ * path. Collective. */
+static trl_err look_at(trl_context *ctx, const trl_layout *layout, int n, const trli_output_field *fields,
+                       trli_checkpoint_state *state, char **path, bool *whole, int *fits, char reason[TRLI_REASON_ROOM])
+{
+    trl_err err;
+    TRL_TRY(share_path(ctx, path));
+    TRL_TRY(trl_context_agree(ctx, trli_seal_check(ctx, *path, whole, reason)));
+    *fits = *whole && trl_context_rank(ctx) == 0 && belongs(ctx, &layout->grid, *path, n, fields, state, reason);
+    err = trli_broadcast(ctx, fits, 1, MPI_INT, 0);
+done:
+    return err;
+}
+
+/* On rank 0: the checkpoints beside a file whose steps are before its own. */
+static trl_err list_older(trl_context *ctx, const char *path, char folder[PATH_MAX], entry **entries, int *n)
+{
+    struct stat own, other;
+    const char *slash = strrchr(path, '/');
+    char *name;
+    int kept = 0, step = -1;
+    trl_err err;
+    snprintf(folder, PATH_MAX, "%.*s", slash ? (int)(slash - path) : 1, slash ? path : ".");
+    TRL_TRY(list_folder(ctx, folder, entries, n));
+    for (int i = 0; i < *n && step < 0; ++i) {
+        TRL_TRY(trli_step_path(ctx, folder, (trli_step_key){.step = (*entries)[i].step}, &name));
+        if (!stat(path, &own) && !stat(name, &other) && own.st_ino == other.st_ino && own.st_dev == other.st_dev)
+            step = i;
+        trli_free(name);
+    }
+    const trl_gidx before = step < 0 ? 0 : (*entries)[step].step;
+    for (int i = 0; i < *n; ++i)
+        if ((*entries)[i].step < before) (*entries)[kept++] = (*entries)[i];
+    *n = kept;
+done:
+    return err;
+}
+
+/* On rank 0: *older, for trli_free: the newest checkpoint before a damaged one that is whole and belongs to the
+ * problem; NULL: there is none. Collective. */
+static trl_err find_older(trl_context *ctx, const trl_layout *layout, const char *path, int n,
+                          const trli_output_field *fields, char **older)
+{
+    const bool first = trl_context_rank(ctx) == 0;
+    char folder[PATH_MAX], reason[TRLI_REASON_ROOM];
+    trli_checkpoint_state state;
+    entry *entries = NULL;
+    int left = 0, found = 0;
+    bool whole;
+    trl_err err = first ? list_older(ctx, path, folder, &entries, &left) : TRL_OK;
+    TRL_TRY(trl_context_agree(ctx, err));
+    TRL_TRY(trli_broadcast(ctx, &left, 1, MPI_INT, 0));
+    for (int i = 0; i < left && !found; ++i) {
+        trli_free(*older);
+        *older = NULL;
+        if (first) err = trli_step_path(ctx, folder, (trli_step_key){.step = entries[i].step}, older);
+        TRL_TRY(trl_context_agree(ctx, err));
+        TRL_TRY(look_at(ctx, layout, n, fields, &state, older, &whole, &found, reason));
+    }
+done:
+    if (!found) trli_free(*older);
+    if (!found) *older = NULL;
+    trli_free(entries);
+    return err;
+}
+
 /* Find the newest checkpoint that is whole and belongs to the problem. Collective. */
 static trl_err choose(trl_context *ctx, const trl_layout *layout, search *s, int n, const trli_output_field *fields,
                       trli_checkpoint_state *state, char **path)
 {
     const bool first = trl_context_rank(ctx) == 0;
-    char reason[TRLI_REASON_ROOM];
+    int alone = first && !s->is_folder, chosen = 0;
+    char reason[TRLI_REASON_ROOM], *older = NULL;
     trl_err err;
-    for (int chosen = 0; !chosen;) {
+    TRL_TRY(trli_broadcast(ctx, &alone, 1, MPI_INT, 0));
+    while (!chosen) {
         bool whole = false;
         trli_free(*path);
         *path = NULL;
         TRL_TRY(trl_context_agree(ctx, first ? next_path(ctx, s, path) : TRL_OK));
-        TRL_TRY(share_path(ctx, path));
-        TRL_TRY(trl_context_agree(ctx, trli_seal_check(ctx, *path, &whole, reason)));
-        chosen = whole && first && belongs(ctx, &layout->grid, *path, n, fields, state, reason);
-        if (first && !chosen) TRL_TRY(refuse(ctx, s, *path, whole, reason));
-        TRL_TRY(trli_broadcast(ctx, &chosen, 1, MPI_INT, 0));
+        TRL_TRY(look_at(ctx, layout, n, fields, state, path, &whole, &chosen, reason));
+        if (alone && !whole) TRL_TRY(find_older(ctx, layout, *path, n, fields, &older));
+        if (first && !chosen) err = refuse(ctx, s, *path, whole, reason, older);
+        TRL_TRY(trl_context_agree(ctx, err));
     }
 done:
+    trli_free(older);
     return err;
 }
 

@@ -210,13 +210,41 @@ START_TEST(skips_damaged_checkpoints_with_a_warning)
     }
     ck_fails(read_on(test_ctx, layout, "out/checkpoint/00000200.nc", &state, &same), TRL_ERR_IO,
              "'out/checkpoint/00000200.nc' is not a whole checkpoint: its end is not that of a checkpoint");
-    if (trl_context_rank(test_ctx) == 0)
-        ck_assert_ptr_nonnull(strstr(test_messages(), "fix: name the output folder, or `latest`: "));
     trl_context_clear_diagnostics(test_ctx);
     ON_FIRST_RANK(cut_file("out/checkpoint/00000100.nc", 0.5));
     ck_fails(read_on(test_ctx, layout, "out/checkpoint", &state, &same), TRL_ERR_IO,
              "no checkpoint in 'out/checkpoint' can be used: 00000200.nc (its end is not that of a checkpoint: it is "
              "truncated or damaged, or no checkpoint), 00000100.nc (its end is");
+    trl_layout_destroy(&layout);
+}
+END_TEST
+
+/* What is said of a damaged checkpoint that was asked for. */
+static void fails_with(const trl_layout *layout, const char *path, const char *remedy)
+{
+    trli_checkpoint_state state;
+    bool same;
+    ck_fails(read_on(test_ctx, layout, path, &state, &same), TRL_ERR_IO, "is not a whole checkpoint: ");
+    if (trl_context_rank(test_ctx) == 0) ck_assert_msg(strstr(test_messages(), remedy), "%s", test_messages());
+    trl_context_clear_diagnostics(test_ctx);
+}
+
+START_TEST(names_the_newest_one_before_a_damaged_one)
+{
+    const trl_grid grid = fixture_grid(2, 8, 6, 1, false);
+    trl_layout *layout = fixture_layout(test_ctx, &grid);
+    start_empty();
+    for (int step = 100; step <= 500; step += 100) ck_ok(write_on(test_ctx, layout, 5, step));
+    ON_FIRST_RANK(cut_file("out/checkpoint/00000400.nc", 0.5));
+    fails_with(layout, "out/checkpoint/00000400.nc",
+               "fix: go on from the newest one before it that is whole: trellis run DECK --restart "
+               "out/checkpoint/00000300.nc");
+    ON_FIRST_RANK(cut_file("out/checkpoint/00000300.nc", 0.9));
+    ON_FIRST_RANK(symlink("checkpoint/00000400.nc", "out/alias.nc"));
+    fails_with(layout, "./out/checkpoint/../checkpoint/00000400.nc", "/00000200.nc");
+    fails_with(layout, "out/alias.nc", "fix: name the output folder, or `latest`: ");
+    ON_FIRST_RANK(cut_file("out/checkpoint/00000100.nc", 0.9));
+    fails_with(layout, "out/checkpoint/00000100.nc", "fix: name the output folder, or `latest`: ");
     trl_layout_destroy(&layout);
 }
 END_TEST
@@ -494,6 +522,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, keeps_the_newest_and_removes_the_rest);
     tcase_add_test(tc, leaves_the_checkpoints_of_other_runs_alone);
     tcase_add_test(tc, skips_damaged_checkpoints_with_a_warning);
+    tcase_add_test(tc, names_the_newest_one_before_a_damaged_one);
     tcase_add_test(tc, sees_every_bit_that_flips);
     tcase_add_test(tc, says_which_method_a_checkpoint_needs);
     tcase_add_test(tc, skips_checkpoints_that_do_not_fit);
