@@ -63,6 +63,7 @@ static void describe_levels(const trli_listing *l, int solver)
         trli_listing_say(
             l, "  multigrid, whose coarser grids are products of the operator's entries, since these vary%s%s",
             has_gpus(l) ? ": they are on the CPU" : "", ranks ? "; each rank has all of them" : "");
+        describe_smoother(l, trl_simulation_solver(l->sim, solver));
         return;
     }
     for (int k = 0; k < n; ++k) {
@@ -78,9 +79,11 @@ static void describe_levels(const trli_listing *l, int solver)
     describe_levels_on_cpu(l, solver, n);
     if (coarse == TRL_COARSE_EITHER)
         trli_listing_say(l,
-                         "  where its coefficients differ more than a hundredfold coarser grids are products of the "
-                         "operator's entries, found once a step%s",
-                         has_gpus(l) ? ", on the CPU" : "");
+                         "  where its coefficients differ more than %s coarser grids are products of the "
+                         "operator's entries%s%s",
+                         trli_solving_nth(l->sim, solver)->settings.method == TRL_SOLVE_MULTIGRID ? "twofold"
+                                                                                                  : "a hundredfold",
+                         l->sim->problem->time.none ? "" : ", found once a step", has_gpus(l) ? ", on the CPU" : "");
 }
 
 static void describe_direct(const trli_listing *l, const trl_solve_stats *s)

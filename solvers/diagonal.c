@@ -123,7 +123,13 @@ done:
     return err;
 }
 
-/* Extremes of the diagonal that vary in time, with which coarser grids are chosen. */
+bool trli_solver_finds_contrast(const trli_solver *s)
+{
+    const bool coloured = s->settings.smoother > TRL_SMOOTHER_CHEBYSHEV;
+    return (coloured && !trli_solver_has_gaps(s)) || (trli_solver_reads_fields(s) && !s->sim->problem->time.none);
+}
+
+/* Extremes of the diagonal with which coarser grids are chosen. */
 static trl_err add_extremes(trli_solver *s)
 {
     static const char *const label[] = {"largest diagonal", "smallest diagonal"};
@@ -135,7 +141,7 @@ static trl_err add_extremes(trli_solver *s)
                                    inverse};
     trl_err err = TRL_OK;
     s->extreme[0] = s->extreme[1] = -1;
-    if (s->finest || s->ask.n != 1 || !s->star || s->sim->problem->time.none) return TRL_OK;
+    if (s->finest || s->ask.n != 1 || !s->star || !trli_solver_finds_contrast(s)) return TRL_OK;
     for (int i = 0; i < 2; ++i) {
         TRL_TRY(trli_program_reduce(s->diagonal, label[i], value[i], location, TRLI_REDUCE_MAX, false, NULL,
                                     &s->extreme[i]));

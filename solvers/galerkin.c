@@ -38,7 +38,7 @@ const char *trli_galerkin_missing(const trli_solver *s)
 {
     const trl_layout *layout = s->sim->layout;
     const trl_grid *grid = &layout->grid;
-    const bool may_do_without = trli_solver_reads_fields(s) && !s->sim->problem->time.none;
+    const bool may_do_without = trli_solver_finds_contrast(s);
     double cells = 1;
     if (s->ask.n != 1) return "it has several unknowns";
     if (!s->star) return "rows are of more than the nearest points along axes";

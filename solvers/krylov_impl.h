@@ -175,7 +175,10 @@ bool trli_solver_reads_fields(const trli_solver *s);
 TRL_NODISCARD trl_err trli_solver_compile_diagonal(trli_solver *s);
 /* After its run, if rows are bounded: the largest sum of a row's magnitudes over its diagonal. */
 double trli_solver_largest_row(const trli_solver *s);
-/* After its run: how many times larger the diagonal is at one point than at another, where it varies in steps. */
+/* Whether what follows decides if coarser grids have the equation or entries: where coefficients change in steps, and
+ * where smoothing is in colours and no point is left out. */
+bool trli_solver_finds_contrast(const trli_solver *s);
+/* After its run, in such cases: how many times larger the diagonal is at one point than at another. */
 double trli_solver_contrast(const trli_solver *s);
 
 /* Along how many axes the numbers of a row are others on one side than on the other. */

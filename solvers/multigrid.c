@@ -221,7 +221,6 @@ done:
  * advection, which central differences of a coarser grid would not stand. */
 static bool has_entries(const trli_solver *s)
 {
-    if (s->settings.smoother > TRL_SMOOTHER_CHEBYSHEV) return false; /* of which matrices have none */
     const bool varies = trli_ir_node(&s->sim->model->ir, s->inverse_value[0])->op != TRLI_OP_CONSTANT;
     return (varies || trli_solver_drifts(s) > 0) && !trli_galerkin_missing(s);
 }
@@ -241,7 +240,7 @@ trl_err trli_multigrid_compile(trli_solver *s)
     TRL_TRY(trli_grid_level_compile(&m->level[0]));
     TRL_TRY(trl_loop_create(s->sim->ctx, s->sim->workers, &m->loop));
     m->by_entries = has_entries(s);
-    m->chooses = m->by_entries && trli_solver_reads_fields(s) && !s->sim->problem->time.none;
+    m->chooses = m->by_entries && trli_solver_finds_contrast(s);
     TRL_TRY(read_neighbours(s, &m->level[0], !m->by_entries || m->chooses));
     if (m->by_entries) {
         s->stats.coarse = m->chooses ? TRL_COARSE_EITHER : TRL_COARSE_ENTRIES;
@@ -419,7 +418,7 @@ static void cycle_by_entries(chain *c, trl_solve_cycle kind)
     find_residual(c, l);
     note(c, trli_galerkin_cycle(c->m->galerkin, kind, l->r.now[0], l->z.now[0]));
     clip(c, l);
-    smooth(c, l, (trli_smoothing){.sums = true});
+    smooth(c, l, (trli_smoothing){.adjoint = is_symmetric(c->m), .sums = true});
 }
 
 /* By itself a cycle gains from solving coarser grids better; conjugate gradients make up for what it leaves there.
@@ -556,7 +555,9 @@ done:
 /* The times of the system are those of all grids; coefficients may have changed with them. */
 trl_err trli_multigrid_prepare(struct trli_multigrid *m, double time)
 {
-    const double jump = 100; /* of coefficients, that coarser grids' equations do not see through */
+    /* Of coefficients, that coarser grids' equations do not see through: corrections may be too large by as much, and
+     * cycles alone lose more than they gain where those are twice what they should be. */
+    const double jump = m->solver->settings.method == TRL_SOLVE_MULTIGRID ? 2 : 100;
     chain c = {.m = m};
     const double *fine = m->solver->sim->frame->scalar;
     bool relaxed;
@@ -565,9 +566,12 @@ trl_err trli_multigrid_prepare(struct trli_multigrid *m, double time)
     if (m->level[0].coefficients) run(&c, &m->level[0], m->level[0].coefficients);
     find_largest(&m->level[0]);
     if (m->chooses) m->by_entries = trli_solver_contrast(m->solver) > jump;
-    if (m->by_entries) return trli_galerkin_prepare(m->galerkin);
-    stay_together(m);
     if (relaxed) note(&c, trli_relaxation_prepare(&m->level[0], m->loop));
+    if (m->by_entries) {
+        TRL_TRY(trli_agree_within(m->solver->sim, c.err));
+        return trli_galerkin_prepare(m->galerkin);
+    }
+    stay_together(m);
     for (int k = 1; k < m->n; ++k) {
         double *scalar = m->level[k].sim->frame->scalar;
         memcpy(scalar, fine, TRLI_SCALARS_FIXED * sizeof *scalar);

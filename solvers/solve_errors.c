@@ -180,6 +180,8 @@ trl_err trli_solver_broke_down(const trli_solver *s, double norm, double target,
         what =
             "no vector of its basis makes it smaller: the equation may be singular, and have no solution; else use a "
             "larger restart, or another preconditioner";
+    if (s->method == TRL_SOLVE_MULTIGRID)
+        what = "cycles alone lose more than they gain here: use method cg or bicgstab with preconditioner multigrid";
     if (s->method == TRL_SOLVE_CG) what = "the operator may be symmetric but of both signs: use method gmres";
     if (s->method == TRL_SOLVE_PIPELINED_CG)
         what = "rounding errors may have added up in its products, or the operator is symmetric but of both signs: use "

@@ -228,7 +228,9 @@ def main():
             ("d2dx(p) + 0.01*d2dy(p)", "method: cg, preconditioner: multigrid", "line"),
             ("0.01*d2dx(p) + d2dy(p)", "method: multigrid, cycle: w", "line"),
             ("div([exp(2*sin(6*x + 3*y))*ddx(p), ddy(p)])", "method: bicgstab, preconditioner: multigrid", "line"),
-            ("0.2*d2dx(p) + d2dy(p)", "method: cg, preconditioner: multigrid", "red_black"))):
+            ("0.2*d2dx(p) + d2dy(p)", "method: cg, preconditioner: multigrid", "red_black"),
+            ("div(harmonic(if((x-0.4)^2 + y^2 < 0.09, 1e4, 1), faces)*grad(p))", "method: multigrid", "red_black"),
+            ("div(harmonic(if(x < y, 1e4, 1), faces)*grad(p))", "method: cg, preconditioner: multigrid", "line"))):
         text = COLOURS.replace("LEFT", left).replace("METHOD", method)
         texts[f"colours {number}"] = text.replace("SMOOTHER", smoother)
     texts |= multistep()
