@@ -61,7 +61,7 @@ static bool put(const trli_ways *w, double factor, long long ago)
             if (strstr(e->d_name, ".ways")) snprintf(name, sizeof name, "%s", e->d_name);
         if (list) closedir(list);
         found = name[0] != 0;
-        snprintf(line, sizeof line, "%a %a %a %a %lld\n", factor * w->message_s, factor * w->message_byte_s,
+        snprintf(line, sizeof line, "%a %a %a %a %lld 1\n", factor * w->message_s, factor * w->message_byte_s,
                  factor * w->shared_s, factor * w->shared_byte_s, (long long)time(NULL) - ago);
         if (found) trli_cache_keep(&cache, name, line);
         trli_cache_close(&cache);

@@ -13,13 +13,21 @@
 #include <trl_loop.h>
 
 #include "balance_impl.h"
-#include "cache_impl.h"
 #include "clock_impl.h"
 #include "context_impl.h"
+#include "machine_record_impl.h"
 #include "vector_impl.h"
 
 /* What is measured, in a second: the rates of a balance. */
 typedef enum rate { MEMORY, CACHE, OPERATIONS, DIVISIONS, EXPONENTIALS, RATES } rate;
+static const trli_record_kind kind = {.suffix = "balance",
+                                      .version = "balance 4",
+                                      .n = RATES,
+                                      .least = 0.5,
+                                      .most = 1e18,
+                                      .variable = "TRL_BALANCE",
+                                      .meaning = "five rates: bytes/s of memory and caches, additions, divisions and "
+                                                 "exponentials a second"};
 
 enum {
     PASSES = 4,
@@ -29,7 +37,6 @@ enum {
     ROWS = 200,       /* of a chunk of polynomials */
     COSTLY_ROWS = 50, /* of a chunk of divisions or functions */
     CACHE_ROUNDS = 4,
-    LINE_ROOM = 256,
     PERIOD = 60,         /* s from the first measurement to the second, */
     GROWTH = 8,          /* so many times as long to each further one, */
     PERIODS = 30 * 86400 /* and what is older than so many s counts no more */
@@ -41,12 +48,6 @@ enum {
 static const double better = 1.1;
 /* Where one rate is found so much better, all were measured while the machine did something else. */
 static const double disturbed = 1.25;
-
-typedef struct record {
-    double rate[RATES];
-    long long at; /* s since 1970, of the last measurement */
-    int times;    /* how often all rates were measured */
-} record;
 
 /* ---- loops ---- */
 
@@ -233,61 +234,21 @@ done:
     return err;
 }
 
-/* ---- keeping ---- */
-
-static bool is_sound(const record *r)
-{
-    for (int i = 0; i < RATES; ++i)
-        if (!(r->rate[i] >= 0.5 && r->rate[i] < 1e18)) return false;
-    return r->times > 0;
-}
-
-static void name_of(const trl_context *ctx, int workers, char entry[TRLI_ENTRY_ROOM])
-{
-    static const char version[] = "balance 4";
-    const int counts[2] = {workers, trl_context_ranks(ctx)};
-    uint64_t digest[2];
-    char name[TRLI_DIGEST_TEXT];
-    trli_digest_start(digest);
-    trli_digest_bytes(digest, version, sizeof version);
-    trli_digest_bytes(digest, counts, sizeof counts);
-    trli_digest_processor(digest);
-    trli_digest_write(digest, name);
-    snprintf(entry, TRLI_ENTRY_ROOM, "%s.balance", name);
-}
-
-static bool load(const trli_cache *cache, const char *entry, record *r)
-{
-    char line[LINE_ROOM];
-    return trli_cache_load(cache, entry, line, sizeof line) &&
-           sscanf(line, "%la %la %la %la %la %lld %d", &r->rate[MEMORY], &r->rate[CACHE], &r->rate[OPERATIONS],
-                  &r->rate[DIVISIONS], &r->rate[EXPONENTIALS], &r->at, &r->times) == RATES + 2 &&
-           is_sound(r);
-}
-
-static void keep(const trli_cache *cache, const char *entry, const record *r)
-{
-    char line[LINE_ROOM];
-    snprintf(line, sizeof line, "%a %a %a %a %a %lld %d\n", r->rate[MEMORY], r->rate[CACHE], r->rate[OPERATIONS],
-             r->rate[DIVISIONS], r->rate[EXPONENTIALS], r->at, r->times);
-    trli_cache_keep(cache, entry, line);
-}
-
 /* ---- which rates count ---- */
 
 /* What else the machine does makes rates worse, and never better: so the best of several measurements counts. They
  * become rarer and rarer, and begin anew in the end: the machine may be another one. */
-static bool is_due(const record *r, long long now)
+static bool is_due(const trli_machine_record *r, long long now)
 {
     long long wait = PERIOD;
     for (int i = 1; i < r->times && wait < PERIODS; ++i) wait *= GROWTH;
     return now < r->at || now - r->at >= wait;
 }
 
-static void take(record *r, const double rate[RATES])
+static void take(trli_machine_record *r, const double rate[RATES])
 {
     for (int i = 0; i < RATES; ++i)
-        if (rate[i] > (r->times > 0 ? better * r->rate[i] : 0)) r->rate[i] = rate[i];
+        if (rate[i] > (r->times > 0 ? better * r->number[i] : 0)) r->number[i] = rate[i];
 }
 
 /* What is measured is not slower than what it contains: where it seems to be, others were at work. */
@@ -302,35 +263,20 @@ static trli_balance balance_of(const trl_context *ctx, const trl_workers *worker
                           .caches = last > 0 ? (double)last : 1};
 }
 
-/* A machine's rates in place of this one's. */
-static trl_err read_given(trl_context *ctx, bool *given, record *r)
-{
-    const char *text = getenv("TRL_BALANCE");
-    *given = text && *text;
-    r->times = 1;
-    if (!*given || (sscanf(text, "%lf,%lf,%lf,%lf,%lf", &r->rate[MEMORY], &r->rate[CACHE], &r->rate[OPERATIONS],
-                           &r->rate[DIVISIONS], &r->rate[EXPONENTIALS]) == RATES &&
-                    is_sound(r)))
-        return TRL_OK;
-    return trl_fail(ctx, TRL_ERR_INPUT, NULL,
-                    "TRL_BALANCE: '%s' is not five rates: bytes/s of memory and caches, additions, divisions and "
-                    "exponentials a second",
-                    text);
-}
-
 /* Whether one rate is much better than it was. */
-static trl_err look_again(trl_context *ctx, trl_workers *workers, record *r, bool *again)
+static trl_err look_again(trl_context *ctx, trl_workers *workers, trli_machine_record *r, bool *again)
 {
     double rate[RATES];
     bool whole;
     const trl_err err = trl_context_agree(ctx, measure(ctx, workers, false, rate, &whole));
-    *again = err == TRL_OK && rate[OPERATIONS] > disturbed * r->rate[OPERATIONS];
-    if (*again) r->rate[OPERATIONS] = rate[OPERATIONS];
+    *again = err == TRL_OK && rate[OPERATIONS] > disturbed * r->number[OPERATIONS];
+    if (*again) r->number[OPERATIONS] = rate[OPERATIONS];
     return err;
 }
 
 /* Rank 0's record, measured by all ranks where it is to be. */
-static trl_err find(trl_context *ctx, trl_workers *workers, const trli_cache *cache, const char *entry, record *r)
+static trl_err find(trl_context *ctx, trl_workers *workers, const trli_cache *cache, const char *entry,
+                    trli_machine_record *r)
 {
     enum { KEPT, DUE, NONE };
     const long long now = (long long)time(NULL);
@@ -338,7 +284,7 @@ static trl_err find(trl_context *ctx, trl_workers *workers, const trli_cache *ca
     bool again = false, whole;
     int state;
     trl_err err = TRL_OK;
-    if (!load(cache, entry, r) || now - r->at > PERIODS) *r = (record){0};
+    trli_record_load(&kind, cache, entry, now, PERIODS, r);
     state = r->times == 0 ? NONE : is_due(r, now) ? DUE : KEPT;
     TRL_TRY(trli_broadcast(ctx, &state, 1, MPI_INT, 0));
     if (state == KEPT) {
@@ -351,7 +297,7 @@ static trl_err find(trl_context *ctx, trl_workers *workers, const trli_cache *ca
     take(r, rate);
     r->at = now;
     ++r->times;
-    if (whole) keep(cache, entry, r);
+    if (whole) trli_record_keep(&kind, cache, entry, r);
 done:
     return err;
 }
@@ -360,20 +306,21 @@ trl_err trli_balance_find(trl_context *ctx, trl_workers *workers, trli_balance *
 {
     enum { NUMBERS = sizeof *balance / sizeof(double) };
     trli_cache cache = {.folder = -1};
+    const int counts[2] = {trl_workers_count(workers), trl_context_ranks(ctx)};
     char entry[TRLI_ENTRY_ROOM];
-    record r = {0};
+    trli_machine_record r = {0};
     bool given;
     int any;
     trl_err err;
-    TRL_TRY(trl_context_agree(ctx, read_given(ctx, &given, &r)));
+    TRL_TRY(trl_context_agree(ctx, trli_record_read_given(ctx, &kind, &given, &r)));
     any = given;
     TRL_TRY(trli_broadcast(ctx, &any, 1, MPI_INT, 0));
     if (!any) {
         if (trl_context_rank(ctx) == 0) trli_cache_open(&cache);
-        name_of(ctx, trl_workers_count(workers), entry);
+        trli_record_name(&kind, counts, entry);
         TRL_TRY(find(ctx, workers, &cache, entry, &r));
     }
-    *balance = balance_of(ctx, workers, r.rate);
+    *balance = balance_of(ctx, workers, r.number);
     err = trli_broadcast(ctx, balance, NUMBERS, MPI_DOUBLE, 0);
 done:
     trli_cache_close(&cache);

@@ -10,9 +10,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "cache_impl.h"
 #include "clock_impl.h"
 #include "context_impl.h"
+#include "machine_record_impl.h"
 #include "memory_impl.h"
 #include "ways_impl.h"
 
@@ -21,11 +21,18 @@ enum { SMALL, LARGE, SIZES };
 enum {
     LINE = 64,
     ROUNDS = 6, /* the first one touches memory */
-    LINE_ROOM = 160,
     DAY = 86400,
     MONTH = 30 * DAY
 };
 static const size_t size_of[SIZES] = {[SMALL] = 2 << 10, [LARGE] = 128 << 10};
+static const trli_record_kind kind = {.suffix = "ways",
+                                      .version = "ways 2",
+                                      .n = 4,
+                                      .least = 0,
+                                      .most = 1e6,
+                                      .variable = "TRL_EXCHANGE",
+                                      .meaning = "four times: seconds of a message and of a byte in it, and of an "
+                                                 "exchange through shared memory and of a byte in it"};
 static const double clearly = 1.1; /* so much slower is no accident */
 
 /* At the start of each rank's memory. */
@@ -190,111 +197,65 @@ done:
 
 /* ---- keeping ---- */
 
-static bool is_sound(const trli_ways *w)
+static trli_ways ways_of(const trli_machine_record *r)
 {
-    const double number[] = {w->message_s, w->message_byte_s, w->shared_s, w->shared_byte_s};
-    for (int i = 0; i < 4; ++i)
-        if (!(number[i] >= 0 && number[i] < 1e6)) return false;
-    return true;
+    return (trli_ways){.known = r->times > 0,
+                       .message_s = r->number[0],
+                       .message_byte_s = r->number[1],
+                       .shared_s = r->number[2],
+                       .shared_byte_s = r->number[3]};
 }
 
-static void name_of(const trl_context *ctx, char entry[TRLI_ENTRY_ROOM])
+/* What else the machine does makes both slower: the better of several measurements counts. */
+static void take(trli_machine_record *r, const trli_ways *now)
 {
-    static const char version[] = "ways 1";
+    const double number[] = {now->message_s, now->message_byte_s, now->shared_s, now->shared_byte_s};
+    for (int i = 0; i < kind.n; ++i) r->number[i] = r->times > 0 ? fmin(r->number[i], number[i]) : number[i];
+    ++r->times;
+}
+
+/* Rank 0's record, measured by all ranks where it is to be. */
+static trl_err find(trl_context *ctx, const trli_cache *cache, trli_machine_record *r)
+{
     const int counts[2] = {ctx->topology.node_ranks, ctx->topology.cores};
-    uint64_t digest[2];
-    char name[TRLI_DIGEST_TEXT];
-    trli_digest_start(digest);
-    trli_digest_bytes(digest, version, sizeof version);
-    trli_digest_bytes(digest, counts, sizeof counts);
-    trli_digest_processor(digest);
-    trli_digest_write(digest, name);
-    snprintf(entry, TRLI_ENTRY_ROOM, "%s.ways", name);
-}
-
-static bool load(const trli_cache *cache, const char *entry, trli_ways *w, long long *at)
-{
-    char line[LINE_ROOM];
-    w->known = trli_cache_load(cache, entry, line, sizeof line) &&
-               sscanf(line, "%la %la %la %la %lld", &w->message_s, &w->message_byte_s, &w->shared_s, &w->shared_byte_s,
-                      at) == 5 &&
-               is_sound(w);
-    return w->known;
-}
-
-static void keep(const trli_cache *cache, const char *entry, const trli_ways *w, long long at)
-{
-    char line[LINE_ROOM];
-    snprintf(line, sizeof line, "%a %a %a %a %lld\n", w->message_s, w->message_byte_s, w->shared_s, w->shared_byte_s,
-             at);
-    trli_cache_keep(cache, entry, line);
-}
-
-/* What else the machine does makes both slower: the better of two measurements counts. */
-static void take_better(trli_ways *w, const trli_ways *now)
-{
-    w->message_s = fmin(w->message_s, now->message_s);
-    w->message_byte_s = fmin(w->message_byte_s, now->message_byte_s);
-    w->shared_s = fmin(w->shared_s, now->shared_s);
-    w->shared_byte_s = fmin(w->shared_byte_s, now->shared_byte_s);
-}
-
-/* Rank 0's figures, measured by all ranks where they are to be. */
-static trl_err find(trl_context *ctx, const trli_cache *cache, trli_ways *w)
-{
     char entry[TRLI_ENTRY_ROOM];
     const long long now = (long long)time(NULL);
-    long long at = 0;
     trli_ways measured = {0};
     int due;
     trl_err err;
-    name_of(ctx, entry);
-    if (!load(cache, entry, w, &at) || now - at > MONTH || now < at) *w = (trli_ways){0};
-    due = !w->known || now - at > DAY;
+    trli_record_name(&kind, counts, entry);
+    trli_record_load(&kind, cache, entry, now, MONTH, r);
+    if (now < r->at) *r = (trli_machine_record){0};
+    due = r->times == 0 || now - r->at > DAY;
     TRL_TRY(trli_broadcast(ctx, &due, 1, MPI_INT, 0));
     if (!due) goto done;
     TRL_TRY(measure(ctx, &measured));
-    if (w->known && measured.known)
-        take_better(w, &measured);
-    else
-        *w = measured;
-    if (w->known) keep(cache, entry, w, now);
+    if (!measured.known) goto done;
+    take(r, &measured);
+    r->at = now;
+    trli_record_keep(&kind, cache, entry, r);
 done:
     return err;
-}
-
-static trl_err read_given(trl_context *ctx, bool *given, trli_ways *w)
-{
-    const char *text = getenv("TRL_EXCHANGE");
-    *given = text && *text;
-    w->known = true;
-    if (!*given ||
-        (sscanf(text, "%lf,%lf,%lf,%lf", &w->message_s, &w->message_byte_s, &w->shared_s, &w->shared_byte_s) == 4 &&
-         is_sound(w)))
-        return TRL_OK;
-    return trl_fail(ctx, TRL_ERR_INPUT, NULL,
-                    "TRL_EXCHANGE: '%s' is not four times: seconds of a message and of a byte in it, and of an "
-                    "exchange through shared memory and of a byte in it",
-                    text);
 }
 
 trl_err trli_ways_find(trl_context *ctx, trli_ways *w)
 {
     trli_cache cache = {.folder = -1};
+    trli_machine_record r = {0};
     int64_t of_node = ctx->topology.node_ranks;
     bool given;
     int any;
     trl_err err;
     *w = (trli_ways){0};
-    TRL_TRY(trli_agree_max(ctx, read_given(ctx, &given, w), 1, &of_node));
+    TRL_TRY(trli_agree_max(ctx, trli_record_read_given(ctx, &kind, &given, &r), 1, &of_node));
     any = given;
     TRL_TRY(trli_broadcast(ctx, &any, 1, MPI_INT, 0));
-    if (of_node == 1) *w = (trli_ways){0};
     if (of_node == 1) goto done;
     if (!any) {
         if (trl_context_rank(ctx) == 0) trli_cache_open(&cache);
-        TRL_TRY(find(ctx, &cache, w));
+        TRL_TRY(find(ctx, &cache, &r));
     }
+    *w = ways_of(&r);
     err = trli_broadcast(ctx, w, sizeof *w, MPI_BYTE, 0);
 done:
     trli_cache_close(&cache);
