@@ -6,7 +6,7 @@
 #include "reads_impl.h"
 #include "solve_reads_impl.h"
 
-/* The Jacobian reads a field that the program does not compute. */
+/* The Jacobian reads a field that neither the program nor that of what no step changes computes. */
 static void note_reading(trli_solver *s, int field)
 {
     bool known = false;
@@ -86,13 +86,25 @@ done:
     return err;
 }
 
+/* The step that computes a node: of the program, or of what no step changes. *lasts: of the latter. */
+static const trli_step *producer_of(const trli_solver *s, const trli_program *program, const trli_node *node,
+                                    int *which, bool *lasts)
+{
+    const trli_program *lasting = s->sim->model->lasting;
+    const trli_step *producer = trli_program_producer(program, node, which);
+    *lasts = !producer && lasting && (producer = trli_program_producer(lasting, node, which));
+    return producer;
+}
+
 /* A node that a value is made of. */
 static trl_err look_at(trli_solver *s, const trli_program *program, trli_node node, places *pending, bool *does)
 {
     int which;
-    const trli_step *producer = trli_program_producer(program, &node, &which);
+    bool lasts;
+    const trli_step *producer = producer_of(s, program, &node, &which, &lasts);
     for (int i = 0; node.op == TRLI_OP_FIELD && i < s->ask.n; ++i) *does |= node.index == s->x.now[i];
-    if (producer && producer->kind == TRLI_STEP_PLUGIN) *does = s->opaque = true; /* nobody knows */
+    if (producer && producer->kind == TRLI_STEP_PLUGIN) s->opaque = true; /* nobody knows */
+    *does |= producer && producer->kind == TRLI_STEP_PLUGIN && !lasts;
     s->reduces |= producer && producer->kind == TRLI_STEP_REDUCE;
     if (node.op == TRLI_OP_FIELD && !producer) note_reading(s, node.index);
     if (node.op == TRLI_OP_SCALAR && !producer) return note_scalar(s, node.index);

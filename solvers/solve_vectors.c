@@ -123,6 +123,7 @@ trl_err trli_solver_begin_rows(trli_solver *s, const char *what, trli_program **
     TRL_TRY(s->ask.instance(s->ask.data, *program, &rows->in, &rows->old));
     TRL_TRY(trli_instance_fill(rows->in));
     TRL_TRY(trli_instance_marked(rows->in, &none, &rows->marked));
+    rows->marked->with_sides = true; /* a row beside a side has what coefficients are beyond it */
     TRL_TRY(trli_instance_prepare(rows->marked));
     TRL_TRY(trli_partials_create(rows->marked, &rows->partials));
 done:

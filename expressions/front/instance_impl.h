@@ -42,6 +42,7 @@ struct trli_instance {
     bool rates_only;         /* points on sides are set of rates alone: those of other variables are set already */
     bool inline_only;        /* it shares the fields of another instance and stores nothing */
     trli_instance *of;       /* that instance */
+    bool with_sides;         /* expressions with boundary values of their own are read where `of` stores them */
     trli_instance *sides;    /* the same instance for boundary values, made at first use */
     trli_instance *inlined;  /* the same instance, which stores nothing, made at first use */
     const trli_marks *marks; /* NULL, or which parts of formulas are lowered in instance `no_cse` */

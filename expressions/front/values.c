@@ -246,6 +246,7 @@ static trl_err evaluation_of(trli_instance *in, const trli_entry *entry, trli_in
 {
     bool once =
         entry->deck->evaluate == TRL_EVALUATE_STEP || (!entry->nformulas && entry->deck->type->flags & TRL_EXPR_STATIC);
+    if (in->with_sides && entry->has_boundary) in = in->of;
     const bool stored = entry->nformulas == 0 || !in->inline_only;
     if (entry->lasting && stored && in->model->front->lasting && !in->program->once) {
         *evaluation = in->model->front->lasting;

@@ -383,34 +383,6 @@ END_TEST
 #undef Y
 #undef Z
 
-/* Where coefficients jump, the equation of a coarser grid is one of other coefficients, so cycles of it alone lose more
- * than they gain: coarser grids have entries there, whatever smooths the first one. */
-START_TEST(colours_gain_where_coefficients_jump)
-{
-    static const char *const ways[] = {"method: multigrid", "method: cg, preconditioner: multigrid"};
-    static const char *const smoothers[] = {"red_black", "line"}, *const jumps[] = {"1", "30", "1e3", "1e6"};
-    static const char *const sides[] = {"x-: {dirichlet: 0}, x+: {neumann: 0}, y-: {dirichlet: 0}, y+: {neumann: 0}",
-                                        "x-: {dirichlet: 0}, x+: {neumann: 0}, y-: {dirichlet: 0}, y+: {neumann: 0}, "
-                                        "z-: {neumann: 0}, z+: {neumann: 0}"};
-    static const int most[2][2] = {{20, 20}, {13, 12}}; /* by ways and smoothers; beside conjugate gradients coarser */
-    const int more = 30;                                /* grids have the equation up to jumps of 100 */
-    for (int k = 0; k < 2 * 2 * 2 * 2 * 4; ++k) {
-        const int way = k & 1, smoother = k >> 1 & 1, mask = k >> 2 & 1, flat = k >> 3 & 1, jump = k >> 4;
-        open_text("grid: {cells: %s}\nexpressions: {k: \"if(abs(x-0.45) < 0.22 and abs(y-0.45) < 0.22, %s, 1)\"}\n"
-                  "equations: {p: {initial: 0, solve: \"div(harmonic(k, faces)*grad(p)) = 1\", solver: s, boundary: "
-                  "{%s}%s}}\nsolvers: {s: {%s, smoother: %s, tolerance: 1e-7}}\n",
-                  flat ? "[48, 41]" : "[16, 15, 14]", jumps[jump], sides[!flat],
-                  mask ? ", mask: \"(x-0.8)^2 + (y-0.8)^2 > 0.01\"" : "", ways[way], smoothers[smoother]);
-        const trl_solve_stats *s = trl_simulation_solver(sim, 0);
-        ck_assert_msg(s->last_iterations <= (jump == 1 && way ? more : most[way][smoother]),
-                      "%s by %s, %s %s, jump of %s: %d iterations", ways[way], smoothers[smoother],
-                      flat ? "2-D" : "3-D", mask ? "with a mask" : "", jumps[jump], s->last_iterations);
-        ck_assert_msg(jump == 0 || strcmp(s->method, way ? "cg" : "multigrid") == 0, "%s solved it", s->method);
-    }
-    close_problem();
-}
-END_TEST
-
 START_TEST(smoothers_that_do_not_suit_say_why)
 {
     static const struct {
@@ -566,7 +538,6 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, points_that_conditions_set_are_no_unknowns);
     tcase_add_test(tc, coarse_grids_tell_old_values_from_unknowns);
     tcase_add_test(tc, lines_follow_the_strongest_coupling);
-    tcase_add_test(tc, colours_gain_where_coefficients_jump);
     tcase_add_test(tc, smoothers_that_do_not_suit_say_why);
     tcase_add_test(tc, patches_do_not_show);
     tcase_add_test(tc, threads_do_not_show);
