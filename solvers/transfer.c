@@ -31,8 +31,11 @@ static trl_err make_lines(trl_context *ctx, trli_grid_transfer *t, int workers)
 bool trli_transfer_gathers(const trl_layout *layout)
 {
     bool thin = false;
-    for (int a = 0; a < 3; ++a) thin |= layout->counts[a] > 1 && trli_layout_thinnest(layout, a) < TRLI_TRANSFER_DEPTH;
-    return thin;
+    for (int a = 0; a < 3; ++a) {
+        const bool neighbours = layout->counts[a] > 1 || layout->grid.periodic[a]; /* itself, in a period of one */
+        thin |= neighbours && trli_layout_thinnest(layout, a) < TRLI_TRANSFER_DEPTH;
+    }
+    return layout->npatches > 1 && thin;
 }
 
 trl_err trli_transfer_create(trl_context *ctx, const trli_transfer_request *request, trli_grid_transfer **transfer)

@@ -436,6 +436,25 @@ START_TEST(patches_do_not_show)
 }
 END_TEST
 
+/* In a period of one cell that cell is its own neighbour, beside other patches, too. */
+START_TEST(a_period_may_be_one_cell)
+{
+    static const char *const equations[] = {"laplacian(p) - p = y", "div((1 + y^2)*grad(p)) - p = y"};
+    for (int k = 0; k < 4; ++k) {
+        uint64_t hash[2];
+        for (int i = 0; i < 2; ++i) {
+            open_text("grid: {cells: [1, 40], periodic: [true, false], patches: [1, %d]}\nequations:\n  p: {solve: "
+                      "\"%s\", solver: s, boundary: {y-: {dirichlet: 1}, y+: {neumann: 0}}}\n"
+                      "solvers: {s: {method: cg, preconditioner: multigrid, replicate: %d}}\n",
+                      i ? 3 : 1, equations[k / 2], k % 2);
+            hash[i] = hash_of("p");
+        }
+        ck_assert_msg(hash[0] == hash[1], "%s: other bits on three patches", equations[k / 2]);
+    }
+    close_problem();
+}
+END_TEST
+
 /* Coarser grids of as many points as several workers make runs of rows of, symmetric and not. */
 START_TEST(threads_do_not_show)
 {
@@ -540,6 +559,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, lines_follow_the_strongest_coupling);
     tcase_add_test(tc, smoothers_that_do_not_suit_say_why);
     tcase_add_test(tc, patches_do_not_show);
+    tcase_add_test(tc, a_period_may_be_one_cell);
     tcase_add_test(tc, threads_do_not_show);
     tcase_add_test(tc, pressures_of_jumping_densities_have_entries);
 }
