@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "builtins_impl.h"
+#include "context_impl.h"
 #include "memory_impl.h"
 
 static bool is_folder(const char *path)
@@ -65,6 +66,7 @@ done:
 trl_err trli_command_deck(trl_context *ctx, const trli_arguments *arguments, trl_registry **registry, trli_deck **deck)
 {
     request_lists lists = {0};
+    const trl_diagnostic *list;
     trl_err err = TRL_OK;
     *registry = NULL;
     *deck = NULL;
@@ -81,7 +83,9 @@ trl_err trli_command_deck(trl_context *ctx, const trli_arguments *arguments, trl
     TRL_TRY(trli_deck_read(ctx, *registry, &request, deck));
     const trli_deck_options *options = trli_deck_options_of(*deck);
     trl_context_set_memory(ctx, options->memory);
-    TRL_TRY(trl_context_agree(ctx, trl_context_set_threads(ctx, options->threads)));
+    const int said = trl_context_diagnostics(ctx, &list);
+    err = trl_context_agree(ctx, trl_context_set_threads(ctx, options->threads));
+    trli_diagnostics_locate(ctx, said, &trli_deck_problem(*deck)->threads_place);
 done:
     trli_free(lists.set);
     trli_free(lists.folder);

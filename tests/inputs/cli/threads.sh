@@ -33,5 +33,8 @@ expect 0 "$TRELLIS" plan deck.yaml --set "run.threads={tasks: 1, operators: $cor
 says stderr.txt "warning: $((cores + 1)) threads on $cores core"
 expect 2 "$TRELLIS" plan deck.yaml --set 'run.threads={tasks: 65536, operators: 65536}'
 says stderr.txt "131072 threads asked for; allowed are 1 to "
+{ cat deck.yaml && echo 'run: {threads: 60000}'; } > many.yaml
+expect 2 "$TRELLIS" plan many.yaml
+says stderr.txt "many.yaml:$(grep -c '' many.yaml):16: 60000 threads asked for; allowed are 1 to "
 expect 2 "$TRELLIS" plan deck.yaml --set 'run.threads={tasks: 0, operators: 0}'
 says stderr.txt "'run.threads' has no workers: 'tasks' and 'operators' are both 0"
