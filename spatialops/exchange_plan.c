@@ -60,6 +60,13 @@ static trl_err check_widths(trl_context *ctx, const trl_layout *layout, const tr
         if (layout->counts[a] == 1 && !layout->grid.periodic[a]) continue;
         for (int d = 0; d < DIRECTIONS; ++d) {
             if (widths->width[d][a] <= thinnest) continue;
+            if (layout->counts[a] == 1)
+                return trl_fail(ctx, TRL_ERR_INPUT, field->place,
+                                "stencils reach %" TRL_LIDX_FMT
+                                " points of '%s' along %c, whose period has %" TRL_GIDX_FMT
+                                "; use more cells along %c, or operators that reach less far",
+                                widths->width[d][a], field->name ? field->name : "a field", trli_axis_name(a), thinnest,
+                                trli_axis_name(a));
             return trl_fail(ctx, TRL_ERR_INPUT, field->place,
                             "patches: stencils reach %" TRL_LIDX_FMT
                             " points of '%s' along %c, but the thinnest of the %d patches there has %" TRL_GIDX_FMT

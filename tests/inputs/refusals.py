@@ -8,6 +8,7 @@ ALLOWED = (
     # an axis of one cell or of few
     r"needs \d+ ghost layers on [xyz][+-], and a patch there has only \d+ points? inside of the side",
     r"patches: stencils reach \d+ points of '[\w:]+' along [xyz], but the thinnest of the \d+ patches there has",
+    r"stencils reach \d+ points of '[\w:]+' along [xyz], whose period has \d+",
     r"there is no multigrid for '.*', because the grid has few cells",
     # a field that is read beyond sides, where its conditions read what is solved for
     r"there is no multigrid for '[\w, ]+', because coefficients of the operator are no formulas",
