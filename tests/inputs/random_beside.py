@@ -77,3 +77,21 @@ def every(rng, step):
     """When there is output: with steps that grow, not a thousand times."""
     time = "{time: 1.5e-3}" if step else "{time: 0.011}"
     return rng.choice(["{steps: 1}", "{steps: 1}", time, "{at: [1e-3, 0.0021, 0.05]}", "{log: 4}"])
+
+
+def late(rng, lines):
+    """The lines of time and output with keys on which no others depend. They are drawn last, so that what is drawn
+    before is the same with and without."""
+    time, output, *rest = lines
+    for text, more in (("max: 0.", "min: 1e-300, max: 0."), ("max: 1e", "min: 1e-300, max: 1e"),
+                       ("\"}", "\", every: {steps: 2}}")):
+        if rng.random() < 0.5:
+            time = time.replace(text, more)
+    if rng.random() < 0.5:
+        output = output.replace("dataset: points, ", "dataset: points, every: {steps: 2}, ")
+    if rng.random() < 0.3:
+        output = output.replace("values: {s0", "solvers: true, values: {s0")
+    for more in ("beside_steps: false", "checkpoint: {every: {steps: 2}, keep: 1}", "compression: 1"):
+        if rng.random() < 0.2:
+            output = output.replace("output: {", f"output: {{{more}, ")
+    return [time, output, *rest]

@@ -570,8 +570,8 @@ def write(rng, method, partial=True, flat=False):
     if rng.random() < 0.4:
         profiles += random_beside.spectra(w)
     start = rng.choice(["", "", "start: 0.3, "])
-    return "\n".join(["trellis: 1", line, "parameters: {p: 0.75, q: 3, m: 0.4}"] + text + equations + [
-        f"time: {{method: {method}, {start}steps: {rng.choice([1, 2, 3, 1, 2, 3, 1, 2, 3, 30])}{stop}}}",
-        f"output: {{every: {random_beside.every(rng, step)}, fields: [{', '.join(names)}], {keep}"
-        f"series: {{every: {random_beside.every(rng, step)}, values: {{{series}}}{profiles}{means}}}}}", ""
-    ]), dim, w.written
+    lines = [f"time: {{method: {method}, {start}steps: {rng.choice([1, 2, 3, 1, 2, 3, 1, 2, 3, 30])}{stop}}}",
+             f"output: {{every: {random_beside.every(rng, step)}, fields: [{', '.join(names)}], {keep}"
+             f"series: {{every: {random_beside.every(rng, step)}, values: {{{series}}}{profiles}{means}}}}}", ""]
+    return "\n".join(["trellis: 1", line, "parameters: {p: 0.75, q: 3, m: 0.4}"] + text + equations +
+                     random_beside.late(rng, lines)), dim, w.written
