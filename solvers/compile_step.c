@@ -60,6 +60,18 @@ typedef struct stage {
     trli_ir_value *slope; /* f_k of equation v: [k * nequations + v] */
 } stage;
 
+/* Whether an equation's rate is the number 0, in this stage and those before: its value stays what it was, to the last
+ * bit, which weights that add up to 1 do not promise. */
+static bool stays(const trl_simulation *sim, const stage *st, int v)
+{
+    bool zero = !sim->integrator->leapfrog && !sim->equation[v].solve;
+    for (int k = 0; k <= st->number && zero; ++k) {
+        const trli_node *n = trli_ir_node(&sim->model->ir, st->slope[k * sim->nequations + v]);
+        zero = n->op == TRLI_OP_CONSTANT && n->number == 0;
+    }
+    return zero;
+}
+
 /* u_{s+1} of an equation from the integrator's table. */
 static trli_ir_value stage_update(trl_simulation *sim, const stage *st, int v)
 {
@@ -68,6 +80,7 @@ static trli_ir_value stage_update(trl_simulation *sim, const stage *st, int v)
     trli_ir_value dt = trli_ir_scalar(ir, TRLI_SCALAR_DT), u0 = trli_ir_field(ir, sim->equation[v].state),
                   sum = TRLI_NO_VALUE;
     if (m->leapfrog) return trli_leapfrog_update(sim, v, st->slope);
+    if (stays(sim, st, v)) return u0;
     if (m->shu_osher) {
         trli_ir_value us = trli_ir_field(ir, st->in->variable[v]);
         trli_ir_value step = trli_ir_binary(ir, TRLI_OP_MUL, dt, st->slope[st->number * sim->nequations + v]);
