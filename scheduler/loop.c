@@ -158,7 +158,7 @@ static void prepare(trl_loop *loop, int chunks, trl_loop_fn fn, void *data)
     if (loop->data != data) loop->data = data;
     if (loop->asker != trli_diagnostics_asker()) loop->asker = trli_diagnostics_asker();
     if (loop->chunks != chunks) {
-        trli_shares_deal(loop->share, loop->shares, chunks);
+        trli_shares_deal(loop->share, loop->shares, chunks, loop->generation);
         loop->chunks = chunks;
     }
     if (atomic_load_explicit(&loop->error, memory_order_relaxed) != TRL_OK)

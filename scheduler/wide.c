@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* The operator pool: wide tasks, first in, first out, in two queues. A task stays at the head until its chunks are
- * handed out.
+ * handed out: only those of the head are. Calls (calls.c) open a task again, perhaps while it still stands at the head,
+ * with all of its chunks handed out: who opens it moves the head past it first. So each task is in a queue once.
  *
- * A slot is stored and loaded with seq_cst: that publishes everything that the opening worker knows to be complete,
- * and orders the slot with the activity of a run. Head, tail and chunk counters only deal out indices, so they are
- * relaxed. */
+ * A slot is stored and loaded with seq_cst: that publishes everything that the opening worker knows to be complete, and
+ * orders the slot, and the head, with the activity of a run. A worker that sees a later opening of a task than that at
+ * the head also sees that the head has moved. Chunk counters only deal out indices, so they are relaxed. */
+#include <string.h>
+
 #include "engine_impl.h"
 
 /* No more shares than chunks. */
@@ -24,12 +27,15 @@ trl_err trli_wide_create(trli_run_state *run)
     size_t tasks = (size_t)run->graph->task_count;
     void *memory;
     int32_t n = 0;
-    size_t shares = 0;
+    size_t shares = 0, slots = 1;
     wide->shares = run->view.workers;
     for (size_t t = 0; t < tasks; ++t) n += record[t].chunks > 1;
+    while (slots <= (size_t)n) slots *= 2;
     for (int q = 0; q < TRLI_WIDE_QUEUES; ++q) {
-        TRL_TRY(trl_memory_alloc(run->graph->ctx, ((size_t)n + 1) * sizeof *wide->queue[q].slot, what, &memory));
-        wide->queue[q].slot = memory;
+        trli_wide_queue *queue = &wide->queue[q];
+        TRL_TRY(trl_memory_alloc(run->graph->ctx, slots * sizeof *queue->slot, what, &memory));
+        queue->slot = memset(memory, 0, slots * sizeof *queue->slot);
+        queue->mask = (uint32_t)slots - 1;
     }
     if (n == 0) goto done;
     TRL_TRY(trl_memory_alloc(run->graph->ctx, tasks * sizeof *wide->first_share, what, &memory));
@@ -41,10 +47,10 @@ trl_err trli_wide_create(trli_run_state *run)
         shares += (size_t)shares_of(run, (int32_t)t);
     }
     TRL_TRY(trl_memory_alloc(run->graph->ctx, shares * sizeof *wide->share, what, &memory));
-    wide->share = memory;
+    wide->share = memset(memory, 0, shares * sizeof *wide->share);
     for (size_t t = 0; t < tasks; ++t)
         if (record[t].chunks > 1)
-            trli_shares_deal(&wide->share[wide->first_share[t]], shares_of(run, (int32_t)t), record[t].chunks);
+            trli_shares_deal(&wide->share[wide->first_share[t]], shares_of(run, (int32_t)t), record[t].chunks, 0);
 done:
     return err;
 }
@@ -57,33 +63,42 @@ void trli_wide_destroy(trli_run_state *run)
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; ++i) trl_memory_free(run->graph->ctx, &blocks[i]);
 }
 
+/* What stands in the queues is handed out. Relaxed: no worker is inside. */
 void trli_wide_start(trli_run_state *run)
 {
-    trli_wide_pool *wide = &run->wide;
-    ++wide->generation;
     for (int q = 0; q < TRLI_WIDE_QUEUES; ++q) {
-        trli_wide_queue *queue = &wide->queue[q];
-        atomic_store_explicit(&queue->head, 0, memory_order_relaxed);
-        atomic_store_explicit(&queue->tail, 0, memory_order_relaxed);
-        for (int32_t i = 0; i <= wide->count; ++i)
-            atomic_store_explicit(&queue->slot[i], TRLI_NONE, memory_order_relaxed);
+        trli_wide_queue *queue = &run->wide.queue[q];
+        atomic_store_explicit(&queue->head, atomic_load_explicit(&queue->tail, memory_order_relaxed),
+                              memory_order_relaxed);
     }
 }
 
-void trli_wide_open(trli_run_state *run, int32_t task)
+static void pass(trli_wide_queue *queue, uint32_t position)
 {
-    trli_share *share = &run->wide.share[run->wide.first_share[task]];
-    atomic_store_explicit(&share->complete, 0, memory_order_relaxed); /* published by the slot */
-    const bool first = trli_graph_records(run->graph)[task].urgency == 0;
-    trli_wide_queue *queue = &run->wide.queue[first ? TRLI_WIDE_FIRST : TRLI_WIDE_OTHER];
-    int32_t at = atomic_fetch_add_explicit(&queue->tail, 1, memory_order_relaxed);
-    atomic_store_explicit(&queue->slot[at], task, memory_order_seq_cst);
+    atomic_compare_exchange_strong_explicit(&queue->head, &position, position + 1, memory_order_seq_cst,
+                                            memory_order_seq_cst);
 }
 
-void trli_shares_deal(trli_share *share, int32_t shares, int64_t chunks)
+/* Release: who sees the opening sees that the head has passed the one before. */
+void trli_wide_open(trli_run_state *run, int32_t task)
+{
+    trli_wide_pool *wide = &run->wide;
+    trli_share *share = &wide->share[wide->first_share[task]];
+    const uint32_t openings = atomic_load_explicit(&share->openings, memory_order_relaxed); /* own */
+    if (openings > 0) pass(&wide->queue[share->queue], share->position);
+    atomic_store_explicit(&share->complete, 0, memory_order_relaxed); /* published by the opening and the slot */
+    atomic_store_explicit(&share->openings, openings + 1, memory_order_release);
+    share->queue = trli_graph_records(run->graph)[task].urgency == 0 ? TRLI_WIDE_FIRST : TRLI_WIDE_OTHER;
+    trli_wide_queue *queue = &wide->queue[share->queue];
+    share->position = atomic_fetch_add_explicit(&queue->tail, 1, memory_order_relaxed);
+    atomic_store_explicit(&queue->slot[share->position & queue->mask],
+                          (uint64_t)(share->position + 1) << 32 | (uint32_t)task, memory_order_seq_cst);
+}
+
+void trli_shares_deal(trli_share *share, int32_t shares, int64_t chunks, uint32_t generation)
 {
     for (int32_t n = 0; n < shares; ++n) {
-        atomic_store_explicit(&share[n].handed_out, 0, memory_order_relaxed);
+        atomic_store_explicit(&share[n].handed_out, (uint64_t)generation << 32, memory_order_relaxed);
         share[n].first = (int32_t)(chunks * n / shares);
         share[n].count = (int32_t)(chunks * (n + 1) / shares) - share[n].first;
     }
@@ -91,7 +106,8 @@ void trli_shares_deal(trli_share *share, int32_t shares, int64_t chunks)
 
 static int32_t left_of(const trli_share *share, uint64_t handed_out, uint32_t generation)
 {
-    return handed_out >> 32 == generation ? share->count - (int32_t)(uint32_t)handed_out : share->count;
+    const int32_t later = (int32_t)((uint32_t)(handed_out >> 32) - generation);
+    return later < 0 ? share->count : later > 0 ? 0 : share->count - (int32_t)(uint32_t)handed_out;
 }
 
 bool trli_share_over(const trli_share *share, uint32_t generation)
@@ -123,22 +139,30 @@ int32_t trli_shares_take(trli_share *share, int32_t shares, uint32_t generation,
     return TRLI_NONE;
 }
 
-/* A stale head only finds tasks that are handed out already: then the exchange fails, or no chunk is left. */
+/* The task at the head; TRLI_NONE: the queue is empty. */
+static int32_t at_head(const trli_wide_queue *queue, uint32_t *head)
+{
+    for (;;) {
+        *head = atomic_load_explicit(&queue->head, memory_order_seq_cst);
+        const uint64_t slot = atomic_load_explicit(&queue->slot[*head & queue->mask], memory_order_seq_cst);
+        if ((uint32_t)(slot >> 32) == *head + 1) return (int32_t)(uint32_t)slot;
+        if (atomic_load_explicit(&queue->head, memory_order_seq_cst) == *head) return TRLI_NONE;
+    }
+}
+
 static int32_t take(trli_run_state *run, trli_wide_queue *queue, const trli_worker *worker, int *chunk, int *count)
 {
     trli_wide_pool *wide = &run->wide;
-    int32_t head = atomic_load_explicit(&queue->head, memory_order_relaxed);
-    for (;;) {
-        int32_t task = atomic_load_explicit(&queue->slot[head], memory_order_seq_cst);
-        if (task == TRLI_NONE) return TRLI_NONE;
-        *chunk = trli_shares_take(&wide->share[wide->first_share[task]], shares_of(run, task), wide->generation,
-                                  worker->index, count);
+    uint32_t head;
+    for (int32_t task; (task = at_head(queue, &head)) != TRLI_NONE;) {
+        trli_share *share = &wide->share[wide->first_share[task]];
+        const uint32_t openings = atomic_load_explicit(&share->openings, memory_order_acquire);
+        if (atomic_load_explicit(&queue->head, memory_order_seq_cst) != head) continue; /* of a later opening */
+        *chunk = trli_shares_take(share, shares_of(run, task), openings, worker->index, count);
         if (*chunk != TRLI_NONE) return task;
-        /* Relaxed: the slot was loaded with acquire. */
-        if (atomic_compare_exchange_strong_explicit(&queue->head, &head, head + 1, memory_order_relaxed,
-                                                    memory_order_relaxed))
-            ++head;
+        pass(queue, head);
     }
+    return TRLI_NONE;
 }
 
 int32_t trli_wide_take(trli_run_state *run, const trli_worker *worker, int *chunk, int *count)
@@ -149,8 +173,8 @@ int32_t trli_wide_take(trli_run_state *run, const trli_worker *worker, int *chun
 
 static bool is_visible(const trli_wide_queue *queue)
 {
-    int32_t head = atomic_load_explicit(&queue->head, memory_order_relaxed);
-    return atomic_load_explicit(&queue->slot[head], memory_order_seq_cst) != TRLI_NONE;
+    uint32_t head;
+    return at_head(queue, &head) != TRLI_NONE;
 }
 
 bool trli_wide_visible(const trli_run_state *run)

@@ -8,11 +8,12 @@
 
 struct trli_run_state;
 
-/* Wide tasks in the order in which they became ready, each in a slot of its own. */
+/* Wide tasks in the order in which they became ready: a ring with room for all of them. */
 typedef struct trli_wide_queue {
-    alignas(TRLI_CACHE_LINE) _Atomic int32_t head; /* next slot to take from */
-    alignas(TRLI_CACHE_LINE) _Atomic int32_t tail; /* next slot to fill */
-    _Atomic int32_t *slot;                         /* [count + 1] TRLI_NONE: empty, as the last slot always is */
+    alignas(TRLI_CACHE_LINE) _Atomic uint32_t head; /* next position to take from */
+    alignas(TRLI_CACHE_LINE) _Atomic uint32_t tail; /* next position to fill */
+    _Atomic uint64_t *slot; /* [mask + 1] of position p, at p & mask: the task, and p + 1 in the upper half */
+    uint32_t mask;
 } trli_wide_queue;
 
 /* The operator pool: tasks with a priority before all others, whose chunks they wait for one at a time. */
@@ -22,7 +23,6 @@ typedef struct trli_wide_pool {
     int32_t count, shares; /* number of wide tasks; shares of each */
     int32_t *first_share;  /* [tasks] of wide tasks, in `share` */
     trli_share *share;
-    uint32_t generation; /* generation of the shares: a run */
 } trli_wide_pool;
 
 TRL_NODISCARD trl_err trli_wide_create(struct trli_run_state *run);
