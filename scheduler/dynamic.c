@@ -120,7 +120,7 @@ static trl_err new_node(trli_run_state *run, trli_worker *worker, uint32_t count
     self->name = "event";
     self->signals = 0;
     self->nwants = 0;
-    self->scope = TRLI_NONE;
+    self->scope = self->call = TRLI_NONE;
     atomic_store_explicit(&self->count, generation | count,
                           memory_order_relaxed); /* published with the list, or by the policy */
     *name = name_of(generation, *index);
@@ -183,19 +183,30 @@ static _Atomic int32_t *open_tasks(const trli_run_state *run, int32_t task)
     return task < run->view.tasks ? &run->scope[task] : &trli_node_of(run, task)->open;
 }
 
+/* In the body of a call all is in the scope of the end of a round, which counts tasks as predecessors. */
 static int32_t scope_of(const trli_run_state *run, int32_t task)
 {
-    return task < run->view.tasks ? TRLI_NONE : trli_node_of(run, task)->scope;
+    return task < run->view.tasks ? trli_call_end(run, task) : trli_node_of(run, task)->scope;
+}
+
+static bool is_end(const trli_run_state *run, int32_t task)
+{
+    return trli_record(run, task)->flags & TRLI_TASK_END;
 }
 
 /* Release and acquire: what follows a scope sees everything that the scope's tasks wrote. */
 void trli_scope_leave(trli_run_state *run, trli_worker *worker, int32_t task)
 {
     while (task != TRLI_NONE) {
-        if (trli_record(run, task)->flags & TRL_TASK_SCOPE &&
-            atomic_fetch_sub_explicit(open_tasks(run, task), 1, memory_order_acq_rel) > 1)
+        if (is_end(run, task)) {
+            trli_arrive(run, worker, task, 1);
             return;
-        int32_t around = scope_of(run, task);
+        }
+        if (trli_record(run, task)->flags & TRL_TASK_SCOPE) {
+            if (atomic_fetch_sub_explicit(open_tasks(run, task), 1, memory_order_acq_rel) > 1) return;
+            atomic_store_explicit(open_tasks(run, task), 1, memory_order_relaxed); /* for the next round or run */
+        }
+        const int32_t around = task < run->view.tasks ? TRLI_NONE : scope_of(run, task);
         trli_finish(run, worker, task);
         task = around;
     }
@@ -214,7 +225,7 @@ static int32_t origin_of(const trli_run_state *run, int32_t creator)
 {
     int32_t task = trli_record(run, creator)->flags & TRL_TASK_SCOPE ? creator : scope_of(run, creator);
     while (task != TRLI_NONE && task >= run->view.tasks) task = scope_of(run, task);
-    return task;
+    return task == TRLI_NONE || is_end(run, task) ? TRLI_NONE : task;
 }
 
 /* Whether what a task does with data lets another one in its scope do this. */
@@ -235,7 +246,7 @@ static trl_err check_data(const trli_run_state *run, int32_t creator, const trl_
                          "spawns it TRL_TASK_SCOPE");
     const int32_t t = run->graph->placed ? run->graph->placed->task_of[origin] : origin;
     for (int i = 0; i < desc->naccesses; ++i) {
-        const int32_t handle = (int32_t)(desc->accesses[i].handle & INT32_MAX);
+        const int32_t handle = trli_run_handle(run, creator, desc->accesses[i].handle);
         int32_t a = logical->access_first[t];
         while (a < logical->access_first[t + 1] && logical->access[a].handle != handle) ++a;
         if (a < logical->access_first[t + 1] && covers((trl_access)logical->access[a].mode, desc->accesses[i].access))
@@ -253,7 +264,7 @@ static trl_err check_accesses(const trli_run_state *run, int32_t creator, const 
 {
     const trl_graph *logical = run->graph->placed ? run->graph->placed->logical : run->graph;
     for (int i = 0; i < desc->naccesses; ++i)
-        if (!trli_graph_owns(run->graph, desc->accesses[i].handle, run->graph->handles.count))
+        if (trli_run_handle(run, creator, desc->accesses[i].handle) == TRLI_NONE)
             return bad_spawn(run, desc, "it touches something that is no data handle of this graph");
     return desc->naccesses > 0 && logical->memory.locate ? check_data(run, creator, desc) : TRL_OK;
 }
@@ -268,6 +279,8 @@ static trl_err check_spawn(const trli_run_state *run, int32_t creator, const trl
     if (desc->type < 0 || desc->type >= TRL_TASK_TYPES) return bad_spawn(run, desc, "its type is not in 0..255");
     if (desc->priority < -1 || desc->priority > 1) return bad_spawn(run, desc, "its priority is not -1, 0 or 1");
     if (desc->nwaits < 0) return bad_spawn(run, desc, "it waits for a negative number of events");
+    if (trli_record(run, creator)->flags & (TRLI_TASK_CALL | TRLI_TASK_END))
+        return bad_spawn(run, desc, "the functions of a call spawn nothing; let a task of its body do it");
     if (desc->nlocks < 0 || desc->nuses < 0) return bad_spawn(run, desc, "it wants a negative number of resources");
     const trl_err err = check_accesses(run, creator, desc);
     if (err != TRL_OK) return err;
@@ -279,16 +292,16 @@ static trl_err check_spawn(const trli_run_state *run, int32_t creator, const trl
     return TRL_OK;
 }
 
-static trl_err list_wants(trli_run_state *run, const trl_spawn_desc *desc, trli_want *want)
+static trl_err list_wants(trli_run_state *run, int32_t creator, const trl_spawn_desc *desc, trli_want *want)
 {
     trl_err err = TRL_OK;
     int n = 0;
     for (int i = 0; i < desc->nlocks; ++i, ++n) {
-        TRL_TRY(trli_graph_resource(run->graph, desc->locks[i], &want[n].resource));
+        TRL_TRY(trli_run_resource(run, creator, desc->locks[i], &want[n].resource));
         want[n].mode = TRLI_LOCK;
     }
     for (int i = 0; i < desc->nuses; ++i, ++n) {
-        TRL_TRY(trli_graph_resource(run->graph, desc->uses[i], &want[n].resource));
+        TRL_TRY(trli_run_resource(run, creator, desc->uses[i], &want[n].resource));
         want[n].mode = TRLI_USE;
     }
 done:
@@ -296,7 +309,7 @@ done:
 }
 
 /* Many wants, ancestors included, are stored outside of the node. */
-static trl_err set_many_wants(trli_run_state *run, const trl_spawn_desc *desc, trli_run_node *self)
+static trl_err set_many_wants(trli_run_state *run, int32_t creator, const trl_spawn_desc *desc, trli_run_node *self)
 {
     trl_err err = TRL_OK;
     const int32_t n = desc->nlocks + desc->nuses;
@@ -311,7 +324,7 @@ static trl_err set_many_wants(trli_run_state *run, const trl_spawn_desc *desc, t
         self->many = memory;
         self->room = n * (TRLI_RESOURCE_LEVELS + 1);
     }
-    TRL_TRY(list_wants(run, desc, self->many));
+    TRL_TRY(list_wants(run, creator, desc, self->many));
     self->nwants =
         trli_graph_unfold_wants(run->graph, trli_graph_normalise_wants(run->graph, n, self->many), self->many);
     if (self->nwants <= TRLI_SPAWN_WANTS) memcpy(self->want, self->many, (size_t)self->nwants * sizeof *self->want);
@@ -319,14 +332,14 @@ done:
     return err;
 }
 
-static trl_err set_wants(trli_run_state *run, const trl_spawn_desc *desc, trli_run_node *self)
+static trl_err set_wants(trli_run_state *run, int32_t creator, const trl_spawn_desc *desc, trli_run_node *self)
 {
     trl_err err;
     const int32_t n = desc->nlocks + desc->nuses;
     if (n > TRLI_SPAWN_WANTS) {
-        TRL_TRY(set_many_wants(run, desc, self));
+        TRL_TRY(set_many_wants(run, creator, desc, self));
     } else {
-        TRL_TRY(list_wants(run, desc, self->want));
+        TRL_TRY(list_wants(run, creator, desc, self->want));
         self->nwants = trli_graph_normalise_wants(run->graph, n, self->want);
     }
     self->record.flags |= TRLI_TASK_WANTS;
@@ -345,7 +358,10 @@ static uint8_t urgency_of(const trl_spawn_desc *desc)
 static void join_scope_and_run(trli_run_state *run, trli_worker *worker, int32_t creator, trli_run_node *self)
 {
     self->scope = trli_record(run, creator)->flags & TRL_TASK_SCOPE ? creator : scope_of(run, creator);
-    if (self->scope != TRLI_NONE) atomic_fetch_add_explicit(open_tasks(run, self->scope), 1, memory_order_relaxed);
+    if (self->scope != TRLI_NONE)
+        atomic_fetch_add_explicit(is_end(run, self->scope) ? &run->join[self->scope].missing
+                                                           : open_tasks(run, self->scope),
+                                  1, memory_order_relaxed);
     if (worker->credit == 0) {
         atomic_fetch_add_explicit(&run->remaining, CREDIT, memory_order_relaxed);
         worker->credit = CREDIT;
@@ -363,6 +379,7 @@ trl_err trl_run_spawn(trl_run *here, const trl_spawn_desc *desc, trl_event *done
     trl_event name;
     TRL_TRY(check_spawn(run, here->task, desc));
     TRL_TRY(new_node(run, worker, count_of_waits(desc->nwaits), &index, &name));
+    const int32_t call = trli_call_of(run, here->task); /* bodies are in the phase of their call */
     trli_run_node *self = trli_node_at(run, index);
     self->record = (trli_task_record){.run = desc->variant[TRL_KIND_CPU].run,
                                       .data = desc->data,
@@ -370,14 +387,16 @@ trl_err trl_run_spawn(trl_run *here, const trl_spawn_desc *desc, trl_event *done
                                       .flags = (uint16_t)desc->flags,
                                       .urgency = urgency_of(desc),
                                       .type = (uint8_t)desc->type};
-    if (run->phases.count > 0 && run->phases.of_type[desc->type] != TRLI_NONE) self->record.flags |= TRLI_TASK_PHASED;
+    const bool phased = run->phases.count > 0 && run->phases.of_type[desc->type] != TRLI_NONE && call == TRLI_NONE;
+    if (phased) self->record.flags |= TRLI_TASK_PHASED;
     self->name = desc->name;
+    self->call = call;
     self->signals = desc->signals;
     self->naccesses = desc->naccesses;
     self->accesses = desc->accesses;
     atomic_store_explicit(&self->open, 1, memory_order_relaxed); /* published with the task */
     if (desc->nlocks + desc->nuses > 0) {
-        err = set_wants(run, desc, self);
+        err = set_wants(run, here->task, desc, self);
         if (err != TRL_OK) {
             self->signals = 0;
             fire(run, worker, index);
@@ -385,7 +404,7 @@ trl_err trl_run_spawn(trl_run *here, const trl_spawn_desc *desc, trl_event *done
         }
     }
     join_scope_and_run(run, worker, here->task, self);
-    trli_phase_enter(run, worker, desc->type);
+    if (phased) trli_phase_enter(run, worker, desc->type);
     if (done) *done = (trl_event)((uint64_t)name | completion);
     TRL_TRY(wait_for_all(run, worker, index, name, desc->nwaits, desc->waits));
 done:
@@ -426,7 +445,7 @@ trl_err trl_run_signal_task(trl_run *here, trl_task task, int64_t n)
         TRL_TRY(trli_graph_task(run->graph->placed->logical, task, &index));
         index = run->graph->placed->node_of[index];
     } else {
-        TRL_TRY(trli_graph_task(run->graph, task, &index));
+        TRL_TRY(trli_run_task(run, here->task, task, &index));
     }
     const int32_t *found =
         bsearch(&index, run->signalled, (size_t)run->nsignalled, sizeof *run->signalled, compare_tasks);

@@ -64,6 +64,11 @@ void trli_finish(trli_run_state *run, trli_worker *worker, int32_t task)
     bool phased = record->flags & TRLI_TASK_PHASED;
     if (run->policy->completed) run->policy->completed(run->policy_state, worker->index, task);
     ++worker->completed;
+    if (record->flags & TRLI_TASK_END) {
+        const int32_t from = trli_call_continue(run, worker, task);
+        phased = phased && from == task;
+        record = trli_record(run, from);
+    }
     if (task < run->view.tasks)
         release_successors(run, worker, record);
     else
@@ -73,7 +78,7 @@ void trli_finish(trli_run_state *run, trli_worker *worker, int32_t task)
 
 void trli_complete(trli_run_state *run, trli_worker *worker, int32_t task)
 {
-    if (trli_record(run, task)->flags & TRLI_TASK_WANTS) {
+    if ((trli_record(run, task)->flags & (TRLI_TASK_WANTS | TRLI_TASK_CALL)) == TRLI_TASK_WANTS) {
         const trli_want *want;
         int32_t n = trli_wants(run, task, &want);
         trli_locks_release(run, worker, n, want);
@@ -96,12 +101,14 @@ static bool follows(const trl_graph *graph, int32_t task, int32_t before)
 bool trli_run_may_do(const trl_run *here, int n, const trl_task *tasks)
 {
     const trli_run_state *run = here->run;
-    if (run->placed) return false;
+    if (run->placed || n == 0) return n == 0 && !run->placed;
+    const trli_call *call = trli_call_named(run, here->task, tasks[0]);
+    const int32_t base = call ? call->first : 0;
     for (int i = 0; i < n; ++i) {
-        const int32_t task = (int32_t)(tasks[i] & INT32_MAX);
+        const int32_t task = base + (int32_t)(tasks[i] & INT32_MAX);
         int32_t awaited = 1;
         if (!follows(run->graph, task, here->task)) return false;
-        for (int k = 0; k < n; ++k) awaited += follows(run->graph, task, (int32_t)(tasks[k] & INT32_MAX));
+        for (int k = 0; k < n; ++k) awaited += follows(run->graph, task, base + (int32_t)(tasks[k] & INT32_MAX));
         if (atomic_load_explicit(&run->join[task].missing, memory_order_acquire) != awaited) return false;
     }
     return true;
@@ -125,7 +132,7 @@ static void note_time(trli_run_state *run, const trli_worker *worker, int32_t ta
 
 /* A poll task that has started is never dropped: the message that it waits for must arrive before its memory is
  * reused. */
-bool trli_call(trli_run_state *run, trli_worker *worker, int32_t task, int chunk, bool again)
+bool trli_task_call(trli_run_state *run, trli_worker *worker, int32_t task, int chunk, bool again)
 {
     const trli_task_record *record = trli_record(run, task);
     /* Relaxed: a task that must see an error is ordered after it by its dependencies; other tasks that see it late
@@ -137,7 +144,7 @@ bool trli_call(trli_run_state *run, trli_worker *worker, int32_t task, int chunk
                           .chunks = chunk == TRLI_NONE ? 1 : record->chunks,
                           .worker = worker->index,
                           .failed = failed,
-                          .frame = run->frame,
+                          .frame = run->call ? trli_call_frame(run, task) : run->frame,
                           .run = &here};
     bool done = true;
     int64_t start = run->watched ? trli_now_ns() : 0;
@@ -151,7 +158,7 @@ bool trli_call(trli_run_state *run, trli_worker *worker, int32_t task, int chunk
 static void execute_chunks(trli_run_state *run, trli_worker *worker, int32_t task, int chunk, int count)
 {
     for (int i = 0; i < count; ++i) {
-        (void)trli_call(run, worker, task, chunk + i, false);
+        (void)trli_task_call(run, worker, task, chunk + i, false);
         if (i + 1 == count) break;
         trli_polls_if_due(run, worker);
         if (worker->next == TRLI_NONE) continue;
@@ -176,7 +183,7 @@ static void execute(trli_run_state *run, trli_worker *worker, int32_t task)
         if (!run->by_caller) trli_workers_wake_all(worker->workers);
         return;
     }
-    if (trli_call(run, worker, task, whole ? TRLI_NONE : 0, false))
+    if (trli_task_call(run, worker, task, whole ? TRLI_NONE : 0, false))
         trli_complete(run, worker, task);
     else
         trli_poll_later(run, task);

@@ -4,6 +4,7 @@
 #ifndef TRL_ENGINE_IMPL_H
 #define TRL_ENGINE_IMPL_H
 
+#include "calls_impl.h"
 #include "dynamic_impl.h"
 #include "locks_impl.h"
 #include "phases_impl.h"
@@ -43,6 +44,7 @@ typedef struct trli_run_state {
     trli_polls polls;
     trli_phases phases;
     struct trli_nodes *nodes;                           /* spawned tasks and events */
+    trli_call_run *call;                                /* [calls] NULL: there are none */
     struct trli_placed_run *placed;                     /* state of a placed graph; else NULL */
     int32_t nsignalled;                                 /* tasks that wait for signals */
     int32_t *signalled;                                 /* [nsignalled] ascending */
@@ -61,6 +63,7 @@ typedef struct trli_run_state {
     /* Times, ns. Relaxed: read after all workers have left. */
     _Atomic int64_t *run_ns;        /* [tasks] of a timed run */
     _Atomic int64_t spawned_ns;     /* of all spawned ones */
+    _Atomic int64_t repeated;       /* tasks of rounds of calls after the first; no time */
     _Atomic int64_t outstanding_ns; /* time with poll tasks started and not complete */
     _Atomic int64_t idle_ns;        /* idle time of workers meanwhile, */
     _Atomic int64_t idle_late_ns;   /* and of such time what is late: */
@@ -120,7 +123,7 @@ void trli_finish(trli_run_state *run, trli_worker *worker, int32_t task);
 bool trli_run_quiet(trli_run_state *run);
 /* Call the function of a task, or skip it after an error. chunk: TRLI_NONE for all chunks in one call. Returns
  * whether the task is done. again: the task was called in this run before and asked for more. */
-bool trli_call(trli_run_state *run, trli_worker *worker, int32_t task, int chunk, bool again);
+bool trli_task_call(trli_run_state *run, trli_worker *worker, int32_t task, int chunk, bool again);
 
 /* ---- pools.c ---- */
 

@@ -3,6 +3,7 @@
 #include <float.h>
 #include <string.h>
 
+#include "calls_impl.h"
 #include "placement_run_impl.h"
 
 static const char build_memory[] = "task graph";
@@ -61,11 +62,11 @@ void trl_graph_destroy(trl_graph **result)
     trli_run_states_destroy(graph);
     trli_list *arrays[] = {&graph->records, &graph->info,    &graph->names,    &graph->phases, &graph->resources,
                            &graph->edges,   &graph->handles, &graph->follows,  &graph->pieces, &graph->homes,
-                           &graph->touched, &graph->touches, &graph->accesses, &graph->wishes};
+                           &graph->touched, &graph->touches, &graph->accesses, &graph->wishes, &graph->calls};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; ++i) trli_list_free(arrays[i]);
     void *blocks[] = {graph->successors,   graph->predecessors, graph->order, graph->roots,
                       graph->weight,       graph->path,         graph->first, graph->want_first,
-                      graph->access_first, graph->access,       graph->name};
+                      graph->access_first, graph->access,       graph->name,  graph->call_of};
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; ++i) release(ctx, blocks[i]);
     for (int k = 0; k < TRL_KINDS; ++k) release(ctx, graph->mean_s[k]);
     trli_free(graph->want);
@@ -308,6 +309,7 @@ trl_err trl_graph_freeze(trl_graph *graph)
     trl_err err;
     TRL_TRY(trli_graph_check_open(graph));
     graph->sealed = true;
+    TRL_TRY(trli_calls_expand(graph));
     TRL_TRY(trli_graph_flatten(graph));
     TRL_TRY(trli_graph_flatten_resources(graph));
     TRL_TRY(trli_graph_flatten_accesses(graph));

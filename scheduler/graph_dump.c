@@ -5,6 +5,8 @@
 #include <limits.h>
 #include <string.h>
 
+#include "calls_impl.h"
+#include "phases_impl.h"
 #include "rank_impl.h"
 
 enum { OFF_PATH = -2, PATH_END = -1 };
@@ -264,6 +266,35 @@ static void write_all_edges(const graph_view *v, FILE *out)
     write_edges(v, true, out);
 }
 
+/* "halve, at most 9 rounds" */
+static void write_body(const trli_call *call, bool quoted, FILE *out)
+{
+    (void)write_name(call->desc.body->name, quoted, out);
+    if (!quoted) fputc('\'', out);
+    if (call->desc.again)
+        fprintf(out, ", at most %lld rounds", (long long)call->desc.rounds);
+    else
+        fputs(", 1 round", out);
+}
+
+/* A call, the tasks of its body, and the calls among these. */
+static void write_cluster(const trl_graph *graph, int32_t c, FILE *out)
+{
+    const trli_call *call = &trli_graph_calls(graph)[c];
+    fprintf(out, "    subgraph cluster%d {\n    label=\"", c);
+    (void)write_name(trli_graph_task_name(graph, call->task), true, out);
+    fputs(": ", out);
+    write_body(call, true, out);
+    fprintf(out, "\";\n    t%d;", call->task);
+    for (int32_t t = call->first; t <= call->end; ++t)
+        if (graph->call_of[t] == c) fprintf(out, " t%d;", t);
+    fputc('\n', out);
+    for (int32_t inner = c + 1; inner < graph->calls.count; ++inner)
+        if (trli_graph_calls(graph)[inner].around == c) write_cluster(graph, inner, out);
+    fputs("    }\n", out);
+    if (call->desc.again) fprintf(out, "    t%d -> t%d [style=dotted, constraint=false];\n", call->end, call->task);
+}
+
 trl_err trl_graph_write_dot(const trl_graph *graph, FILE *out)
 {
     graph_view v;
@@ -280,6 +311,8 @@ trl_err trl_graph_write_dot(const trl_graph *graph, FILE *out)
     write_totals(&v, out);
     fputs("\";\n    labelloc=t;\n    node [shape=box];\n", out);
     for (int32_t t = 0; t < graph->task_count; ++t) write_node(&v, t, out);
+    for (int32_t c = 0; graph->frozen && c < graph->calls.count; ++c)
+        if (trli_graph_calls(graph)[c].around == -1) write_cluster(graph, c, out);
     write_all_edges(&v, out);
     fputs("}\n", out);
     return finish(&v, out, "dot");
@@ -315,6 +348,14 @@ static void write_header(const graph_view *v, int width, FILE *out)
         fputs("phase '", out);
         (void)write_name(trli_graph_text(graph, phase[p].name), false, out);
         fprintf(out, "': types %d to %d\n", phase[p].first_type, phase[p].end_type - 1);
+    }
+    for (int64_t c = 0; graph->frozen && c < graph->calls.count; ++c) {
+        const trli_call *call = &trli_graph_calls(graph)[c];
+        fputs("call '", out);
+        (void)write_name(trli_graph_task_name(graph, call->task), false, out);
+        fprintf(out, "': tasks %d to %d of '", call->first, call->end - 1);
+        write_body(call, false, out);
+        fprintf(out, ", each ended by %d\n", call->end);
     }
     fprintf(out, "  %7s  %-*s %4s %6s %9s %9s %6s  %s\n", "task", width, "name", "type", "chunks",
             v->times.measured ? "time" : "cost", "weight", "before", "resources");

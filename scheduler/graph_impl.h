@@ -24,6 +24,8 @@ enum {
     TRLI_TASK_EVENT = 1 << 11,     /* a node without a function, see dynamic.c */
     TRLI_TASK_RANKED = 1 << 12,    /* its description says how urgent it is */
     TRLI_TASK_SIGNALLED = 1 << 13, /* waits for signals, too */
+    TRLI_TASK_CALL = 1 << 14,      /* a call, and */
+    TRLI_TASK_END = 1 << 15,       /* the end of its rounds, see calls_impl.h */
 };
 
 /* The part of a task that runs read: half a cache line. */
@@ -88,11 +90,6 @@ typedef struct trli_want {
     int32_t resource, mode;
 } trli_want;
 
-typedef struct trli_phase {
-    int64_t name;
-    int first_type, end_type;
-} trli_phase;
-
 /* All on which the launches of a graph's calls by a device depend, in a frame, but the contents of the memory of
  * devices: equal bytes, equal launches. data: of the graph's memory; to: room for the bytes, whose number is returned;
  * NULL: for the number alone, which does not change. Thread: the one that runs the graph. */
@@ -109,7 +106,7 @@ struct trl_graph {
     int32_t task_count, polls; /* tasks; tasks with TRL_TASK_POLL */
     int32_t scopes;            /* tasks with TRL_TASK_SCOPE */
 
-    /* Growing while the graph is built; the last five are released by freeze. */
+    /* Growing while the graph is built; edges to wishes are released by freeze. */
     trli_list records;   /* trli_task_record */
     trli_list info;      /* trli_task_info */
     trli_list names;     /* char: all names, NUL between them */
@@ -124,6 +121,7 @@ struct trl_graph {
     trli_list touches;   /* trli_touch */
     trli_list accesses;  /* trli_added_access */
     trli_list wishes;    /* trli_wish */
+    trli_list calls;     /* trli_call; those in bodies from freeze on */
 
     /* Made by freeze. */
     int32_t *successors;
@@ -132,6 +130,7 @@ struct trl_graph {
     int32_t nroots, *roots; /* tasks without predecessors and signals, by class, then as added */
     double *weight;         /* critical path from the start of the task to the end of the graph */
     double *path;           /* scratch of trl_graph_get_stats and of ranking */
+    int32_t *call_of;       /* [tasks] the call in whose body a task is, or whose end it is; -1: none. NULL: no calls */
     int32_t *first;         /* [tasks + 1] the records' ranges of successors, for policies */
     int32_t *want_first;    /* [tasks + 1] wants of a task: want[want_first[t]..want_first[t + 1]) */
     trli_want *want;
@@ -159,7 +158,7 @@ struct trl_graph {
     double *mean_s[TRL_KINDS];     /* by kind of executor and task, moving average; 0: never timed */
     int64_t outstanding_ns;        /* of all runs, with poll tasks started and not complete */
     double idle_share, late_share; /* ns: of all runs, of workers idle meanwhile, divided by how many took part */
-    int64_t runs, timed_runs, spawned;
+    int64_t runs, timed_runs, spawned, repeated;
     double timed_wall, timed_share; /* s: of timed runs; of their tasks divided by the number of workers */
 };
 

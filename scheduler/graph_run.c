@@ -3,6 +3,7 @@
 /* Runs of graphs: on workers, and on their devices. */
 #include <string.h>
 
+#include "calls_impl.h"
 #include "context_impl.h"
 #include "placed_impl.h"
 #include "trace_impl.h"
@@ -52,7 +53,7 @@ static trl_err check_run(const trl_graph *graph, const trl_workers *w)
     if (graph->ctx != w->ctx)
         return trl_fail(w->ctx, TRL_ERR_USAGE, NULL, "graph '%s' and the workers belong to different contexts",
                         graph->name);
-    return TRL_OK;
+    return w->placing.devices ? trli_calls_check_placed(graph) : TRL_OK;
 }
 
 /* Give back a state whose run did not begin. */

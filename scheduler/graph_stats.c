@@ -11,17 +11,20 @@ void trl_graph_set_timing(trl_graph *graph, bool on)
     graph->timing = on;
 }
 
-/* Tasks of a run, including those that it creates. */
+/* Tasks of a run, including those that it creates or repeats. */
 static double tasks_per_run(const trl_graph *graph)
 {
-    double spawned = graph->runs > 0 ? (double)graph->spawned / (double)graph->runs : 0.0;
-    return graph->task_count + spawned;
+    double more = graph->runs > 0 ? (double)(graph->spawned + graph->repeated) / (double)graph->runs : 0.0;
+    return graph->task_count + more;
 }
 
 void trl_graph_get_stats(const trl_graph *graph, trl_graph_stats *stats)
 {
-    *stats = (trl_graph_stats){
-        .tasks = graph->task_count, .dependencies = graph->edges.count, .runs = graph->runs, .spawned = graph->spawned};
+    *stats = (trl_graph_stats){.tasks = graph->task_count,
+                               .dependencies = graph->edges.count,
+                               .runs = graph->runs,
+                               .spawned = graph->spawned,
+                               .repeated = graph->repeated};
     if (!graph->frozen) return;
     const trli_task_record *record = trli_graph_records(graph);
     trli_times times = trli_graph_times(graph);

@@ -21,6 +21,7 @@ typedef struct trli_run_node {
     int32_t edge_next[TRLI_NODE_EDGES]; /* of the list that the edge is on */
     int32_t link;
     int32_t scope;        /* the task whose scope this task is in, or TRLI_NONE */
+    int32_t call;         /* the call in whose body it is, or TRLI_NONE */
     _Atomic int32_t open; /* with TRL_TASK_SCOPE: tasks in its scope that are not complete, the task itself included */
     int32_t nwants;
     trli_want want[TRLI_SPAWN_WANTS]; /* wants, if they are few, else: */

@@ -45,14 +45,16 @@ static int phase_of(const trl_graph *graph, int type)
 trl_err trli_graph_flatten_phases(trl_graph *graph)
 {
     trli_task_record *record = trli_graph_records(graph);
+    for (int32_t t = 0; graph->phases.count > 0 && t < graph->task_count; ++t)
+        if (phase_of(graph, record[t].type) != TRLI_NONE && !trli_calls_phase_apart(graph, t))
+            record[t].flags |= TRLI_TASK_PHASED;
     for (int32_t t = 0; graph->phases.count > 0 && t < graph->task_count; ++t) {
+        if (!(record[t].flags & TRLI_TASK_PHASED)) continue;
         int phase = phase_of(graph, record[t].type);
-        if (phase == TRLI_NONE) continue;
-        record[t].flags |= TRLI_TASK_PHASED;
         for (int32_t i = record[t].first; i < record[t].end; ++i) {
             int32_t after = graph->successors[i];
             int later = phase_of(graph, record[after].type);
-            if (later == TRLI_NONE || later >= phase) continue;
+            if (later >= phase || !(record[after].flags & TRLI_TASK_PHASED)) continue;
             return trl_fail(graph->ctx, TRL_ERR_INPUT, NULL,
                             "graph '%s': task '%s' of phase '%s' waits for '%s' of the later phase '%s'", graph->name,
                             trli_graph_task_name(graph, after), trli_graph_text(graph, phases_of(graph)[later].name),

@@ -8,6 +8,12 @@
 
 struct trli_run_state;
 
+/* Of a graph. */
+typedef struct trli_phase {
+    int64_t name;
+    int first_type, end_type;
+} trli_phase;
+
 typedef struct trli_phases {
     int count;
     int16_t of_type[TRL_TASK_TYPES]; /* phase or TRLI_NONE */

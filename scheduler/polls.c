@@ -77,7 +77,7 @@ void trli_polls_round(trli_run_state *run, trli_worker *worker)
     int32_t done = 0, kept = TRLI_NONE;
     for (int32_t task = polls->waiting; task != TRLI_NONE;) {
         int32_t next = *trli_link(run, task);
-        if (trli_call(run, worker, task, 0, true)) {
+        if (trli_task_call(run, worker, task, 0, true)) {
             trli_complete(run, worker, task);
             ++done;
         } else {

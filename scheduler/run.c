@@ -41,6 +41,8 @@ void trli_run_start(trli_run_state *run, bool traced)
     run->watched |= traced;
     if (run->dirty) {
         set_joins(run);
+        for (int32_t t = 0; graph->scopes > 0 && t < graph->task_count; ++t)
+            atomic_store_explicit(&run->scope[t], 1, memory_order_relaxed);
         trli_nodes_clear(run);
         trli_locks_start(run);
     }
@@ -48,8 +50,6 @@ void trli_run_start(trli_run_state *run, bool traced)
     for (int32_t i = 0; i < run->nsignalled; ++i)
         atomic_store_explicit(&run->signals_left[i], trli_graph_info(graph)[run->signalled[i]].signals,
                               memory_order_relaxed);
-    for (int32_t t = 0; graph->scopes > 0 && t < graph->task_count; ++t)
-        atomic_store_explicit(&run->scope[t], 1, memory_order_relaxed);
     trli_placed_run_start(run);
     trli_wide_start(run);
     trli_polls_start(run);
@@ -58,6 +58,7 @@ void trli_run_start(trli_run_state *run, bool traced)
     run->explained = false;
     /* Relaxed: the workers enter a run after its caller published it with release. */
     atomic_store_explicit(&run->remaining, graph->task_count, memory_order_relaxed);
+    atomic_store_explicit(&run->repeated, 0, memory_order_relaxed);
     atomic_store_explicit(&run->activity, 0, memory_order_relaxed);
     atomic_store_explicit(&run->ended, false, memory_order_relaxed);
     start_roots(run);
@@ -90,7 +91,8 @@ static void learn(trli_run_state *run, int64_t ns)
 {
     enum { WAKE_NS = 5000, MOST = 64 };
     trl_graph *graph = run->graph;
-    double mean = (double)ns * run->view.workers / (graph->task_count + 1);
+    const int64_t tasks = graph->task_count + atomic_load_explicit(&run->repeated, memory_order_relaxed);
+    double mean = (double)ns * run->view.workers / (double)(tasks + 1);
     run->wake_after = mean * MOST < WAKE_NS ? MOST : mean > WAKE_NS ? 1 : (int32_t)(WAKE_NS / mean);
     if (!run->watched) return;
     double sum = 0;
@@ -139,6 +141,7 @@ trl_err trli_run_finish(trli_run_state *run, int64_t ns)
     graph->late_share +=
         (double)atomic_exchange_explicit(&run->idle_late_ns, 0, memory_order_relaxed) / participants(run);
     graph->spawned += trli_nodes_finish(run);
+    graph->repeated += atomic_load_explicit(&run->repeated, memory_order_relaxed);
     ++graph->runs;
     note_failed(graph, run);
     trl_err err = (trl_err)atomic_load_explicit(&run->error, memory_order_relaxed);

@@ -47,7 +47,8 @@ bool trl_policy_task_access(const trl_policy_graph *graph, int32_t task, int32_t
         return true;
     }
     if (i >= trli_node_accesses(state_of(graph), task, &spawned)) return false;
-    *access = (trl_policy_access){(int32_t)(spawned[i].handle & INT32_MAX), (int32_t)spawned[i].access, 0};
+    *access =
+        (trl_policy_access){trli_run_handle(state_of(graph), task, spawned[i].handle), (int32_t)spawned[i].access, 0};
     return true;
 }
 
@@ -98,6 +99,7 @@ static trl_err alloc_arrays(trli_run_state *run)
     TRL_TRY(trli_locks_create(run));
     TRL_TRY(trli_phases_create(run));
     TRL_TRY(trli_nodes_create(run));
+    TRL_TRY(trli_calls_create(run));
     TRL_TRY(trli_placed_run_create(run));
 done:
     return err;
@@ -111,6 +113,7 @@ static void destroy(trli_run_state *run)
     trli_locks_destroy(run);
     trli_phases_destroy(run);
     trli_nodes_destroy(run);
+    trli_calls_destroy(run);
     trli_placed_run_destroy(run);
     void *blocks[] = {run->join,           run->link, (void *)run->scope, run->signalled, (void *)run->signals_left,
                       (void *)run->run_ns, run};

@@ -107,6 +107,33 @@ TRL_API void trl_graph_destroy(trl_graph **graph);
 TRL_API TRL_NODISCARD trl_err trl_graph_add_task(trl_graph *graph, const trl_task_desc *desc, trl_task *task);
 TRL_API TRL_NODISCARD trl_err trl_graph_add_dependency(trl_graph *graph, trl_task before, trl_task after);
 
+/* A call: a task that runs a frozen graph, its body, once or until a function says that it is enough, by the workers of
+ * the run that it is in. It has dependencies, accesses (to all that the body touches) and locks as other tasks have:
+ * what comes before it is complete before a task of the body starts, what comes after it waits for the last round, and
+ * what it locks is locked in between. Tasks of the body are tasks of the run, named "call/task", in a frame of the
+ * call's own, so one body may be in several calls at once. Bodies may have calls, to any depth. A round ends when all
+ * tasks of the body, and what they have spawned, are complete. */
+typedef struct trl_call_desc {
+    const char *name; /* copied */
+    trl_graph *body;  /* frozen, without phases, of the same context; lives as long as the graph */
+    void *data;       /* of the functions, not owned */
+    /* OPTIONAL. Called once, before the first round: sets *frame, the body's, which is at first that of the call
+     * (args->frame), and what the rounds begin with. Called after an error, too (args->failed), as tasks of the body
+     * may be. Must not spawn. */
+    trl_err (*begin)(void *data, const trl_task_args *args, void **frame);
+    /* Called after each round, of which there were `round`: whether another one follows (*again: false on entry).
+     * args->frame is the body's. Not called after an error, which ends the call, unless `flags` has TRL_TASK_ALWAYS:
+     * then it decides all the same, so that where bodies communicate all ranks leave after the same round (by a number
+     * that all of them have). Must not spawn. NULL: one round. */
+    trl_err (*again)(void *data, const trl_task_args *args, int64_t round, bool *again);
+    int64_t rounds;     /* if `again` wants more, the run fails with NUMERICS */
+    unsigned flags;     /* 0 or TRL_TASK_ALWAYS */
+    int type, priority; /* as of a task; those of the body's tasks are their own, but they are in the call's phase */
+} trl_call_desc;
+/* Devices do no task of a graph that has calls: it is a USAGE error to run it on workers with devices if it, or a body,
+ * has a memory (trl_graph_set_memory). */
+TRL_API TRL_NODISCARD trl_err trl_graph_add_call(trl_graph *graph, const trl_call_desc *desc, trl_task *task);
+
 /* A data handle stands for a piece of data. add_access derives the dependencies of sequential consistency in the order
  * in which accesses are added: a reader after the last writer, a writer after the last writer and all readers since.
  * Tasks that write parts, or that add, come in any order, and at once, until another access comes between them.
@@ -310,9 +337,10 @@ TRL_API void trl_run_note_sent(trl_run *run, int64_t sent_ns);
 
 typedef struct trl_graph_stats {
     int64_t tasks, dependencies, runs;
-    int64_t spawned; /* tasks created in all runs */
-    double tau_1;    /* sum of the tasks' mean times, s; before the first timed run: of costs (all unknown: 1 each) */
-    double tau_inf;  /* longest path, s; the chunks of a wide task count as running at once */
+    int64_t spawned;  /* tasks created in all runs */
+    int64_t repeated; /* tasks done again, in rounds of calls after the first, in all runs */
+    double tau_1;     /* sum of the tasks' mean times, s; before the first timed run: of costs (all unknown: 1 each) */
+    double tau_inf;   /* longest path, s; the chunks of a wide task count as running at once */
     double outstanding; /* s in all runs with poll tasks (communication) started and not complete */
     double idle;        /* s of that time in which workers had nothing else to do, mean over those that took part, */
     double late;        /* but for this: s in which they waited for a message before it was sent (trl_run_note_sent) */
@@ -357,8 +385,8 @@ TRL_API TRL_NODISCARD trl_err trl_graph_write_placement(trl_graph *graph, const 
 /* The same placement as a file for trl_workers_set_placement_file: the lines of this rank. Fails in the same way. */
 TRL_API TRL_NODISCARD trl_err trl_graph_write_placement_file(trl_graph *graph, const trl_workers *workers, FILE *out);
 
-/* Mean time in s of a task of a frozen graph on executors of a kind in timed runs, all its chunks together; 0: not
- * timed, or not a task of this graph. Not during a run. */
+/* Mean time in s of a task of a frozen graph on executors of a kind in timed runs, all its chunks, and all rounds of a
+ * call around it, together; 0: not timed, or not a task of this graph. Not during a run. */
 TRL_API double trl_graph_task_seconds(const trl_graph *graph, trl_task task, trl_kind kind);
 /* Amdahl score (1 - 1/S_inf)/(1 - 1/n) with S_inf = tau_1/tau_inf, n workers, at most 1 (Robison 2014, sec. 3.5).
  * 0 for n = 1. */

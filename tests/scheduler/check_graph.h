@@ -276,4 +276,11 @@ static inline run_check check_run(const random_frame *f, bool all)
     return c;
 }
 
+static inline bool random_round_is_wrong(const random_frame *f)
+{
+    const run_check c = check_run(f, true);
+    if (c.fault[0]) fprintf(stderr, "body of seed %llu: %s\n", (unsigned long long)f->graph->seed, c.fault);
+    return c.fault[0] != 0;
+}
+
 #endif

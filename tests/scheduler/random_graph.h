@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Random task graphs with everything in them: dependencies, accesses in all modes, locks and uses in a forest of
- * resources, wide, poll and spawned tasks, events, signals, scopes, phases, priorities. Tasks take numbers from the
- * clock of their frame when they start and end. check_graph.h says whether a run was right. Included after
- * app_support.h. */
+ * resources, wide, poll and spawned tasks, events, signals, scopes, phases, priorities, and calls of such graphs. Tasks
+ * take numbers from the clock of their frame when they start and end. check_graph.h says whether a run was right.
+ * Included after app_support.h. */
 #ifndef RANDOM_GRAPH_H
 #define RANDOM_GRAPH_H
 
@@ -20,6 +20,8 @@ enum {
     MOST_ACCESSES = 3,
     MOST_CHILDREN = 5,
     MOST_NODES = 600,
+    MOST_ROUNDS = 4, /* of a call, */
+    MOST_CALLS = 2,  /* one inside of the other */
     MOST_WORKERS = 16,
     NONE = -1,
 };
@@ -52,6 +54,8 @@ typedef struct random_node {
     bool waits_event, signals_event, calls_signal; /* of its spawner; signals when complete, or by a call */
     int signals_task;                              /* node of the graph that it signals, or NONE */
     int64_t signals;                               /* that a node of the graph waits for */
+    struct random_graph *body;                     /* of a call; else NULL */
+    int64_t rounds;                                /* of a call */
     trl_task task;                                 /* of the graph */
     trl_err result;                                /* of its last call */
 } random_node;
@@ -61,6 +65,7 @@ typedef struct random_graph {
     trl_graph *graph;
     random_node *nodes; /* those of the graph first */
     int own, count;     /* nodes of the graph; all */
+    int depth;          /* calls around it */
     random_resource resources[MOST_RESOURCES];
     int nresources, nhandles, phases;
     int cancel_at;            /* node that cancels the run, or NONE */
@@ -77,7 +82,9 @@ typedef struct node_run {
 
 typedef struct random_frame {
     random_graph *graph;
-    node_run *run; /* [graph->count] */
+    node_run *run;               /* [graph->count] */
+    struct random_frame **body;  /* [graph->own] of calls */
+    struct random_frame *around; /* of the call; or NULL */
     _Atomic int64_t clock;
     _Atomic int wrong;        /* things found wrong while it ran */
     int inside[MOST_WORKERS]; /* functions being called by a worker: plain, for a worker is one thread */
@@ -259,6 +266,42 @@ static trl_err run_random_node(void *data, const trl_task_args *args, bool *done
     return err;
 }
 
+/* Whether the tasks of a graph did something wrong in a round of a call (check_graph.h). */
+static inline bool random_round_is_wrong(const random_frame *f);
+
+static inline void clear_random_frame(random_frame *f)
+{
+    /* relaxed: no run is in progress */
+    atomic_store_explicit(&f->clock, 0, memory_order_relaxed);
+    atomic_store_explicit(&f->wrong, 0, memory_order_relaxed);
+    memset(f->locked, 0, sizeof f->locked);
+    memset(f->written, 0, sizeof f->written);
+    memset(f->run, 0, (size_t)f->graph->count * sizeof *f->run);
+}
+
+static trl_err begin_random_call(void *data, const trl_task_args *args, void **frame)
+{
+    const random_node *n = data;
+    random_frame *f = args->frame;
+    *frame = f->body[n->index];
+    clear_random_frame(*frame);
+    if (args->failed && !(n->flags & TRL_TASK_ALWAYS)) return TRL_OK;
+    random_frame_wrong(f, f->run[n->index].calls[0]++ != 0 || f->inside[args->worker] != 0);
+    begin_random_node(n, f, args);
+    return TRL_OK;
+}
+
+static trl_err end_random_round(void *data, const trl_task_args *args, int64_t round, bool *again)
+{
+    const random_node *n = data;
+    random_frame *body = args->frame, *f = body->around;
+    random_frame_wrong(f, body->graph != n->body || (!args->failed && random_round_is_wrong(body)));
+    *again = round < n->rounds;
+    if (!*again) return end_random_node(n, f, args);
+    clear_random_frame(body);
+    return TRL_OK;
+}
+
 /* ---- making graphs ---- */
 
 static inline bool chance(random_graph *g, int one_in)
@@ -277,13 +320,18 @@ static inline void make_resources(random_graph *g)
     }
 }
 
+static inline random_graph *make_random_body(uint64_t seed, int depth);
+
 static inline random_node *new_random_node(random_graph *g, int spawner)
 {
     random_node *n = &g->nodes[g->count];
     *n = (random_node){
         .graph = g, .index = g->count++, .chunks = 1, .spawner = spawner, .phase = NONE, .signals_task = NONE};
     snprintf(n->name, sizeof n->name, "n%d", n->index);
-    if (chance(g, 8)) {
+    if (spawner == NONE && g->depth < MOST_CALLS && chance(g, 12)) {
+        n->body = make_random_body(app_random(&g->state), g->depth + 1);
+        n->rounds = 1 + app_below(&g->state, MOST_ROUNDS);
+    } else if (chance(g, 8)) {
         n->flags |= TRL_TASK_POLL;
         n->polls = app_below(&g->state, 4);
     } else if (spawner == NONE && chance(g, 6)) {
@@ -291,7 +339,7 @@ static inline random_node *new_random_node(random_graph *g, int spawner)
         if (chance(g, 2)) n->flags |= TRL_TASK_WHOLE;
     }
     if (chance(g, 8)) n->flags |= TRL_TASK_ALWAYS;
-    if (chance(g, 8)) n->flags |= TRL_TASK_SCOPE;
+    if (!n->body && chance(g, 8)) n->flags |= TRL_TASK_SCOPE;
     n->priority = app_below(&g->state, 3) - 1;
     const int most = chance(g, 6) ? MOST_WANTS : 2;
     if (g->nresources && chance(g, 3)) n->nlocks = 1 + app_below(&g->state, most);
@@ -353,7 +401,7 @@ static inline void make_own_node(random_graph *g, random_use use[], int latest[]
         n->before[n->nbefore++] = before; /* perhaps once more */
         if (latest[before] > latest[n->index]) latest[n->index] = latest[before];
     }
-    for (int k = 0; n->index && chance(g, 4) && k < 3; ++k) {
+    for (int k = 0; n->index && !n->body && chance(g, 4) && k < 3; ++k) {
         int before = app_below(&g->state, n->index);
         if (!may_wait_for(g, latest, n, before) || g->nodes[before].signals_task != NONE) continue;
         g->nodes[before].signals_task = n->index;
@@ -416,8 +464,8 @@ static inline void make_children(random_graph *g, int spawner, const int latest[
                 n->before[n->nbefore++] = s->first_child + j;
         }
         int after = app_below(&g->state, g->own);
-        if (s->spawner != NONE || !chance(g, 4) || !may_wait_for(g, latest, &g->nodes[after], spawner) ||
-            latest[spawner] > latest[after])
+        if (s->spawner != NONE || !chance(g, 4) || g->nodes[after].body ||
+            !may_wait_for(g, latest, &g->nodes[after], spawner) || latest[spawner] > latest[after])
             continue;
         n->signals_task = after;
         ++g->nodes[after].signals;
@@ -439,7 +487,17 @@ static inline void add_own_tasks(random_graph *g)
                               .type = n->type,
                               .priority = n->priority,
                               .signals = n->signals};
-        app_must(trl_graph_add_task(g->graph, &desc, &n->task));
+        const trl_call_desc call = {.name = n->name,
+                                    .body = n->body ? n->body->graph : NULL,
+                                    .data = n,
+                                    .begin = begin_random_call,
+                                    .again = end_random_round,
+                                    .rounds = n->rounds,
+                                    .flags = n->flags,
+                                    .type = n->type,
+                                    .priority = n->priority};
+        app_must(n->body ? trl_graph_add_call(g->graph, &call, &n->task)
+                         : trl_graph_add_task(g->graph, &desc, &n->task));
         for (int k = 0; k < n->nbefore; ++k)
             app_must(trl_graph_add_dependency(g->graph, g->nodes[n->before[k]].task, n->task));
         for (int a = 0; a < n->naccesses; ++a)
@@ -450,7 +508,7 @@ static inline void add_own_tasks(random_graph *g)
     }
 }
 
-static inline random_graph *make_random_graph(uint64_t seed)
+static inline random_graph *make_random_body(uint64_t seed, int depth)
 {
     random_graph *g = app_calloc(1, sizeof *g);
     int latest[MOST_NODES];
@@ -458,16 +516,17 @@ static inline random_graph *make_random_graph(uint64_t seed)
     g->seed = g->state = seed;
     g->nodes = app_calloc(MOST_NODES, sizeof *g->nodes);
     g->cancel_at = NONE;
+    g->depth = depth;
     g->graph = app_graph("random");
     make_resources(g);
-    g->phases = chance(g, 3) ? 2 + app_below(&g->state, MOST_PHASES - 1) : 0;
-    g->own = 1 + app_below(&g->state, chance(g, 8) ? 200 : 40);
+    g->phases = depth == 0 && chance(g, 3) ? 2 + app_below(&g->state, MOST_PHASES - 1) : 0;
+    g->own = 1 + app_below(&g->state, depth > 0 ? 12 : chance(g, 8) ? 200 : 40);
     g->nhandles = chance(g, 2) ? 1 + app_below(&g->state, MOST_HANDLES) : 0;
     for (int h = 0; h < g->nhandles; ++h) use[h] = (random_use){NONE, 0, NONE};
     while (g->count < g->own) make_own_node(g, use, latest);
     int spawning = chance(g, 3) ? 0 : g->count; /* no spawned tasks in a third of the graphs */
     for (int i = 0; i < spawning && i < g->count && g->count + MOST_CHILDREN <= MOST_NODES; ++i) {
-        if (chance(g, 4)) make_children(g, i, latest);
+        if (!g->nodes[i].body && chance(g, 4)) make_children(g, i, latest);
         spawning = g->count;
     }
     for (int p = 0; p < g->phases; ++p)
@@ -477,9 +536,16 @@ static inline random_graph *make_random_graph(uint64_t seed)
     return g;
 }
 
+static inline random_graph *make_random_graph(uint64_t seed)
+{
+    return make_random_body(seed, 0);
+}
+
 static inline void free_random_graph(random_graph *g)
 {
     trl_graph_destroy(&g->graph);
+    for (int i = 0; i < g->own; ++i)
+        if (g->nodes[i].body) free_random_graph(g->nodes[i].body);
     free(g->nodes);
     free(g);
 }
@@ -489,23 +555,22 @@ static inline random_frame *new_random_frame(random_graph *g)
     random_frame *f = app_calloc(1, sizeof *f);
     f->graph = g;
     f->run = app_calloc((size_t)g->count, sizeof *f->run);
+    f->body = app_calloc((size_t)g->own, sizeof(random_frame *));
+    for (int i = 0; i < g->own; ++i) {
+        if (!g->nodes[i].body) continue;
+        f->body[i] = new_random_frame(g->nodes[i].body);
+        f->body[i]->around = f;
+    }
     return f;
 }
 
 static inline void free_random_frame(random_frame *f)
 {
+    for (int i = 0; i < f->graph->own; ++i)
+        if (f->body[i]) free_random_frame(f->body[i]);
+    free(f->body);
     free(f->run);
     free(f);
-}
-
-static inline void clear_random_frame(random_frame *f)
-{
-    /* relaxed: no run is in progress */
-    atomic_store_explicit(&f->clock, 0, memory_order_relaxed);
-    atomic_store_explicit(&f->wrong, 0, memory_order_relaxed);
-    memset(f->locked, 0, sizeof f->locked);
-    memset(f->written, 0, sizeof f->written);
-    memset(f->run, 0, (size_t)f->graph->count * sizeof *f->run);
 }
 
 #endif
