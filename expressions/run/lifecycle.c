@@ -303,7 +303,7 @@ bool trli_program_is_empty(const trli_program *program)
     return !any;
 }
 
-static void note_run(const trli_program *program, trli_frame *frame)
+void trli_program_note_run(const trli_program *program, trli_frame *frame)
 {
     if (program->after) frame->brings = NULL;
     if (program->is_followed) frame->brings = program;
@@ -311,12 +311,12 @@ static void note_run(const trli_program *program, trli_frame *frame)
 
 trl_err trli_program_run(const trli_program *program, trli_frame *frame)
 {
-    note_run(program, frame);
+    trli_program_note_run(program, frame);
     return trl_graph_run(program->run->graph, program->model->run->workers, frame);
 }
 
 trl_err trli_program_drain(const trli_program *program, trli_frame *frame)
 {
-    note_run(program, frame);
+    trli_program_note_run(program, frame);
     return trl_graph_drain(program->run->graph, program->model->run->workers, frame);
 }
