@@ -8,6 +8,7 @@
 #include "problem_fixture.h"
 
 #include <lifecycle_impl.h>
+#include <program_calls_impl.h>
 #include <simulation_impl.h>
 #include <trl_integrator.h>
 
@@ -44,15 +45,19 @@ static void set_times(const run *r)
     scalar[sim->stage_time[sim->integrator->stages]] = r->t + r->dt;
 }
 
+static void end_step(run *r)
+{
+    for (int v = 0; v < sim->nequations; ++v) trli_frame_swap(r->frame, sim->equation[v].state, sim->equation[v].next);
+    r->t += r->dt;
+}
+
 static void *advance(void *arg)
 {
     run *r = arg;
     for (int s = 0; s < STEPS && r->err == TRL_OK; ++s) {
         set_times(r);
         r->err = trli_program_run(sim->step, r->frame);
-        for (int v = 0; v < sim->nequations; ++v)
-            trli_frame_swap(r->frame, sim->equation[v].state, sim->equation[v].next);
-        r->t += r->dt;
+        end_step(r);
     }
     return NULL;
 }
@@ -108,8 +113,66 @@ START_TEST(runs_in_two_frames_at_once_have_the_bits_of_each_alone)
 }
 END_TEST
 
+static trl_err begin_calls(void *data, trli_frame *frame)
+{
+    (void)frame;
+    set_times(data);
+    return TRL_OK;
+}
+
+static trl_err after_step(void *data, trli_frame *frame, int64_t round, bool *again)
+{
+    run *r = data;
+    (void)frame;
+    end_step(r);
+    set_times(r);
+    *again = round < STEPS;
+    return TRL_OK;
+}
+
+/* One task graph, whose calls of one program make the steps of both frames. */
+START_TEST(calls_in_two_frames_of_one_graph_have_the_bits_of_each_alone)
+{
+    static const char *const fusions[] = {"full", "node", "none"};
+    run r[FRAMES] = {0};
+    uint64_t alone[FRAMES];
+    trli_program_call call[FRAMES];
+    trl_graph *graph;
+    trl_task task;
+    say_deck(fusions[_i]);
+    ck_ok(open_problem());
+    for (int i = 0; i < FRAMES; ++i) {
+        run one = {.frame = sim->frame};
+        begin(&one, i);
+        (void)advance(&one);
+        ck_ok(one.err);
+        alone[i] = hash_in(&one);
+    }
+    ck_ok(trl_graph_create(test_ctx, "steps", &graph));
+    r[0].frame = sim->frame;
+    ck_ok(trli_frame_create(sim->model, &r[1].frame));
+    for (int i = 0; i < FRAMES; ++i) {
+        call[i] = (trli_program_call){.program = sim->step,
+                                      .frame = r[i].frame,
+                                      .data = &r[i],
+                                      .begin = begin_calls,
+                                      .again = after_step,
+                                      .rounds = STEPS};
+        ck_ok(trli_program_add_call(graph, i ? "second" : "first", &call[i], &task));
+        begin(&r[i], i);
+    }
+    ck_ok(trl_graph_freeze(graph));
+    ck_ok(trl_graph_run(graph, sim->workers, NULL));
+    for (int i = 0; i < FRAMES; ++i) ck_assert_msg(hash_in(&r[i]) == alone[i], "frame %d has other bits than alone", i);
+    trl_graph_destroy(&graph);
+    trli_frame_destroy(&r[1].frame);
+    close_problem();
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
+    tcase_add_loop_test(tc, calls_in_two_frames_of_one_graph_have_the_bits_of_each_alone, 0, 3);
     tcase_add_loop_test(tc, runs_in_two_frames_at_once_have_the_bits_of_each_alone, 0, 3);
 }
 
