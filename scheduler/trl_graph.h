@@ -112,7 +112,8 @@ TRL_API TRL_NODISCARD trl_err trl_graph_add_dependency(trl_graph *graph, trl_tas
  * what comes before it is complete before a task of the body starts, what comes after it waits for the last round, and
  * what it locks is locked in between. Tasks of the body are tasks of the run, named "call/task", in a frame of the
  * call's own, so one body may be in several calls at once. Bodies may have calls, to any depth. A round ends when all
- * tasks of the body, and what they have spawned, are complete. */
+ * tasks of the body, and what they have spawned, are complete. For trl_run_* functions these tasks name tasks, handles
+ * and resources of the body, and of graphs around it. */
 typedef struct trl_call_desc {
     const char *name; /* copied */
     trl_graph *body;  /* frozen, without phases, of the same context; lives as long as the graph */

@@ -390,6 +390,7 @@ static trl_err play_all(trli_tasks *tasks, trli_tasks_score *score)
     trli_tasks_clear(tasks);
     TRL_TRY(trli_tasks_loops(tasks));
     trli_tasks_clear(tasks);
+    TRL_TRY(trli_tasks_rounds(tasks));
     TRL_TRY(trli_tasks_dynamic(tasks));
     if (tasks->threads == 1) TRL_TRY(trli_tasks_construct(tasks, score));
     if (tasks->threads > 1) TRL_TRY(trli_tasks_conflicts(tasks, here));

@@ -62,6 +62,7 @@ void trli_tasks_clear(trli_tasks *tasks);
 TRL_NODISCARD trl_err trli_tasks_construct(trli_tasks *tasks, trli_tasks_score *score); /* bench_tasks_build.c */
 TRL_NODISCARD trl_err trli_tasks_dynamic(trli_tasks *tasks);                            /* bench_tasks_spawn.c */
 TRL_NODISCARD trl_err trli_tasks_loops(trli_tasks *tasks);                              /* bench_tasks_loop.c */
+TRL_NODISCARD trl_err trli_tasks_rounds(trli_tasks *tasks);                             /* bench_tasks_calls.c */
 TRL_NODISCARD trl_err trli_tasks_conflicts(trli_tasks *tasks, trli_tasks_score *score); /* bench_tasks_conflicts.c */
 
 #endif

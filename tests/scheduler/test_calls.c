@@ -219,6 +219,12 @@ END_TEST
 
 /* ---- what a body may do ---- */
 
+static trl_err nothing(void *data, const trl_task_args *args, bool *done)
+{
+    (void)data, (void)args, (void)done;
+    return TRL_OK;
+}
+
 static trl_err count_spawned(void *data, const trl_task_args *args, bool *done)
 {
     frame *f = args->frame;
@@ -269,7 +275,7 @@ START_TEST(a_round_waits_for_what_its_tasks_spawn_and_signal)
     ck_ok(trl_graph_add_task(
         body, &(trl_task_desc){.name = "waits", .variant = {{scale}}, .chunks = CHUNKS, .signals = 2}, &waiter));
     ck_ok(trl_graph_freeze(body));
-    add(graph, "other", double_all, &f, 1, 0);
+    add(graph, "other", nothing, NULL, 1, 0);
     const trl_call_desc desc = {
         .name = "call", .body = body, .data = &f, .begin = enter, .again = all_spawned, .rounds = 50};
     ck_ok(trl_graph_add_call(graph, &desc, &call));
@@ -313,12 +319,6 @@ static trl_err come_later(void *data, const trl_task_args *args, bool *done)
 {
     (void)data, (void)args, (void)done;
     return atomic_load(&inside) == 1 ? TRL_ERR_NUMERICS : TRL_OK;
-}
-
-static trl_err nothing(void *data, const trl_task_args *args, bool *done)
-{
-    (void)data, (void)args, (void)done;
-    return TRL_OK;
 }
 
 /* The call is in phase 0, as those that come before phase 1; its body's tasks have types of phase 1. */
@@ -540,6 +540,35 @@ START_TEST(dumps_show_calls)
 }
 END_TEST
 
+START_TEST(traces_show_each_round)
+{
+    trl_workers *workers = make_workers(&settings[_i]);
+    trl_graph *body = halving_body(), *graph = app_graph("outer");
+    frame f = start(1);
+    trl_trace *trace;
+    int looks = 0;
+    char line[400];
+    add_call(graph, "call", body, &f, 100);
+    ck_ok(trl_graph_freeze(graph));
+    ck_ok(trl_trace_create(test_ctx, trl_workers_count(workers), 1000, &trace));
+    ck_ok(trl_workers_set_trace(workers, trace));
+    ck_ok(trl_graph_run(graph, workers, NULL));
+    FILE *out = tmpfile();
+    ck_assert_ptr_nonnull(out);
+    ck_ok(trl_trace_write(trace, out));
+    rewind(out);
+    while (fgets(line, sizeof line, out)) looks += strstr(line, "\"call/look\"") != NULL;
+    fclose(out);
+    ck_assert_int_eq(looks, f.rounds);
+    ck_assert_int_gt(looks, 1);
+    ck_ok(trl_workers_set_trace(workers, NULL));
+    trl_trace_destroy(&trace);
+    trl_graph_destroy(&graph);
+    trl_graph_destroy(&body);
+    trl_workers_destroy(&workers);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     tcase_add_loop_test(tc, a_call_goes_round_between_what_comes_before_and_after_it, 0, SETTINGS);
@@ -553,6 +582,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, refuses_what_calls_cannot_be);
     tcase_add_test(tc, devices_do_no_calls);
     tcase_add_test(tc, dumps_show_calls);
+    tcase_add_loop_test(tc, traces_show_each_round, 0, SETTINGS);
 }
 
 TRL_TEST_MAIN("calls", add_tests)
