@@ -41,16 +41,16 @@ void trli_arrive(trli_run_state *run, trli_worker *worker, int32_t task, int32_t
     if (arrive(run, task, n)) trli_ready(run, worker, task);
 }
 
-/* The first successor that becomes ready is the most urgent one and runs next: what the task wrote is in this core's
- * cache. */
-static void release_successors(trli_run_state *run, trli_worker *worker, const trli_task_record *record)
+/* The first successor that becomes ready is the most urgent one and runs next, unless the policy is to choose: what the
+ * task wrote is in this core's cache. */
+static void release_successors(trli_run_state *run, trli_worker *worker, const trli_task_record *record, bool next)
 {
     const int32_t *successors = run->graph->successors;
     for (int32_t i = record->first; i < record->end; ++i) {
         int32_t after = successors[i];
         if (!arrive(run, after, 1)) continue;
         if (trli_graph_records(run->graph)[after].flags & TRLI_TASK_PHASED && !trli_phase_admits(run, after)) continue;
-        if (run->policy->run_next && worker->next == TRLI_NONE)
+        if (next && worker->next == TRLI_NONE)
             worker->next = after;
         else
             trli_hand_over(run, worker, after);
@@ -64,13 +64,15 @@ void trli_finish(trli_run_state *run, trli_worker *worker, int32_t task)
     bool phased = record->flags & TRLI_TASK_PHASED;
     if (run->policy->completed) run->policy->completed(run->policy_state, worker->index, task);
     ++worker->completed;
+    bool next = run->policy->run_next;
     if (record->flags & TRLI_TASK_END) {
         const int32_t from = trli_call_continue(run, worker, task);
         phased = phased && from == task;
+        if (from != task) next = next && !run->policy->holds(run->policy_state); /* others have a turn between rounds */
         record = trli_record(run, from);
     }
     if (task < run->view.tasks)
-        release_successors(run, worker, record);
+        release_successors(run, worker, record, next);
     else
         trli_node_complete(run, worker, task);
     if (phased) trli_phase_leave(run, worker, type); /* last: the task's successors are counted already */

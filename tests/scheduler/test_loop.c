@@ -12,6 +12,8 @@
 
 #include <trl_loop.h>
 
+#include "share_impl.h"
+
 enum { CHUNKS_MAX = 5000 };
 
 typedef struct tally {
@@ -247,8 +249,30 @@ START_TEST(nothing_is_allocated_after_the_first_run)
 }
 END_TEST
 
+/* Generations go round after 2^32 of them. A worker that was late asks for one that is over. */
+START_TEST(chunks_of_one_generation_are_not_taken_in_another)
+{
+    enum { SHARES = 3, CHUNKS = 7, GENERATIONS = 4 };
+    static trli_share share[SHARES];
+    const uint32_t first = _i ? UINT32_MAX - 1 : 1;
+    int count;
+    trli_shares_deal(share, SHARES, CHUNKS, first - 1);
+    for (uint32_t g = first; g != first + GENERATIONS; ++g) {
+        int chunks = 0;
+        ck_assert(trli_shares_take(share, SHARES, g, 0, &count) == 0); /* the first of the first share */
+        for (uint32_t before = g - 1; before != first - 2; --before)
+            ck_assert(g == first || trli_shares_take(share, 1, before, 0, &count) == TRLI_NONE);
+        chunks += 1;
+        while (trli_shares_take(share, SHARES, g, 1, &count) != TRLI_NONE) chunks += count;
+        ck_assert_int_eq(chunks, CHUNKS);
+        for (int s = 0; s < SHARES; ++s) ck_assert(trli_share_over(&share[s], g) && !trli_share_over(&share[s], g + 1));
+    }
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
+    tcase_add_loop_test(tc, chunks_of_one_generation_are_not_taken_in_another, 0, 2);
     tcase_add_test(tc, every_chunk_runs_once_whatever_their_number);
     tcase_add_test(tc, without_a_loop_the_caller_takes_the_chunks_in_order);
     tcase_add_test(tc, as_few_chunks_as_workers_run_at_once);
