@@ -7,7 +7,8 @@
 #include "frame_impl.h"
 #include "model_impl.h"
 
-/* No run of the program, and none of another call of it, is in this frame at the same time. */
+/* Programs of a model share the memory of a frame: while a call goes on, no other one, and no run, is in its frame.
+ * Kernels that are still being compiled come with the next run of the graph. */
 typedef struct trli_program_call {
     const trli_program *program; /* frozen */
     trli_frame *frame;           /* NULL: that of the task graph's run */

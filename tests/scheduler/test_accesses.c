@@ -127,6 +127,7 @@ END_TEST
 typedef struct spawning {
     trl_handle handle[HANDLES];
     trl_spawn_access access[HANDLES];
+    int32_t before; /* handles of the graph around the body */
     _Atomic int seen;
 } spawning;
 
@@ -138,7 +139,7 @@ static trl_err look_at_accesses(void *data, const trl_task_args *args, bool *don
     int32_t n = 0;
     (void)done;
     for (; trl_policy_task_access(view, args->run->task, n, &access); ++n)
-        if (n >= HANDLES || access.handle != (int32_t)(s->access[n].handle & INT32_MAX) ||
+        if (n >= HANDLES || access.handle != s->before + (int32_t)(s->access[n].handle & INT32_MAX) ||
             access.mode != (int32_t)s->access[n].access)
             return TRL_ERR_BUG;
     atomic_fetch_add(&s->seen, n);
@@ -167,9 +168,11 @@ static trl_err spawn_bad(void *data, const trl_task_args *args, bool *done)
     return trl_run_spawn(args->run, &desc, NULL);
 }
 
+/* In a graph; and in one that is the body of a call in a call, among handles of graphs around it. */
 START_TEST(policies_see_the_accesses_of_spawned_tasks)
 {
-    trl_graph *graph;
+    enum { LEVELS = 3 };
+    trl_graph *level[LEVELS] = {NULL}, *graph;
     trl_workers *workers;
     spawning s = {.seen = 0};
     trl_task task;
@@ -181,10 +184,21 @@ START_TEST(policies_see_the_accesses_of_spawned_tasks)
     }
     const trl_task_desc desc = {.name = "spawner", .variant = {{spawn_some}}, .data = &s, .chunks = 1};
     ck_ok(trl_graph_add_task(graph, &desc, &task));
+    ck_ok(trl_graph_add_access(graph, task, s.handle[1], TRL_READ));
     ck_ok(trl_graph_freeze(graph));
+    level[0] = graph;
+    for (int l = 1; _i && l < LEVELS; ++l) {
+        ck_ok(trl_graph_create(test_ctx, "around", &level[l]));
+        for (int h = 0; h < l; ++h, ++s.before) (void)add_handle(level[l], "another", 8, h);
+        ck_ok(trl_graph_add_call(level[l], &(trl_call_desc){.name = "call", .body = graph}, &task));
+        ck_ok(trl_graph_freeze(level[l]));
+        graph = level[l];
+    }
     for (int run = 0; run < 3; ++run) ck_ok(trl_graph_run(graph, workers, NULL));
     ck_assert_int_eq(atomic_load(&s.seen), 3 * HANDLES * (HANDLES + 1) / 2);
-    trl_graph_destroy(&graph);
+    ck_assert_int_eq(graph->access_first[graph->task_count], 1);
+    ck_assert_int_eq(graph->access[0].handle, s.before + 1);
+    for (int l = LEVELS - 1; l >= 0; --l) trl_graph_destroy(&level[l]);
     trl_workers_destroy(&workers);
 }
 END_TEST
@@ -212,7 +226,7 @@ static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, tasks_are_ordered_where_their_accesses_do_not_commute_and_nowhere_else);
     tcase_add_test(tc, a_frozen_graph_keeps_what_each_task_does_with_each_piece_of_data);
-    tcase_add_test(tc, policies_see_the_accesses_of_spawned_tasks);
+    tcase_add_loop_test(tc, policies_see_the_accesses_of_spawned_tasks, 0, 2);
     tcase_add_test(tc, refuses_a_spawned_task_that_touches_data_of_no_graph);
 }
 

@@ -156,6 +156,10 @@ START_TEST(devices_do_no_calls)
     test_clear();
     ck_fails(trl_graph_prepare(graph, workers), TRL_ERR_USAGE, message);
     ck_ok(trl_workers_set_devices(workers, NULL));
+    FILE *out = tmpfile();
+    ck_assert_ptr_nonnull(out);
+    ck_ok(trl_graph_write_placement(graph, workers, out));
+    fclose(out);
     f = start(1e-6);
     ck_ok(trl_graph_run(graph, workers, NULL));
     check(&f, 1e-6);
