@@ -30,24 +30,19 @@ static trl_err begin_call(void *data, const trl_task_args *args, bool *done)
 
 static trl_err end_round(void *data, const trl_task_args *args, bool *done)
 {
-    trl_err err = TRL_OK;
     const trli_call *call = data;
+    const trl_graph *graph = args->run->run->graph;
     trli_call_run *state = state_of(call, args);
     bool again = false;
     (void)done;
     ++state->rounds;
     if (!call->desc.again) return TRL_OK;
-    TRL_TRY(call->desc.again(call->desc.data, args, state->rounds, &again));
-    if (again && state->rounds >= call->desc.rounds) {
-        const trl_graph *graph = args->run->run->graph;
-        err = trl_fail(graph->ctx, TRL_ERR_NUMERICS, NULL,
-                       "call '%s' of graph '%s' is not over after %lld rounds, the most that it may have",
-                       trli_graph_task_name(graph, call->task), graph->name, (long long)state->rounds);
-        goto done;
-    }
-    state->again = again;
-done:
-    return err;
+    const trl_err err = call->desc.again(call->desc.data, args, state->rounds, &again);
+    state->again = again && state->rounds < call->desc.rounds && (err == TRL_OK || call->desc.flags & TRL_TASK_ALWAYS);
+    if (err != TRL_OK || state->again == again) return err;
+    return trl_fail(graph->ctx, TRL_ERR_NUMERICS, NULL,
+                    "call '%s' of graph '%s' is not over after %lld rounds, the most that it may have",
+                    trli_graph_task_name(graph, call->task), graph->name, (long long)state->rounds);
 }
 
 /* ---- building ---- */

@@ -124,8 +124,8 @@ typedef struct trl_call_desc {
     trl_err (*begin)(void *data, const trl_task_args *args, void **frame);
     /* Called after each round, of which there were `round`: whether another one follows (*again: false on entry).
      * args->frame is the body's. Not called after an error, which ends the call, unless `flags` has TRL_TASK_ALWAYS:
-     * then it decides all the same, so that where bodies communicate all ranks leave after the same round (by a number
-     * that all of them have). Must not spawn. NULL: one round. */
+     * then it decides all the same, also where it returns an error, so that where bodies communicate all ranks leave
+     * after the same round (by a number that all of them have). Must not spawn. NULL: one round. */
     trl_err (*again)(void *data, const trl_task_args *args, int64_t round, bool *again);
     int64_t rounds;     /* if `again` wants more, the run fails with NUMERICS */
     unsigned flags;     /* 0 or TRL_TASK_ALWAYS */

@@ -13,7 +13,8 @@ typedef struct trli_program_call {
     const trli_program *program; /* frozen */
     trli_frame *frame;           /* NULL: that of the task graph's run */
     void *data;                  /* of the functions */
-    /* OPTIONAL. Before the first round: sets scalars of the frame. Not called after an error. */
+    /* OPTIONAL. Before the first round: sets scalars of the frame. Not called after an error. Whatever fails on one
+     * rank alone, here or in `again`, the others hear of by the reductions of the next round. */
     trl_err (*begin)(void *data, trli_frame *frame);
     /* OPTIONAL; NULL: one round. After each round: may set scalars and exchange fields of the frame, and says whether
      * another round follows (*again: false on entry), the same on all ranks: from scalars that are reduced, or from
