@@ -43,7 +43,7 @@ trl_err trli_late_create(trl_simulation *sim)
     most[NO_LATE_DT] = !dt;
     TRL_TRY(trli_agree_max(sim->ctx, err, NKINDS, most));
     if (most[RUNS_AGAIN]) goto done;
-    if (most[HAS_DEVICES] || most[NO_LATE_DT]) {
+    if (most[NO_LATE_DT]) {
         trli_free(dt);
         dt = NULL;
     }

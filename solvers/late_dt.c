@@ -52,8 +52,7 @@ done:
 static bool may_come_late(const trl_simulation *sim)
 {
     const trl_time_entry *p = &sim->problem->time;
-    const bool devices = sim->devices && trl_devices_opened(sim->devices) > 0;
-    if (trl_context_ranks(sim->ctx) == 1 || devices || sim->bound->constant) return false;
+    if (trl_context_ranks(sim->ctx) == 1 || sim->bound->constant) return false;
     return p->cfl > 0 && !p->adaptive && !sim->implicit && !sim->solving && !sim->multistep;
 }
 
