@@ -83,7 +83,8 @@ typedef struct trli_agreement {
         const void *data;
         int64_t most; /* of all ranks in the last one */
     } carried[TRLI_CARRIED];
-    int64_t at_once, later; /* how many there were of each kind, between several ranks */
+    /* How many there were of each kind, between several ranks; a dt that is waited for counts among the first. */
+    int64_t at_once, later;
 } trli_agreement;
 
 /* That a rank failed, before all ranks agree on it; see notice.c. While a run polls, its polls' owner has it; else the

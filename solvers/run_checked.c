@@ -243,12 +243,13 @@ static void count_traffic(trl_simulation *sim, const trli_program *program)
 }
 
 /* Run what bounds the next dt while steps are pending, and settle them: their messages took no longer than its
- * reductions, which also tell of a rank that failed before them. */
+ * reductions, which are waited for, and also tell of a rank that failed before them. */
 static trl_err run_beside_pending(trl_simulation *sim, const trli_program *program)
 {
     const bool drains = trli_late_is_failed(sim);
     trl_err err = drains ? trli_program_drain(program, sim->frame) : trli_program_run(program, sim->frame);
     count_traffic(sim, program);
+    ++sim->ctx->agreement.at_once;
     const trl_err settled = trli_late_settle(sim);
     if (settled != TRL_OK) return settled;
     return err == TRL_OK && !trli_reductions_failed(sim->frame, program) ? TRL_OK : trl_context_agree(sim->ctx, err);
