@@ -433,7 +433,6 @@ trl_err trli_implicit_step(trl_simulation *sim, const trli_next_step *next, bool
     double *scalar = sim->frame->scalar;
     const int passes = trli_flow_passes(sim);
     trl_err err = TRL_OK;
-    scalar[im->scaled] = gamma_of(m) * next->dt;
     TRL_TRY(trli_solve_before(sim, next));
     for (int s = 0; s < m->stages; ++s) {
         const bool last = s + 1 == m->stages;
@@ -446,6 +445,7 @@ trl_err trli_implicit_step(trl_simulation *sim, const trli_next_step *next, bool
         }
         TRL_TRY(trli_slopes_find(sim, s, next));
         TRL_TRY(trli_run_checked(sim, sim->part[s], next->number, next->time, last && check));
+        if (s == 0) scalar[im->scaled] = gamma_of(m) * next->dt; /* which is known now */
         if (!last) swap_bases(im);
     }
     TRL_TRY(trli_solve_stage(sim, next, m->stages - 1, next->time));

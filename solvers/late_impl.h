@@ -16,8 +16,12 @@ typedef struct trli_reached {
 
 /* A dt that comes while its step runs. */
 typedef struct trli_late_dt {
-    bool awaited;
-    trli_rate rate; /* once it is not */
+    bool under_way;       /* the step has begun, and not got it */
+    bool awaited;         /* it is not known */
+    trl_err before;       /* of this rank, in what bounds it: until the others are told */
+    int said;             /* messages then */
+    trli_next_step *next; /* the step, which gets it */
+    trli_rate rate;       /* once it is known */
 } trli_late_dt;
 
 /* The last steps, or the last run of a step, while the ranks agree on them. */
@@ -66,14 +70,14 @@ TRL_NODISCARD trl_err trli_late_pend(trl_simulation *sim, trl_err err, const trl
 TRL_NODISCARD trl_err trli_agree_within(trl_simulation *sim, trl_err err);
 /* A step, which may be pending after it. Collective: yes. */
 TRL_NODISCARD trl_err trli_step_later(trl_simulation *sim);
+/* Run what does a step, as trli_run_step; the step may be pending after it. Collective: yes. */
+TRL_NODISCARD trl_err trli_take_step(trl_simulation *sim, trli_next_step *next);
 /* Run a program that is a part of a step or all of it, which is pending after it; those before it are settled.
  * check: look at the results. Collective: yes. */
 TRL_NODISCARD trl_err trli_run_within(trl_simulation *sim, trli_program *program, trl_gidx step, double time,
                                       bool check);
 /* Run a program whose reductions are deferred, and of which nobody is told how it ended: who fails spoils them. */
 TRL_NODISCARD trl_err trli_run_deferring(trl_simulation *sim, trli_program *program);
-/* Run a program of a step, or only its messages; *bad: as trli_late_pend has it. */
-TRL_NODISCARD trl_err trli_run_looking(trl_simulation *sim, const trli_program *program, bool drains, int *bad);
 /* Run a program for a step, which is pending after it, and at which devices may be still; those before it are settled.
  * Collective: yes. */
 TRL_NODISCARD trl_err trli_run_later(trl_simulation *sim, trli_program *program, const trli_next_step *next);
@@ -117,7 +121,14 @@ TRL_NODISCARD trl_err trli_late_dt_prepare(trl_simulation *sim);
 TRL_NODISCARD trl_err trli_late_dt_create(const trl_simulation *sim, trli_late_dt **dt);
 /* Whether the next step does. */
 bool trli_dt_comes_late(const trl_simulation *sim);
-/* Such a step, which is pending after it; fails as trli_next_step_of and trli_run_later. Collective: yes. */
+/* Such a step, which may be pending after it; fails as trli_next_step_of and trli_take_step. Collective: yes. */
 TRL_NODISCARD trl_err trli_step_before_dt(trl_simulation *sim, trli_next_step *next);
+/* Within it, whether this rank failed in what bounds dt: it computes no more, but takes part in messages. */
+bool trli_late_dt_is_failed(const trl_simulation *sim);
+/* After a run of a step, and after those before it are settled: if dt has come in it, the step gets it, *time is that
+ * of its end, and *made what this rank has to tell. Fails as trli_next_step_of; the run does not count then. */
+TRL_NODISCARD trl_err trli_late_dt_end_run(trl_simulation *sim, trl_err *made, double *time);
+/* Before the host reads dt in a step: wait for it, if it is under way. Fails as trli_next_step_of. Collective: yes. */
+TRL_NODISCARD trl_err trli_late_dt_await(trl_simulation *sim);
 
 #endif

@@ -341,51 +341,54 @@ trl_err trli_run_and_agree(trl_simulation *sim, trli_program *program, trl_gidx 
     return err;
 }
 
+/* Whether this rank failed before: it computes no more, but takes part in messages. */
+static bool drains(const trl_simulation *sim)
+{
+    return trli_late_is_failed(sim) || trli_late_dt_is_failed(sim);
+}
+
 /* What a rank computes on between two runs, and how, follows from scalars, which are the same on all ranks even if one
  * of them failed, unless it failed before a reduction: that tells all ranks at once. */
 trl_err trli_run_within(trl_simulation *sim, trli_program *program, trl_gidx step, double time, bool check)
 {
-    const trli_next_step next = {.number = step, .time = time};
+    trli_next_step next = {.number = step, .time = time};
     int found = 0;
-    trl_err err = bring_ghosts(sim, program);
-    if (err != TRL_OK) return err;
-    const bool drains = trli_late_is_failed(sim);
-    err = drains ? trli_program_drain(program, sim->frame) : run_and_look(sim, program, check, false, &found);
+    trl_err made, err = TRL_OK;
+    TRL_TRY(bring_ghosts(sim, program));
+    made = drains(sim) ? trli_program_drain(program, sim->frame) : run_and_look(sim, program, check, false, &found);
     count_traffic(sim, program);
-    const trl_err settled = trli_late_settle(sim);
-    if (settled != TRL_OK) return settled;
-    if (trli_reductions_failed(sim->frame, program)) return trl_context_agree(sim->ctx, err);
-    return trli_late_pend(sim, err, &next, 1, first_bad(found));
+    TRL_TRY(trli_late_settle(sim));
+    if (trli_reductions_failed(sim->frame, program)) return trl_context_agree(sim->ctx, made);
+    TRL_TRY(trli_late_dt_end_run(sim, &made, &next.time));
+    err = trli_late_pend(sim, made, &next, 1, first_bad(found));
+done:
+    return err;
 }
 
 trl_err trli_run_deferring(trl_simulation *sim, trli_program *program)
 {
-    const bool drains = trli_late_is_failed(sim);
     int found = 0;
     sim->frame->defers = true;
     const trl_err err =
-        drains ? trli_program_drain(program, sim->frame) : run_and_look(sim, program, false, false, &found);
+        drains(sim) ? trli_program_drain(program, sim->frame) : run_and_look(sim, program, false, false, &found);
     sim->frame->defers = false;
     count_traffic(sim, program);
     return err;
 }
 
-trl_err trli_run_looking(trl_simulation *sim, const trli_program *program, bool drains, int *bad)
-{
-    int found = 0;
-    const trl_err err = drains || trli_late_is_failed(sim)
-                            ? trli_program_drain(program, sim->frame)
-                            : run_and_look(sim, program, sim->problem->nan_check, true, &found);
-    count_traffic(sim, program);
-    *bad = first_bad(found);
-    return err;
-}
-
 trl_err trli_run_later(trl_simulation *sim, trli_program *program, const trli_next_step *next)
 {
-    int bad;
-    const trl_err err = trli_run_looking(sim, program, false, &bad), settled = trli_late_settle(sim);
-    return settled != TRL_OK ? settled : trli_late_pend(sim, err, next, 1, bad);
+    double time = next->time;
+    int found = 0;
+    trl_err made, err = TRL_OK;
+    made = drains(sim) ? trli_program_drain(program, sim->frame)
+                       : run_and_look(sim, program, sim->problem->nan_check, true, &found);
+    count_traffic(sim, program);
+    TRL_TRY(trli_late_settle(sim));
+    TRL_TRY(trli_late_dt_end_run(sim, &made, &time));
+    err = trli_late_pend(sim, made, next, 1, first_bad(found));
+done:
+    return err;
 }
 
 trl_err trli_run_lasting(trl_simulation *sim)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "compile_impl.h"
+#include "late_impl.h"
 #include "lifecycle_impl.h"
 #include "lower_impl.h"
 #include "memory_impl.h"
@@ -189,6 +190,7 @@ trl_err trli_slopes_find(trl_simulation *sim, int s, const trli_next_step *next)
     const double time = sim->frame->scalar[sim->stage_time[s]];
     sim->frame->scalar[so->time_scalar] = time;
     if (s == 0) TRL_TRY(trli_run_checked(sim, so->load, next->number, time, false));
+    TRL_TRY(trli_late_dt_await(sim));
     if (s > 0) trli_solving_swap(so, s - 1);
     trli_flow_set_weight(sim, next->dt);
     TRL_TRY(trli_run_checked(sim, slopes->try, next->number, time, false));

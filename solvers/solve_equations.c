@@ -404,10 +404,13 @@ trl_err trli_solve_initial(trl_simulation *sim, bool dt_known)
 trl_err trli_solve_before(trl_simulation *sim, const trli_next_step *next)
 {
     const struct trli_solving *so = sim->solving;
+    trl_err err = TRL_OK;
     if (!so) return TRL_OK;
+    if (so->changing) TRL_TRY(trli_late_dt_await(sim));
     const bool known = !so->changing || (so->dt == next->dt && so->step == sim->step_number);
-    const trl_err err = known ? TRL_OK : solve_present(sim, next->dt, TRLI_FLOW_DONE);
+    err = known ? TRL_OK : solve_present(sim, next->dt, TRLI_FLOW_DONE);
     trli_solving_begin_step(sim);
+done:
     return err;
 }
 

@@ -227,7 +227,7 @@ trl_err trl_simulation_step(trl_simulation *sim)
 
 /* Steps of multistep methods, whose vectors are not ours, are agreed on at once; and where there are devices the first
  * one, which can be made again without a device that does not work, because the host has the values still. */
-static trl_err take_step(trl_simulation *sim, trli_next_step *next)
+trl_err trli_take_step(trl_simulation *sim, trli_next_step *next)
 {
     const bool adaptive = sim->problem->time.adaptive;
     trli_late_steps *late = sim->late;
@@ -259,7 +259,7 @@ trl_err trli_step_later(trl_simulation *sim)
     } else if (!taken) {
         TRL_TRY(trli_next_step_of(sim, &next));
         trli_set_times(sim, &next);
-        TRL_TRY(take_step(sim, &next));
+        TRL_TRY(trli_take_step(sim, &next));
     }
     trl_memory_get_stats(sim->ctx, &after);
     if (sim->steps_run > 0) sim->allocations += after.allocations - before.allocations;

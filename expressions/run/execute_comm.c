@@ -484,3 +484,12 @@ bool trli_reductions_leave(const trli_frame *frame, trli_batch_run *m)
     }
     return there;
 }
+
+void trli_reductions_drop(const trli_frame *frame, const trli_program *program)
+{
+    const trli_reductions *all = &program->run->reductions;
+    for (int b = 0; b < all->nbatches; ++b) {
+        trli_batch_run *m = &frame->batch[all->first_batch + b];
+        if (m->started && trli_reductions_leave(frame, m)) m->started = m->posted = false;
+    }
+}

@@ -116,6 +116,8 @@ TRL_NODISCARD trl_err trli_reductions_await(trli_frame *frame, const trli_progra
 /* The same without waiting, from a task: *there: the scalars of the frame are set. Fails with MPI. */
 TRL_NODISCARD trl_err trli_reductions_look(const trli_frame *frame, const trli_program *program, int worker,
                                            bool *there);
+/* The same if the results are not wanted any more, because of an error. */
+void trli_reductions_drop(const trli_frame *frame, const trli_program *program);
 /* Before the end of a frame: whether MPI no longer writes to a batch. It waits for a while. */
 bool trli_reductions_leave(const trli_frame *frame, trli_batch_run *batch);
 /* By input of a step's kernel on a patch: all of the array but the ghosts that the kernel computes itself. */

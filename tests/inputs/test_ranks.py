@@ -48,6 +48,8 @@ def deck_of(rng):
     ]
     if rng.random() < 0.5:  # drawn last
         add_solved(rng, lines, periodic)
+    if rng.random() < 0.4:
+        add_implicit(rng, lines, time)
     return "\n".join(lines + time) + "\n", dim
 
 
@@ -59,8 +61,16 @@ def add_solved(rng, lines, periodic):
                       for s in "-+")
     lines[3:3] = w.lines
     lines[1:1] = ["plugins: [side_values]"] * w.plugins
-    lines += [f"  s: {{initial: 0, solve: \"{left} = a\", solver: r, boundary: {{{sides}}}}}",
+    right = rng.choice(["a", "a", "a + dt"])
+    lines += [f"  s: {{initial: 0, solve: \"{left} = {right}\", solver: r, boundary: {{{sides}}}}}",
               "solvers: {r: {preconditioner: jacobi, iterations: 1000}}"]
+
+
+def add_implicit(rng, lines, time):
+    """Implicit terms of the first equation."""
+    first = next(i for i, line in enumerate(lines) if line.startswith("    ddt: "))
+    lines[first] = lines[first].replace("ddt: ", "ddt: {explicit: ") + ", implicit: \"0.05*laplacian(a)\"}"
+    time[0] = f"time: {{method: {rng.choice(['beuler', 'ark3', 'ark4'])}, " + time[0].split(", ", 1)[1]
 
 
 def cut(rng, dim, least):
@@ -163,6 +173,44 @@ def check_few_cells(trellis, folder):
         sys.exit(f"few cells on ranks: {found}")
 
 
+LATE = [
+    """
+equations:
+  T: {initial: "1 + 0.5*sin(2*pi*x)*cos(2*pi*y)", ddt: "div(0.1*(1 + T^2)*grad(T)) + 0.1*p"}
+  p: {initial: 0, solve: "laplacian(p) - 3*p = T*(1 + dt)"}
+time: {method: ssprk2, dt: {cfl: 0.5}, end: 1}
+""", """
+equations:
+  T: {initial: "1 + 0.5*sin(2*pi*x)", ddt: {explicit: "div(0.1*(1 + T^2)*grad(T))", implicit: "laplacian(T)"}}
+  U: {initial: "x*y", ddt: "t*T - U^2"}
+time: {method: ark4, dt: {cfl: 0.5}, end: 1}
+""", """
+equations:
+  u: {location: xface, initial: "sin(2*pi*x)*cos(2*pi*y)",
+      ddt: {explicit: "-div(advective_flux(u, [u, at(v, zedge)]))", implicit: "0.01*laplacian(u)"}}
+  v: {location: yface, initial: "-cos(2*pi*x)*sin(2*pi*y)", ddt: {explicit: "sin(t)", implicit: "0.01*laplacian(v)"}}
+incompressible: {velocity: [u, v], pressure: p, density: "2 + sin(2*pi*x)"}
+time: {method: ark3, dt: {cfl: 0.5}, end: 1}
+""", """
+equations:
+  u: {location: xface, initial: "sin(2*pi*x)*cos(2*pi*y)", ddt: "-div(advective_flux(u, [u, at(v, zedge)]))"}
+  v: {location: yface, initial: "-cos(2*pi*x)*sin(2*pi*y)", ddt: "sin(20*t)*x"}
+incompressible: {velocity: [u, v], pressure: p}
+time: {method: euler, dt: {cfl: 0.4}, end: 1}
+"""
+]
+
+
+def check_late_dt(trellis, folder):
+    """Steps with solves and implicit terms that begin before dt is known: where programs read it, and the host."""
+    for deck in LATE:
+        text = "trellis: 1\ngrid: {cells: [12, 20], periodic: [true, true]}\nrun: {compile: never}" + deck
+        (folder / "deck.yaml").write_text(text, encoding="utf-8")
+        found = {ranks: run(trellis, folder, ranks, []) for ranks in (1, 3)}
+        if found[1][0] or found[3] != found[1]:
+            sys.exit(f"{text}\non 1 and 3 ranks: {found}")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--decks", type=int, default=20 if "TRL_TEST_LONG" in os.environ else 2)
@@ -174,6 +222,7 @@ def main():
     with tempfile.TemporaryDirectory(dir=".") as name:
         check_messages(options.trellis, pathlib.Path(name).resolve())
         check_few_cells(options.trellis, pathlib.Path(name).resolve())
+        check_late_dt(options.trellis, pathlib.Path(name).resolve())
     for number in range(options.decks):
         rng = random.Random(options.seed * 1000003 + number)
         text, dim = deck_of(rng)

@@ -110,6 +110,13 @@ static void open_odd(const char *slope, const char *method, int blocking)
 
 /* Of T, which may have another equation behind it; and the method. The first two need no messages of neighbours. */
 #define BESIDE(formula) "\"" formula "\"}"
+#define SOLVED(formula, solver) ", p: {initial: \"0\", solve: \"" formula "\", solver: " solver "}}"
+#define BOUNDED(conductivity) "div(0.001*at(" conductivity ", faces)*grad(T))"
+#define FLOW(u, v, more)                                                   \
+    ", u: {location: xface, initial: \"0.1*cos(2*pi*y)\", ddt: " u "}\n, " \
+    "v: {location: yface, initial: \"0.1\", ddt: " v "}}\n"                \
+    "incompressible: {velocity: [u, v], pressure: p" more "}"
+#define CARRIED "-div(advective_flux(u, [u, at(v, zedge)])) + at(odd, xface)"
 static const char *const ways[][2] = {
     {BESIDE("odd - 0.1*T") "}", "euler, dt: 0.01"},
     {BESIDE("odd - 0.1*T") "}", "{name: bs3, tolerance: {relative: 1, absolute: 1}, dt: {initial: 0.01, max: 0.01}}"},
@@ -119,11 +126,22 @@ static const char *const ways[][2] = {
     {BESIDE("odd + div(0.001*at(1 + 0.1*T, faces)*grad(T))") "}", "ssprk3, dt: {cfl: 0.5}"},
     {BESIDE("odd + 0.001*laplacian(T)") "}",
      "{name: dp5, tolerance: {relative: 1, absolute: 1}, dt: {initial: 0.01, max: 0.01}}"},
-    {BESIDE("odd + 0.1*p") ", p: {initial: \"0\", solve: \"(2 + odd)*p - laplacian(p) = T\", solver: s}}",
-     "ssprk2, dt: 0.01"},
+    {BESIDE("odd + 0.1*p") SOLVED("(2 + odd)*p - laplacian(p) = T", "s"), "ssprk2, dt: 0.01"},
     {"{explicit: \"odd\", implicit: \"laplacian(T)\"}, solver: s}}", "ark3, dt: 0.01"},
-    {BESIDE("odd + 0.1*p") ", p: {initial: \"0\", solve: \"2*p - laplacian(p) = T + odd\", solver: d}}",
-     "ssprk2, dt: 0.01"}};
+    {BESIDE("odd + 0.1*p") SOLVED("2*p - laplacian(p) = T + odd", "d"), "ssprk2, dt: 0.01"},
+    {BESIDE("odd + 0.1*p + " BOUNDED("1 + 0.1*T")) SOLVED("(2 + odd)*p - laplacian(p) = T", "s"),
+     "ssprk2, dt: {cfl: 0.5}"},
+    {BESIDE("0.1*p + " BOUNDED("1 + 0.1*T + odd")) SOLVED("2*p - laplacian(p) = T", "d"), "euler, dt: {cfl: 0.5}"},
+    {BESIDE("0.1*p + " BOUNDED("1 + 0.1*T + odd")) SOLVED("(2 + dt)*p - laplacian(p) = T + odd", "s"),
+     "ssprk2, dt: {cfl: 0.5}"},
+    {"{explicit: \"" BOUNDED("1 + 0.1*T + odd") "\", implicit: \"laplacian(T)\"}, solver: s}}", "ark3, dt: {cfl: 0.5}"},
+    {"{explicit: \"odd + " BOUNDED("1 + 0.1*T") "\", implicit: \"laplacian(T)\"}, solver: s}}",
+     "beuler, dt: {cfl: 0.5}"},
+    {BESIDE("odd - T") FLOW("\"" CARRIED "\"", "\"0.001*laplacian(v)\"", ", solver: d"), "ssprk2, dt: {cfl: 0.5}"},
+    {BESIDE("-T") FLOW("{explicit: \"" CARRIED "\", implicit: \"0.001*laplacian(u)\"}, solver: s",
+                       "{explicit: \"at(T, yface)\", implicit: \"0.001*laplacian(v)\"}, solver: s",
+                       ", solver: s, density: \"2 + 0.1*T\""),
+     "ark3, dt: {cfl: 0.5}"}};
 
 enum { WAYS = sizeof ways / sizeof *ways };
 
@@ -204,6 +222,13 @@ static void compare_ends(int way, trl_err expected)
     free(message[1]);
 }
 
+/* Whether the host reads dt before the first stage: what is solved for before a step does, or slopes without divergence
+ * follow from one that is tried. */
+static bool reads_dt(const char *equations)
+{
+    return strstr(equations, "+ dt)") || strstr(equations, "density");
+}
+
 START_TEST(no_step_waits_for_an_agreement)
 {
     plan.deed = NOTHING;
@@ -213,7 +238,8 @@ START_TEST(no_step_waits_for_an_agreement)
         const int64_t before = test_ctx->agreement.at_once;
         ck_ok(run_pending());
         const int64_t waits = test_ctx->agreement.at_once - before;
-        ck_assert_msg(waits <= 2, "%s: %d", ways[way][1], (int)waits); /* where nothing is pending before a bound */
+        const int most = reads_dt(ways[way][0]) ? 14 : 2; /* 2 where nothing is pending before a bound */
+        ck_assert_msg(waits <= most, "%s, %s: %d", ways[way][0], ways[way][1], (int)waits);
         close_problem();
     }
 }
