@@ -66,7 +66,7 @@ equations:
 solvers: {s: {preconditioner: multigrid, replicate: 0, tolerance: 1e-3}}
 run: {compile: never, balance: 1}
 """
-# Direct solutions, for which the ranks share planes, in steps that are agreed on late.
+# Direct solutions, for which the ranks share planes, in steps that are agreed on late and begin before dt is known.
 FLOW = """trellis: 1
 grid: {cells: [8, 6, 5], periodic: [true, true, true]}
 solvers: {s: {method: direct}}
@@ -75,7 +75,7 @@ equations:
   u: {location: xface, initial: "sin(2*pi*y)", ddt: "-div(advective_flux(u, [u, at(v, zedge), at(w, yedge)]))"}
   v: {location: yface, initial: "sin(2*pi*z)", ddt: "-div(advective_flux(v, [at(u, zedge), v, at(w, xedge)]))"}
   w: {location: zface, initial: "sin(2*pi*x)", ddt: "-div(advective_flux(w, [at(u, yedge), at(v, xedge), w]))"}
-time: {method: ssprk2, dt: 0.01, steps: 3}
+time: {method: ssprk2, dt: {cfl: 0.4}, steps: 3}
 output: {series: {every: {steps: 2}, spectra: {E: {of: [u, v, w]}}}}
 run: {compile: never, balance: 1}
 """
