@@ -100,17 +100,45 @@ void trli_columns_destroy(trl_simulation *sim)
     sim->column = NULL;
 }
 
-trl_err trli_columns_find(trl_simulation *sim)
+/* Where a row has its profiles, and behind them what steps took. */
+static double *place_of_profiles(const trl_simulation *sim)
 {
     double *value = sim->series_value + sim->problem->nseries;
-    trl_err err = TRL_OK;
-    TRL_TRY(trli_spectra_find(sim, value));
     for (int i = 0; i < sim->problem->nspectra; ++i) value += trli_spectrum_columns(sim, i);
-    TRL_TRY(trli_profiles_find(sim, value));
+    return value;
+}
+
+static double *place_of_steps(const trl_simulation *sim)
+{
+    double *value = place_of_profiles(sim);
     for (int i = 0; i < sim->problem->nprofiles; ++i) value += trli_profile_columns(sim, i);
-    if (sim->problem->series_solvers) find_steps(sim, value);
+    return value;
+}
+
+trl_err trli_columns_find(trl_simulation *sim)
+{
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_spectra_find(sim, sim->series_value + sim->problem->nseries));
+    TRL_TRY(trli_profiles_find(sim, place_of_profiles(sim)));
+    if (sim->problem->series_solvers) find_steps(sim, place_of_steps(sim));
 done:
     return err;
+}
+
+bool trli_columns_may_come_later(const trl_simulation *sim)
+{
+    return sim->problem->nspectra == 0;
+}
+
+trl_err trli_columns_begin(trl_simulation *sim, trl_err *own)
+{
+    if (sim->problem->series_solvers) find_steps(sim, place_of_steps(sim));
+    return trli_profiles_begin(sim, own);
+}
+
+trl_err trli_columns_end(trl_simulation *sim, bool *failed)
+{
+    return trli_profiles_end(sim, place_of_profiles(sim), failed);
 }
 
 int trl_simulation_series_count(const trl_simulation *sim)

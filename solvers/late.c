@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "adaptive_impl.h"
+#include "columns_impl.h"
 #include "context_impl.h"
 #include "frame_impl.h"
 #include "late_impl.h"
@@ -26,11 +27,19 @@ static bool runs_again(const trl_simulation *sim)
 /* What some rank is, or lacks. */
 enum { RUNS_AGAIN, HAS_DEVICES, NO_LATE_DT, NKINDS };
 
+/* Whether a row may come late, in reductions that also tell of ranks that failed. */
+static trl_err row_tells(const trl_simulation *sim, bool *tells)
+{
+    const trl_err err = trli_reductions_come_last(sim->observe, tells);
+    *tells |= sim->observe->run->reductions.nbatches == 0 && sim->problem->nprofiles > 0;
+    return err;
+}
+
 trl_err trli_late_create(trl_simulation *sim)
 {
     const int lanes = sim->model->run->lanes;
     int64_t most[NKINDS] = {[RUNS_AGAIN] = runs_again(sim), [HAS_DEVICES] = sim->devices && sim->devices->n > 0};
-    bool last = false;
+    bool tells = false;
     trli_late_dt *dt = NULL;
     trl_err err = TRL_OK;
     if (trl_context_ranks(sim->ctx) == 1) return TRL_OK;
@@ -38,7 +47,7 @@ trl_err trli_late_create(trl_simulation *sim)
     trli_nonfinite *nonfinite = trli_new(sim->ctx, (size_t)lanes, sizeof *nonfinite);
     double *scalar = trli_new(sim->ctx, (size_t)sim->model->nscalars + 1, sizeof *scalar);
     if (!l || !nonfinite || !scalar) err = trli_no_memory(sim->ctx, NULL, "for the results of steps");
-    if (err == TRL_OK) err = trli_reductions_come_last(sim->observe, &last);
+    if (err == TRL_OK) err = row_tells(sim, &tells);
     if (err == TRL_OK) err = trli_late_dt_create(sim, &dt);
     most[NO_LATE_DT] = !dt;
     TRL_TRY(trli_agree_max(sim->ctx, err, NKINDS, most));
@@ -48,7 +57,7 @@ trl_err trli_late_create(trl_simulation *sim)
         dt = NULL;
     }
     *l = (trli_late_steps){.devices = most[HAS_DEVICES] > 0, .nonfinite = nonfinite, .dt = dt, .row.scalar = scalar};
-    l->row.possible = last && !sim->multistep && sim->ncolumns == 0 && sim->nkept == 0;
+    l->row.possible = tells && !sim->multistep && trli_columns_may_come_later(sim) && sim->nkept == 0;
     sim->late = l;
     return TRL_OK;
 done:
@@ -202,6 +211,7 @@ trl_err trl_simulation_observe_later(trl_simulation *sim)
     l->row.err = trli_run_deferring(sim, sim->observe);
     if (!trli_was_made(sim, l->row.err)) return trl_context_agree(sim->ctx, l->row.err);
     memcpy(l->row.scalar, sim->frame->scalar, (size_t)sim->model->nscalars * sizeof *l->row.scalar);
+    TRL_TRY(trli_columns_begin(sim, &l->row.err));
     l->row.under_way = true;
 done:
     return err;
@@ -216,7 +226,9 @@ trl_err trl_simulation_observed(trl_simulation *sim)
     trl_err err = TRL_OK;
     l->row.under_way = false;
     TRL_TRY(trli_reductions_await(sim->frame, sim->observe, l->row.scalar));
-    if (trli_reductions_failed(sim->frame, sim->observe)) return trl_context_agree(sim->ctx, l->row.err);
+    bool failed = trli_reductions_failed(sim->frame, sim->observe);
+    TRL_TRY(trli_columns_end(sim, &failed));
+    if (failed) return trl_context_agree(sim->ctx, l->row.err);
     for (int i = 0; i < sim->problem->nseries; ++i) sim->series_value[i] = l->row.scalar[sim->series_scalar[i]];
 done:
     return err;

@@ -5,11 +5,13 @@
 #include <string.h>
 
 #include "context_impl.h"
+#include "late_impl.h"
 #include "lifecycle_impl.h"
 #include "lower_impl.h"
 #include "memory_impl.h"
 #include "profiles_impl.h"
 #include "spans_impl.h"
+#include "tasks_impl.h"
 
 typedef struct profile {
     int axis, columns;
@@ -22,6 +24,7 @@ struct trli_profiles {
     trli_program *program;
     profile *list; /* [problem->nprofiles] */
     trl_loop *loop;
+    trli_batch_run sums; /* of all columns, on their way between the ranks */
 };
 
 /* A field on its way to the sums. */
@@ -64,6 +67,16 @@ done:
     return err;
 }
 
+static trl_err make_sums(const trl_simulation *sim, struct trli_profiles *all)
+{
+    trli_batch_run *m = &all->sums;
+    sim->model->sends_sums = true;
+    m->request[0] = m->request[1] = MPI_REQUEST_NULL;
+    for (int i = 0; i < sim->problem->nprofiles; ++i) m->nsums += all->list[i].columns;
+    m->sum = trli_new(sim->ctx, (size_t)m->nsums, sizeof *m->sum);
+    return m->sum ? TRL_OK : trli_no_memory(sim->ctx, NULL, "for %d columns of profiles", m->nsums);
+}
+
 trl_err trli_profiles_compile(trl_simulation *sim)
 {
     const trl_problem *p = sim->problem;
@@ -80,6 +93,7 @@ trl_err trli_profiles_compile(trl_simulation *sim)
     for (int i = 0; i < p->nprofiles; ++i) TRL_TRY(find_value(sim, in, &p->profile[i], &all->list[i]));
     /* Behind all steps, or later ones would take the memory of what is read. */
     for (int i = 0; i < p->nprofiles; ++i) TRL_TRY(trli_program_read(all->program, all->list[i].field, 0, &owned));
+    TRL_TRY(make_sums(sim, all));
     err = trl_loop_create(sim->ctx, sim->workers, &all->loop);
 done:
     trli_instance_destroy(&in);
@@ -92,6 +106,7 @@ void trli_profiles_destroy(trl_simulation *sim)
     sim->profiles = NULL;
     if (!all) return;
     trl_loop_destroy(&all->loop);
+    if (!all->sums.started || trli_reductions_leave(sim->frame, &all->sums)) trli_free(all->sums.sum);
     trli_free(all->list);
     trli_free(all);
 }
@@ -129,35 +144,77 @@ static trl_err gather(void *data, const trli_span *span, int chunk)
     return TRL_OK;
 }
 
-static trl_err find_one(trl_simulation *sim, const profile *f, double *value)
+/* This rank's part of a profile. */
+static trl_err sum_one(trl_simulation *sim, const profile *f, int64_t (*words)[TRLI_PARTIAL_WORDS])
 {
     trl_loop *loop = sim->profiles->loop;
     const int chunks = trli_span_chunks(loop, sim->layout, f->location);
     gathering g = {.sim = sim, .profile = f};
-    trl_err err = trli_frame_fetch(sim->frame, f->field);
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_frame_fetch(sim->frame, f->field));
     g.sum = trli_new(sim->ctx, (size_t)chunks * (size_t)f->columns, sizeof *g.sum);
-    if (!g.sum && err == TRL_OK) err = trli_no_memory(sim->ctx, NULL, "for a profile of %d points", f->columns);
-    TRL_TRY(trl_context_agree(sim->ctx, err));
+    if (!g.sum) TRL_TRY(trli_no_memory(sim->ctx, NULL, "for a profile of %d points", f->columns));
     for (int i = 0; i < chunks * f->columns; ++i) trl_sum_clear(&g.sum[i]);
-    err = trli_span_sweep(loop, sim->layout, f->location, gather, &g);
-    TRL_TRY(trl_context_agree(sim->ctx, err));
+    TRL_TRY(trli_span_sweep(loop, sim->layout, f->location, gather, &g));
     for (int i = f->columns; i < chunks * f->columns; ++i) trl_sum_merge(&g.sum[i % f->columns], &g.sum[i]);
-    TRL_TRY(trl_sum_allreduce(sim->ctx, f->columns, g.sum));
-    for (int i = 0; i < f->columns; ++i) value[i] = trl_sum_value(&g.sum[i]) / f->cells;
+    for (int i = 0; i < f->columns; ++i) trli_partial_pack_sum(&(trli_partial){.sum = g.sum[i]}, words[i]);
 done:
     trli_free(g.sum);
     return err;
 }
 
+/* Of all profiles, on its way to the other ranks; with an error it says so. */
+static trl_err send_sums(trl_simulation *sim, trl_err *own)
+{
+    trli_batch_run *m = &sim->profiles->sums;
+    int64_t(*words)[TRLI_PARTIAL_WORDS] = m->sum;
+    memset(m->sum, 0, (size_t)m->nsums * sizeof *m->sum);
+    for (int i = 0; i < sim->problem->nprofiles && *own == TRL_OK; ++i) {
+        *own = sum_one(sim, &sim->profiles->list[i], words);
+        words += sim->profiles->list[i].columns;
+    }
+    if (*own != TRL_OK) trli_partial_spoil_sum(m->sum[0]);
+    return trli_batch_post(sim->frame, m);
+}
+
+trl_err trli_profiles_begin(trl_simulation *sim, trl_err *own)
+{
+    if (!sim->profiles) return TRL_OK;
+    const bool failed = trli_late_is_failed(sim); /* of which the others hear otherwise */
+    const trl_err made = trli_run_deferring(sim, sim->profiles->program);
+    if (!trli_was_made(sim, made)) return trl_context_agree(sim->ctx, made);
+    if (*own == TRL_OK) *own = made;
+    trl_err part = failed ? TRL_ERR_NUMERICS : *own;
+    const trl_err err = send_sums(sim, &part);
+    if (!failed) *own = part;
+    return err;
+}
+
+trl_err trli_profiles_end(trl_simulation *sim, double *value, bool *failed)
+{
+    struct trli_profiles *all = sim->profiles;
+    const int64_t(*words)[TRLI_PARTIAL_WORDS];
+    trl_err err = TRL_OK;
+    if (!all) return TRL_OK;
+    TRL_TRY(trli_batch_await(sim->frame, &all->sums));
+    *failed |= trli_partial_spoilt_sum(all->sums.sum[0]);
+    words = (const int64_t(*)[TRLI_PARTIAL_WORDS])all->sums.sum;
+    for (int i = 0; i < sim->problem->nprofiles; ++i)
+        for (int k = 0; k < all->list[i].columns; ++k)
+            *value++ = trli_partial_unpack_sum(*words++) / all->list[i].cells;
+done:
+    return err;
+}
+
 trl_err trli_profiles_find(trl_simulation *sim, double *value)
 {
-    trl_err err = TRL_OK;
+    trl_err own = TRL_OK, err = TRL_OK;
+    bool failed = false;
     if (!sim->profiles) return TRL_OK;
     TRL_TRY(trli_program_run_agreed(sim, sim->profiles->program));
-    for (int i = 0; i < sim->problem->nprofiles; ++i) {
-        TRL_TRY(find_one(sim, &sim->profiles->list[i], value));
-        value += sim->profiles->list[i].columns;
-    }
+    TRL_TRY(send_sums(sim, &own));
+    TRL_TRY(trli_profiles_end(sim, value, &failed));
+    if (failed) err = trl_context_agree(sim->ctx, own);
 done:
     return err;
 }

@@ -12,7 +12,12 @@ TRL_NODISCARD trl_err trli_profiles_compile(trl_simulation *sim);
 void trli_profiles_destroy(trl_simulation *sim);
 /* Columns of profile i of the problem. */
 int trli_profile_columns(const trl_simulation *sim, int i);
-/* Compute all columns from the present values. Collective: yes. */
+/* Begin to compute all columns from the present values: *own: of this rank, an error before, or until now, of which its
+ * part tells; then, later, wait for the parts of the others. *failed: one of them has told of an error.
+ * Collective: yes. */
+TRL_NODISCARD trl_err trli_profiles_begin(trl_simulation *sim, trl_err *own);
+TRL_NODISCARD trl_err trli_profiles_end(trl_simulation *sim, double *value, bool *failed);
+/* Both at once. Collective: yes. */
 TRL_NODISCARD trl_err trli_profiles_find(trl_simulation *sim, double *value);
 
 #endif

@@ -334,13 +334,18 @@ bool trli_reductions_failed(const trli_frame *frame, const trli_program *program
     return failed;
 }
 
+/* Whether its parts are on the board. */
+static bool is_posted(const trli_frame *frame, const trli_batch_run *m)
+{
+    return frame->board && m->slot > 0;
+}
+
 static void post_batch(const trli_frame *frame, trli_batch_run *m)
 {
-    const int slot = (int)(m - frame->batch);
-    int64_t *number = trli_node_board_room(frame->board, slot, ++m->round);
+    int64_t *number = trli_node_board_room(frame->board, m->slot - 1, ++m->round);
     memcpy(number, m->sum, (size_t)m->nsums * sizeof *m->sum);
     memcpy(number + (ptrdiff_t)m->nsums * TRLI_PARTIAL_WORDS, m->extreme, (size_t)m->nextremes * sizeof *m->extreme);
-    trli_node_board_post(frame->board, slot, m->round);
+    trli_node_board_post(frame->board, m->slot - 1, m->round);
     m->read = 0;
     m->posted = true;
 }
@@ -363,7 +368,7 @@ static bool read_board(const trli_frame *frame, trli_batch_run *m)
     const int size = trli_node_board_size(frame->board), own = trli_node_board_place(frame->board);
     if (!m->posted) post_batch(frame, m);
     for (; m->read < size; ++m->read) {
-        const int64_t *part = trli_node_board_read(frame->board, m->read, (int)(m - frame->batch), m->round);
+        const int64_t *part = trli_node_board_read(frame->board, m->read, m->slot - 1, m->round);
         if (!part) return false;
         if (m->read != own) take_part(m, part);
     }
@@ -377,9 +382,9 @@ static trl_err look_at_batch(const trli_frame *frame, trli_batch_run *m, bool *t
     int finished = 0, status = MPI_SUCCESS;
     *there = false;
     if (trl_context_lost(ctx)) return TRL_ERR_MPI; /* other ranks may never join the operation */
-    *there = frame->board && read_board(frame, m);
+    *there = is_posted(frame, m) && read_board(frame, m);
     if (*there || !trl_context_mpi_try_lock(ctx)) return TRL_OK;
-    if (frame->board) {
+    if (is_posted(frame, m)) {
         const trl_err err = trli_agree_call_mpi(ctx);
         trl_context_mpi_unlock(ctx);
         return err;
@@ -444,10 +449,24 @@ done:
     return err;
 }
 
-static trl_err await_batch(const trli_frame *frame, trli_batch_run *m)
+trl_err trli_batch_post(const trli_frame *frame, trli_batch_run *m)
 {
     trl_context *ctx = frame->model->ctx;
-    bool there = false;
+    bool there;
+    trl_err err = TRL_OK;
+    m->started = true;
+    for (int looks = 0; trl_context_ranks(ctx) > 1 && !m->posted; ++looks) {
+        TRL_TRY(look_at_batch(frame, m, &there));
+        if (!m->posted) trli_agree_rest(ctx, looks);
+    }
+done:
+    return err;
+}
+
+trl_err trli_batch_await(const trli_frame *frame, trli_batch_run *m)
+{
+    trl_context *ctx = frame->model->ctx;
+    bool there = trl_context_ranks(ctx) == 1;
     trl_err err = TRL_OK;
     for (int looks = 0; !there; looks += looks < INT_MAX) {
         TRL_TRY(look_at_batch(frame, m, &there));
@@ -456,6 +475,7 @@ static trl_err await_batch(const trli_frame *frame, trli_batch_run *m)
         trli_notice_look(ctx, false);
         trli_agree_rest(ctx, looks);
     }
+    m->started = m->posted = false;
 done:
     return err;
 }
@@ -465,9 +485,9 @@ trl_err trli_reductions_await(trli_frame *frame, const trli_program *program, do
     const trli_reductions *all = &program->run->reductions;
     double *present = frame->scalar;
     trl_err err = TRL_OK;
-    for (int b = 0; b < all->nbatches; ++b) TRL_TRY(await_batch(frame, &frame->batch[all->first_batch + b]));
+    for (int b = 0; b < all->nbatches; ++b) TRL_TRY(trli_batch_await(frame, &frame->batch[all->first_batch + b]));
     frame->scalar = scalar;
-    end_batches(program, frame, 0);
+    if (all->nbatches > 0) end_batches(program, frame, 0);
     frame->scalar = present;
 done:
     return err;
@@ -477,7 +497,7 @@ bool trli_reductions_leave(const trli_frame *frame, trli_batch_run *m)
 {
     const double patience = 2; /* s; a rank that failed may never send its part */
     const double deadline = trli_clock() + patience;
-    bool there = !m->posted || frame->board;
+    bool there = !m->posted || is_posted(frame, m);
     for (int looks = 0; !there && trli_clock() < deadline; looks += looks < INT_MAX) {
         if (look_at_batch(frame, m, &there) != TRL_OK) return false;
         trli_agree_rest(frame->model->ctx, looks);

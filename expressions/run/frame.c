@@ -156,6 +156,7 @@ static trl_err create_batches(trli_frame *frame, const trli_program *program)
     for (int b = 0; b < all->nbatches; ++b) {
         trli_batch_run *batch = &frame->batch[all->first_batch + b];
         batch->request[0] = batch->request[1] = MPI_REQUEST_NULL;
+        batch->slot = 1 + all->first_batch + b;
         batch->sum = trli_new(ctx, (size_t)all->batch[b].n, sizeof *batch->sum);
         batch->extreme = trli_new(ctx, (size_t)all->batch[b].n, sizeof *batch->extreme);
         if (!batch->sum || !batch->extreme) return trli_no_memory(ctx, NULL, "for reductions");
@@ -204,8 +205,9 @@ static trl_err create_reductions(trli_frame *frame)
         TRL_TRY(create_batches(frame, model->program[i]));
         trli_reductions_clear(frame, model->program[i]);
     }
-    if (model->run->nreductions == 0 || trl_context_ranks(model->ctx) == 1) return TRL_OK;
-    TRL_TRY(make_board(frame));
+    const bool any = model->run->nreductions > 0 || model->sends_sums;
+    if (!any || trl_context_ranks(model->ctx) == 1) return TRL_OK;
+    if (model->run->nreductions > 0) TRL_TRY(make_board(frame));
     TRL_TRY(trli_comm_create(model->ctx, &frame->comm));
     frame->has_comm = true;
 done:

@@ -43,7 +43,8 @@ typedef struct trli_batch_run {
     int64_t (*sum)[TRLI_PARTIAL_WORDS];   /* [nsums] */
     double (*extreme)[TRLI_PARTIAL_PAIR]; /* [nextremes] */
     MPI_Request request[2];
-    int64_t round;    /* of its slot on the frame's board, */
+    int slot;         /* on the frame's board, from 1 on; 0: it goes by messages */
+    int64_t round;    /* of that slot, */
     int read;         /* and ranks whose part has come of it */
     int64_t told_run; /* of the device that tells its results, */
     bool emptied;     /* and has left its shares empty */
@@ -104,7 +105,7 @@ typedef struct trli_frame {
     trli_reduction_run *reduction; /* [model->run->nreductions] */
     trli_batch_run *batch;         /* [model->run->nbatches] */
     bool defers;                   /* a run posts its reductions and ends; trli_reductions_await has their results */
-    struct trli_node_board *board; /* with a slot for each batch, where all ranks share a node; NULL: they do not */
+    struct trli_node_board *board; /* with a slot for each program's batch, if all ranks share a node; or NULL */
     MPI_Comm comm;                 /* of reductions, whose order is that of a handle */
     bool has_comm;
     trl_field_manager *memory;     /* of slots and scratch */

@@ -118,6 +118,10 @@ TRL_NODISCARD trl_err trli_reductions_look(const trli_frame *frame, const trli_p
                                            bool *there);
 /* The same if the results are not wanted any more, because of an error. */
 void trli_reductions_drop(const trli_frame *frame, const trli_program *program);
+/* Send this rank's part of a batch that is in nobody's program, on the frame's communicator, and wait for those of the
+ * others. Fails with MPI. */
+TRL_NODISCARD trl_err trli_batch_post(const trli_frame *frame, trli_batch_run *batch);
+TRL_NODISCARD trl_err trli_batch_await(const trli_frame *frame, trli_batch_run *batch);
 /* Before the end of a frame: whether MPI no longer writes to a batch. It waits for a while. */
 bool trli_reductions_leave(const trli_frame *frame, trli_batch_run *batch);
 /* By input of a step's kernel on a patch: all of the array but the ghosts that the kernel computes itself. */

@@ -330,12 +330,17 @@ END_TEST
 
 /* ---- rows of series ---- */
 
-enum { ROWS = 12, COLUMNS = 2 };
-static const char *const means = "{mean: \"integral(T)\", other: \"t + 2*domain_max(T)/(1 + integral(T^2))\"}";
+enum { ROWS = 12, COLUMNS = 30 };
+/* Formulas; both; and profiles, with what solvers took. */
+#define MEANS "{mean: \"integral(T)\", other: \"t + 2*domain_max(T)/(1 + integral(T^2))\"}"
+static const char *const means[] = {MEANS, MEANS ", profiles: {P: {of: \"T^2\", along: y}}",
+                                    "{}, profiles: {P: {of: T, along: x}}, solvers: true"};
 
 static void note_row(double row[ROWS + 1][COLUMNS], trl_gidx step)
 {
-    memcpy(row[step], trl_simulation_series(sim), COLUMNS * sizeof(double));
+    const int n = trl_simulation_series_count(sim);
+    ck_assert_int_le(n, COLUMNS);
+    memcpy(row[step], trl_simulation_series(sim), (size_t)n * sizeof(double));
 }
 
 /* Each row comes after the step behind it. */
@@ -369,7 +374,7 @@ static trl_err run_with_rows_at_once(double row[ROWS + 1][COLUMNS])
 START_TEST(a_row_of_series_keeps_no_rank_from_the_next_step)
 {
     double row[2][ROWS + 1][COLUMNS] = {0};
-    series = means;
+    series = means[_i];
     for (int late = 0; late < 2; ++late) {
         plan.deed = late ? WAIT : NOTHING;
         plan.step = 6;
@@ -396,9 +401,12 @@ END_TEST
 START_TEST(a_rank_that_fails_in_a_row_ends_all)
 {
     static const char *const slopes[] = {BESIDE("-0.1*T") "}", BESIDE("odd - 0.1*T") "}"};
+    static const char *const odds[] = {"{mean: \"integral(T)\", odd: \"integral(odd)\"}",
+                                       "{mean: \"integral(T)\"}, profiles: {P: {of: odd, along: x}}",
+                                       "{}, profiles: {P: {of: odd, along: y}, Q: {of: T, along: x}}"};
     double row[ROWS + 1][COLUMNS];
     char *message[2];
-    series = "{mean: \"integral(T)\", odd: \"integral(odd)\"}";
+    series = odds[_i];
     plan.deed = FAIL;
     plan.code = TRL_ERR_PLUGIN;
     plan.step = 6;
@@ -448,8 +456,8 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, what_is_not_finite_on_a_rank_ends_all_at_the_same_step);
     tcase_add_test(tc, what_overflows_in_a_pass_over_several_steps_ends_it_there);
     tcase_add_test(tc, pending_steps_have_the_bits_of_others);
-    tcase_add_test(tc, a_row_of_series_keeps_no_rank_from_the_next_step);
-    tcase_add_test(tc, a_rank_that_fails_in_a_row_ends_all);
+    tcase_add_loop_test(tc, a_row_of_series_keeps_no_rank_from_the_next_step, 0, 3);
+    tcase_add_loop_test(tc, a_rank_that_fails_in_a_row_ends_all, 0, 3);
     tcase_add_test(tc, what_a_rank_notes_ends_all);
 }
 
