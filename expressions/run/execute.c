@@ -134,17 +134,37 @@ static void set_edges(const trl_kernel_call *call, long long y, long long y_end,
     set_edges_of_rows(call->edges, y, y_end, z, z_end);
 }
 
-/* Take scratch for the slabs at the ends of a kernel's rows that its patch has. *registers: scratch behind them. */
-static const edge *take_edges(scratch *s, const trl_task_args *args, const trli_step_task *t, void **registers)
+/* Where rows are cut: narrow the box of a slab to what a part of them reads; false: nothing. */
+static bool narrow_along_rows(const trli_step_task *t, const trli_slab *slab, const trl_box *part, trl_box *box)
+{
+    const trl_box *whole = t->inner ? &t->inner->around : &t->around;
+    const trli_reads *reads = &t->plan->reads;
+    const bool ends[2] = {part->lo[0] == whole->lo[0], part->hi[0] == whole->hi[0]};
+    if (slab->axis == 0) return ends[slab->side];
+    for (int i = 0; i < reads->nfields; ++i) {
+        const trl_offsets hull = trl_footprint_hull(&reads->footprint[i]);
+        if (reads->field[i] != slab->field) continue;
+        if (!ends[0] && box->lo[0] < part->lo[0] + hull.lo[0]) box->lo[0] = part->lo[0] + hull.lo[0];
+        if (!ends[1] && box->hi[0] > part->hi[0] + hull.hi[0]) box->hi[0] = part->hi[0] + hull.hi[0];
+    }
+    return true;
+}
+
+/* Take scratch for the slabs at the ends of a kernel's rows that its patch has, as far as a part of them reads them.
+ * *registers: scratch behind them. */
+static const edge *take_edges(scratch *s, const trl_task_args *args, const trli_step_task *t, const trl_box *part,
+                              void **registers)
 {
     edge *first = NULL;
     for (int k = 0; k < t->plan->nslabs; ++k) {
         const trli_slab *slab = &t->plan->slab[k];
         if (!trli_slab_is_at(t->program->model->layout, patch_of(t), slab)) continue;
         if (t->run->native && t->run->slab[k].within) continue;
+        trl_box box = trli_slab_box(t->program, slab, t->patch);
+        if (!narrow_along_rows(t, slab, part, &box)) continue;
         edge *e = take(s, sizeof *e);
         *e = (edge){.slab = slab,
-                    .box = trli_slab_box(t->program, slab, t->patch),
+                    .box = box,
                     .kernel = bind(s, args, t, slab),
                     .frame = args->frame,
                     .worker = args->worker,
@@ -162,7 +182,7 @@ static void compute(const trli_step_task *t, const trl_task_args *args, const tr
     scratch sc = {frame->scratch[args->worker]};
     void *registers;
     trli_bound_kernel kernel = bind(&sc, args, t, NULL);
-    const edge *edges = take_edges(&sc, args, t, &registers);
+    const edge *edges = take_edges(&sc, args, t, box, &registers);
     if (t->fused && trli_fused_sums_compute(t, args, box, registers)) return;
     kernel.tuning = t->inner ? NULL : t->run->tuning; /* rims say nothing about the way through large boxes */
     if (!kernel.native) set_edges_of_rows(edges, box->lo[1], box->hi[1], box->lo[2], box->hi[2]);

@@ -8,7 +8,7 @@
 
 #include "tasks_impl.h"
 
-enum { TRLI_RIMS_MOST = 5 };
+enum { TRLI_RIMS_MOST = 7 };
 
 /* Cut the box of a step on a patch; box[0]: the inner points. Returns how many boxes there are; 1: it is not cut. axes:
  * a bit each, beyond whose sides other ranks have points; then those beyond whose sides points are waited for. */

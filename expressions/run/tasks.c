@@ -157,6 +157,13 @@ done:
     return err;
 }
 
+/* Whether inner points and rims set some of the same ghosts: beside other sides, where rows are cut. */
+static bool shares_ghosts(const trli_step_task *inner)
+{
+    const bool cuts_rows = inner->box.lo[0] > inner->around.lo[0] || inner->box.hi[0] < inner->around.hi[0];
+    return cuts_rows && inner->plan->nslabs > 0;
+}
+
 static trl_err add_compute(trli_tasks_builder *b, const trli_step *s, int patch)
 {
     trl_box box[TRLI_RIMS_MOST];
@@ -175,7 +182,8 @@ static trl_err add_compute(trli_tasks_builder *b, const trli_step *s, int patch)
         t->inner = i > 0 ? first : NULL;
         t->fused = trli_fused_sums_of(b->program, s);
         TRL_TRY(add_box(b, s, t, &box[i], &task));
-        if (i > 0 && first->nrims > 0) TRL_TRY(trl_graph_add_dependency(b->tasks.graph, first->task, task));
+        if (i > 0 && (first->nrims > 0 || shares_ghosts(first)))
+            TRL_TRY(trl_graph_add_dependency(b->tasks.graph, first->task, task));
         if (t->fused) TRL_TRY(access_sums(b, task, t, t->fused));
         TRL_TRY(n == 1 ? access_whole(b, s, t, task) : trli_rims_access(&b->tasks, task, t, axes));
     }

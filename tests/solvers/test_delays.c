@@ -169,13 +169,18 @@ static void open_long_steps(int way)
     open_with(1 + (way >= LONG_STEPS / 2) * (way % 2));
 }
 
-/* Neighbours in one and two directions, messages of MPI and shared memory, with reductions, and without overlap. */
+/* Neighbours in one and two directions, also along rows alone, messages of MPI and shared memory, with reductions, and
+ * without overlap. */
 static void open_way(int way)
 {
     static const char *const slope[] = {"0.001*laplacian(T) - 0.1*T*U", "div(0.001*at(1 + 0.1*T*U, faces)*grad(T))"};
     new_deck();
-    say("grid: {cells: [12, 24], periodic: [true, %s], patches: [%s]}\n", way % 2 ? "true" : "false",
-        way % 3 == 0 ? "2, 4" : "1, 8");
+    const bool cuts_rows = way % 6 == 0;
+    say("grid: {cells: [%s], periodic: [true, %s], patches: [%s]}\n", cuts_rows ? "1088, 12" : "12, 24",
+        way % 2 ? "true" : "false",
+        cuts_rows      ? "4, 1"
+        : way % 3 == 0 ? "2, 4"
+                       : "1, 8");
     for (int f = 0; f < 2; ++f)
         say("%s  %c: {initial: \"sin(2*pi*(x + %d*y))\", ddt: \"%s\"%s}\n", f ? "" : "equations:\n", f ? 'U' : 'T', f,
             f ? "0.002*laplacian(U) + 0.1*T" : slope[way / 2 % 2],
