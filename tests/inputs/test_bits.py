@@ -64,7 +64,7 @@ def write_points(rng, text, dim, folder):
     """The file of the points of a deck's receivers, if netCDF's program that writes it is there, and the text of the
     deck."""
     if not shutil.which("ncgen"):
-        return re.sub(r"receivers: {.*?}, ", "", text)
+        return re.sub(r"receivers: {.*?\]}, ", "", text)
     lengths = json.loads(re.search(r"length: (\[.*?\])", text).group(1))
     first = re.search(r"origin: (\[.*?\])", text)
     origin = json.loads(first.group(1)) if first else [0] * dim
