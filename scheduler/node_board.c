@@ -131,7 +131,7 @@ trl_err trli_node_board_create(trl_context *ctx, int slots, const size_t *count,
     TRL_TRY(create(ctx, &ranks, b, slots, count, &refused));
     if (!refused) *board = b;
 done:
-    if (b && !*board && b->window == MPI_WIN_NULL) destroy(b); /* a window that other ranks lack cannot be freed */
+    if (b && !*board) destroy(b); /* a window that other ranks lack cannot be freed */
     trli_free(ranks.rank);
     trli_comm_free(ctx, &ranks.comm);
     return err;
@@ -141,8 +141,8 @@ void trli_node_board_destroy(trl_context *ctx, trli_node_board **board)
 {
     trli_node_board *b = *board;
     *board = NULL;
-    if (!b || trl_context_lost(ctx)) return;
-    (void)!trli_mpi_check(ctx, MPI_Win_free(&b->window), "MPI_Win_free");
+    if (!b) return;
+    if (!trl_context_lost(ctx)) (void)!trli_mpi_check(ctx, MPI_Win_free(&b->window), "MPI_Win_free");
     destroy(b);
 }
 

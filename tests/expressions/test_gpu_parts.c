@@ -148,6 +148,7 @@ static void check_step(trli_program *program, const trli_step *s)
                         .plan = trli_plan_of(program, s),
                         .run = trli_run_of(program, s),
                         .box = trli_step_box(program, s, 0, 0),
+                        .around = trli_step_box(program, s, 0, 0),
                         .parts = {1, 1, 1}};
     trl_task_args args = {.chunks = 1, .frame = sim->frame};
     const trl_layout *layout = sim->model->layout;

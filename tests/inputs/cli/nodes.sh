@@ -1,3 +1,4 @@
+# ctest: sanitize=none
 # SPDX-License-Identifier: Apache-2.0
 # Part of Trellis, an expression-graph PDE solver framework.
 # Ranks of a node agree and reduce in memory that they share, those of several nodes by messages of one rank of each, or
