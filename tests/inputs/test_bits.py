@@ -60,11 +60,16 @@ def write_files(trellis, rng, text, dim, folder):
     return write_points(rng, text, dim, folder) if "points.nc" in text else text
 
 
+def without_receivers(text):
+    """A deck that needs no file of points."""
+    return re.sub(r"receivers: {.*?\]}, ", "", text)
+
+
 def write_points(rng, text, dim, folder):
     """The file of the points of a deck's receivers, if netCDF's program that writes it is there, and the text of the
     deck."""
     if not shutil.which("ncgen"):
-        return re.sub(r"receivers: {.*?\]}, ", "", text)
+        return without_receivers(text)
     lengths = json.loads(re.search(r"length: (\[.*?\])", text).group(1))
     first = re.search(r"origin: (\[.*?\])", text)
     origin = json.loads(first.group(1)) if first else [0] * dim
