@@ -2,7 +2,7 @@
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Ranks agree on a step while they are at the next one: they wait for nobody, and end at the same step with the same
  * message as if they had agreed at once. */
-// ctest: np=2,3 labels=gpu emulated=1
+// ctest: np=2,3 sanitize=2 labels=gpu emulated=1
 #include <limits.h>
 #include <stdatomic.h>
 
