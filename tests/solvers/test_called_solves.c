@@ -38,6 +38,18 @@ static void close_both(both *b)
     close_alone();
 }
 
+/* Two runs of a graph have the bits of the loop; the end of all. */
+static void check_runs(both *b, trl_graph *graph)
+{
+    for (int run = 0; run < 2; ++run) {
+        begin(&b->called);
+        ck_ok(trl_graph_run(graph, b->workers, NULL));
+        check_same(&b->called, &b->looped);
+    }
+    trl_graph_destroy(&graph);
+    close_both(b);
+}
+
 START_TEST(jacobi_in_one_graph_has_the_bits_of_a_loop_on_one_rank)
 {
     both b;
@@ -53,13 +65,7 @@ START_TEST(jacobi_in_one_graph_has_the_bits_of_a_loop_on_one_rank)
     ck_ok(trl_graph_freeze(graph));
     begin(&b.looped);
     loop(&b.looped, b.looped.p.sweep, after_sweep);
-    for (int run = 0; run < 2; ++run) {
-        begin(&b.called);
-        ck_ok(trl_graph_run(graph, b.workers, NULL));
-        check_same(&b.called, &b.looped);
-    }
-    trl_graph_destroy(&graph);
-    close_both(&b);
+    check_runs(&b, graph);
 }
 END_TEST
 
@@ -81,13 +87,7 @@ START_TEST(conjugate_gradients_in_one_graph_have_the_bits_of_a_loop_on_one_rank)
     ck_ok(trli_program_run(b.looped.p.start, b.looped.p.frame));
     ck_ok(after_start(&b.looped, b.looped.p.frame, 1, NULL));
     loop(&b.looped, b.looped.p.step, after_step);
-    for (int run = 0; run < 2; ++run) {
-        begin(&b.called);
-        ck_ok(trl_graph_run(graph, b.workers, NULL));
-        check_same(&b.called, &b.looped);
-    }
-    trl_graph_destroy(&graph);
-    close_both(&b);
+    check_runs(&b, graph);
 }
 END_TEST
 
