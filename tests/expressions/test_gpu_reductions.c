@@ -14,6 +14,7 @@
 static const char warp_stand_in[] =
     "#ifndef TRL_KERNEL_WARP\n"
     "#define TRL_KERNEL_WARP 1\n"
+    "#define TRL_KERNEL_MERGING 1\n"
     "#define TRL_KERNEL_APART static\n"
     "#define __shared__ static\n"
     "static triple gridDim;\n"

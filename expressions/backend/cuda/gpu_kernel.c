@@ -22,12 +22,15 @@ enum {
     PARAMETERS_MOST = 32764, /* bytes of a kernel's parameters, since compute capability 7.0 */
     COMPILERS_MOST = 16,     /* threads */
     BLOCKS_WANTED = 8,       /* of a multiprocessor: below, threads go up z through fewer planes */
+    BLOCKS_MERGING = 8,      /* that merge values, at most, and */
+    BLOCKS_FEW = 2,          /* at least, or threads go through */
+    PLANES_TOGETHER = 4,     /* so many planes */
     BLOCKS_AT_ONCE = 16,     /* of a multiprocessor, at most, that go through all points: all that it runs at once */
     WARP = 32,               /* threads, all of which merge together */
     PLANES_MOST = 4,         /* of one result; with more, what a thread has of the plane before is as near in caches */
     RESULTS_FEW = 4,         /* with so many at most a thread goes through two planes */
     PLANES_CACHED = 8,       /* the same, where a cache has all that is read and written */
-    THREADS = 128            /* of a block where points are many: more blocks, whose waits overlap */
+    THREADS = TRL_KERNEL_MERGING /* of a block where points are many: more blocks, whose waits overlap */
 };
 
 typedef struct entry {
@@ -190,7 +193,7 @@ const char trli_gpu_statistics_text[] =
     "trl_kernel(const __grid_constant__ trl_kernel_launch call, const __grid_constant__ trl_kernel_arrays<3> arrays,\n"
     "           const __grid_constant__ trl_kernel_scalars<4> scalars)\n"
     "{\n"
-    "    __shared__ trl_kernel_partial block[5];\n"
+    "    __shared__ trl_kernel_block block[5];\n"
     "    const trl_kernel_array f = arrays.array[0], m = arrays.array[1], e = arrays.array[2];\n"
     "    const bool masked = scalars.value[0] != 0, exact = scalars.value[1] != 0;\n"
     "    const unsigned long long nx = (unsigned long long)scalars.value[2];\n"
@@ -224,26 +227,26 @@ const char trli_gpu_statistics_text[] =
     "                    if (exact) trl_kernel_merge_extreme(&worst, error, false);\n"
     "                }\n"
     "            }\n"
-    "            trl_kernel_merge_sum(&plain, &block[0], value);\n"
-    "            trl_kernel_merge_sum(&square, &block[1], value * value * weight);\n"
-    "            trl_kernel_merge_sum(&weights, &block[2], weight);\n"
+    "            trl_kernel_merge_sum(&plain, &block[0].share, value);\n"
+    "            trl_kernel_merge_sum(&square, &block[1].share, value * value * weight);\n"
+    "            trl_kernel_merge_sum(&weights, &block[2].share, weight);\n"
     "            if (exact) {\n"
-    "                trl_kernel_merge_sum(&errors, &block[3], error * weight);\n"
-    "                trl_kernel_merge_sum(&squares, &block[4], error * error * weight);\n"
+    "                trl_kernel_merge_sum(&errors, &block[3].share, error * weight);\n"
+    "                trl_kernel_merge_sum(&squares, &block[4].share, error * error * weight);\n"
     "            }\n"
     "        }\n"
     "    }\n"
-    "    trl_kernel_sum_empty(plain, &block[0]);\n"
-    "    trl_kernel_sum_empty(square, &block[1]);\n"
-    "    trl_kernel_sum_empty(weights, &block[2]);\n"
-    "    trl_kernel_sum_empty(errors, &block[3]);\n"
-    "    trl_kernel_sum_empty(squares, &block[4]);\n"
-    "    for (int r = 0; r < 5; ++r) trl_kernel_block_end(&block[r], &call.share[r]);\n"
+    "    trl_kernel_sum_leave(plain, &block[0]);\n"
+    "    trl_kernel_sum_leave(square, &block[1]);\n"
+    "    trl_kernel_sum_leave(weights, &block[2]);\n"
+    "    trl_kernel_sum_leave(errors, &block[3]);\n"
+    "    trl_kernel_sum_leave(squares, &block[4]);\n"
+    "    for (int r = 0; r < 5; ++r) trl_kernel_block_end(&block[r], &call.share[r], r);\n"
     "    trl_kernel_end_extreme(&low, &call.share[5], false);\n"
     "    trl_kernel_end_extreme(&high, &call.share[6], false);\n"
     "    trl_kernel_end_extreme(&worst, &call.share[7], false);\n"
     "    for (int d = TRL_KERNEL_WARP / 2; d > 0; d /= 2) hash += __shfl_xor_sync(TRL_KERNEL_ALL, hash, d);\n"
-    "    if ((threadIdx.x + threadIdx.y * blockDim.x) % TRL_KERNEL_WARP == 0)\n"
+    "    if (trl_kernel_thread() % TRL_KERNEL_WARP == 0)\n"
     "        atomicAdd((unsigned long long *)&call.share[7].word[0], hash);\n"
     "}\n";
 _Static_assert(TRLI_GPU_SHARES == 8 && TRLI_GPU_PIECES == 32, "texts have these numbers");
@@ -483,15 +486,15 @@ static void choose_sweeping(const trli_gpu_kernels *k, const long long n[3], uns
     blocks[1] = (unsigned)along;
 }
 
-/* Parts of columns, as many as blocks run at once, all of which have the same work. */
+/* Parts of columns, all of which have the same work. What a block does in the end takes as long as some points. */
 static void choose_merging(const trli_gpu_kernels *k, const long long n[3], long long *planes, unsigned threads[3],
                            unsigned blocks[3])
 {
-    const long long most = (long long)BLOCKS_AT_ONCE * k->multiprocessors;
+    const long long most = BLOCKS_MERGING * (long long)k->multiprocessors, few = most / BLOCKS_MERGING * BLOCKS_FEW;
     const long long x = least_power(n[0], THREADS / least_power(n[1], THREADS / WARP)), y = THREADS / x;
-    const long long across = trli_ceil_div(n[0], x), along = trli_ceil_div(n[1], y);
-    const long long columns = across * along, chunks = columns < most ? trli_min(most / columns, n[2]) : 1;
-    *planes = trli_ceil_div(n[2], chunks);
+    const long long across = trli_ceil_div(n[0], x), along = trli_ceil_div(n[1], y), columns = across * along;
+    const long long chunks = trli_min(most / columns, trli_ceil_div(n[2], PLANES_TOGETHER));
+    *planes = trli_ceil_div(n[2], trli_max(1, trli_max(chunks, trli_min(few / columns, n[2]))));
     threads[0] = (unsigned)x;
     threads[1] = (unsigned)y;
     threads[2] = 1;

@@ -29,15 +29,15 @@ static bool has_block(const trli_emitter *e)
     return has_sums(e) && e->nroots - e->nstored <= MOST;
 }
 
-static const char *shares_of(const trli_emitter *e)
+static void put_share(const trli_emitter *e, int r)
 {
-    return has_block(e) ? "block" : "call.share";
+    fprintf(e->out, has_block(e) ? "&block[%d].share" : "&call.share[%d]", r - e->nstored);
 }
 
 static void put_totals(trli_emitter *e)
 {
     if (has_block(e))
-        fprintf(e->out, "    __shared__ trl_kernel_partial block[%d];\n    trl_kernel_block_begin(block, %d);\n",
+        fprintf(e->out, "    __shared__ trl_kernel_block block[%d];\n    trl_kernel_block_begin(block, %d);\n",
                 e->nroots - e->nstored, e->nroots - e->nstored);
     for (int r = e->nstored; r < e->nroots; ++r)
         if (e->merge[r] == TRLI_MERGE_SUM)
@@ -96,13 +96,16 @@ static void put_call(const trli_emitter *e, const char *plane, const char *place
 
 static void put_merges(const trli_emitter *e, const char *place, const char *indent)
 {
-    for (int r = e->nstored; r < e->nroots; ++r)
-        if (e->merge[r] == TRLI_MERGE_SUM)
-            fprintf(e->out, "%strl_kernel_merge_sum(&t%d, &%s[%d], r%d[%s]);\n", indent, r, shares_of(e),
-                    r - e->nstored, r, place);
-        else
+    for (int r = e->nstored; r < e->nroots; ++r) {
+        if (e->merge[r] != TRLI_MERGE_SUM) {
             fprintf(e->out, "%strl_kernel_merge_extreme(&t%d, r%d[%s], %d);\n", indent, r, r, place,
                     e->merge[r] == TRLI_MERGE_MIN);
+            continue;
+        }
+        fprintf(e->out, "%strl_kernel_merge_sum(&t%d, ", indent, r);
+        put_share(e, r);
+        fprintf(e->out, ", r%d[%s]);\n", r, place);
+    }
 }
 
 /* Points of a column that are computed together: kernels that store results, too, have no registers left for them. */
@@ -158,13 +161,16 @@ static void put_ends(const trli_emitter *e)
 {
     for (int r = e->nstored; r < e->nroots; ++r)
         if (e->merge[r] == TRLI_MERGE_SUM)
-            fprintf(e->out, "    trl_kernel_sum_empty(t%d, &%s[%d]);\n", r, shares_of(e), r - e->nstored);
+            fprintf(e->out,
+                    has_block(e) ? "    trl_kernel_sum_leave(t%d, &block[%d]);\n"
+                                 : "    trl_kernel_sum_empty(t%d, &call.share[%d]);\n",
+                    r, r - e->nstored);
         else
             fprintf(e->out, "    trl_kernel_end_extreme(&t%d, &call.share[%d], %d);\n", r, r - e->nstored,
                     e->merge[r] == TRLI_MERGE_MIN);
-    for (int r = e->nstored; r < e->nroots && has_block(e); ++r)
-        if (e->merge[r] == TRLI_MERGE_SUM)
-            fprintf(e->out, "    trl_kernel_block_end(&block[%d], &call.share[%d]);\n", r - e->nstored, r - e->nstored);
+    for (int r = 0; r < e->nroots - e->nstored && has_block(e); ++r)
+        if (e->merge[e->nstored + r] == TRLI_MERGE_SUM)
+            fprintf(e->out, "    trl_kernel_block_end(&block[%d], &call.share[%d], %d);\n", r, r, r);
 }
 
 void trli_cuda_put_merging(trli_emitter *e, const trli_cuda_values *done)

@@ -9,6 +9,9 @@
 #endif
 
 #define TRL_KERNEL_THREADS 256 /* of a block, at most */
+#ifndef TRL_KERNEL_MERGING
+#define TRL_KERNEL_MERGING 128 /* of each block of a kernel that merges values */
+#endif
 
 /* What a device makes of a patch for a reduction, as the host has it (trli_partial). */
 typedef struct trl_kernel_partial {

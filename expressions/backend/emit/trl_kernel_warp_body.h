@@ -40,57 +40,131 @@ TRL_KERNEL_APART void trl_kernel_partial_add(trl_kernel_partial *share, double x
             atomicAdd((unsigned long long *)&share->word[(exponent >> 5) + i], bits >> 63 ? 0 - piece[i] : piece[i]);
 }
 
-/* All threads of a block together, before and after its warps add to n shares of the block: these begin with nothing,
- * and what they have goes to a share of the launch. Thousands of warps that add to that one would wait for each other.
- */
-TRL_BODY void trl_kernel_block_begin(trl_kernel_partial *block, int n)
+TRL_BODY int trl_kernel_thread(void)
 {
-    const int threads = (int)(blockDim.x * blockDim.y), words = n * (int)(sizeof *block / sizeof block->word[0]);
-    long long *const word = (long long *)block; /* all members are as large as one */
-    for (int i = (int)(threadIdx.x + threadIdx.y * blockDim.x); i < words; i += threads) word[i] = 0;
+    return (int)(threadIdx.x + threadIdx.y * blockDim.x);
+}
+
+/* All threads of a warp together. */
+TRL_BODY long long trl_kernel_warp_sum(long long x)
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    const unsigned low = __reduce_add_sync(TRL_KERNEL_ALL, (unsigned)x & 0x3fffff);
+    const unsigned middle = __reduce_add_sync(TRL_KERNEL_ALL, (unsigned)(x >> 22) & 0x3fffff);
+    return ((long long)__reduce_add_sync(TRL_KERNEL_ALL, (int)(x >> 44)) << 44) + ((long long)middle << 22) + low;
+#else
+    for (int d = TRL_KERNEL_WARP / 2; d > 0; d /= 2) x += __shfl_xor_sync(TRL_KERNEL_ALL, x, d);
+    return x;
+#endif
+}
+
+TRL_BODY int trl_kernel_warp_max(int x)
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    return __reduce_max_sync(TRL_KERNEL_ALL, x);
+#else
+    for (int d = TRL_KERNEL_WARP / 2; d > 0; d /= 2) {
+        const int other = __shfl_xor_sync(TRL_KERNEL_ALL, x, d);
+        if (other > x) x = other;
+    }
+    return x;
+#endif
+}
+
+/* What the totals of a warp have got: high * 2^41 + low units of 2^(at - 1075). */
+typedef struct trl_kernel_units {
+    long long high, low;
+    int at;
+} trl_kernel_units;
+
+/* All threads of a warp together: all of them get it. */
+TRL_BODY trl_kernel_units trl_kernel_sum_units(const trl_kernel_sum s)
+{
+    const long long high = trl_kernel_warp_sum(__double_as_longlong(s.high) - __double_as_longlong(s.start[0]));
+    const long long low = trl_kernel_warp_sum(__double_as_longlong(s.low) - __double_as_longlong(s.start[1]));
+    const trl_kernel_units none_suited = {0, high, 1}, all = {high, low, __double2hiint(s.start[1]) >> 20};
+    return s.start[0] == 0 ? none_suited : all; /* subnormal numbers alone */
+}
+
+/* All threads of a warp together: add what it has, a thread for each piece. */
+TRL_BODY void trl_kernel_units_add(const trl_kernel_units all, trl_kernel_partial *share)
+{
+    const unsigned long long part = (unsigned long long)all.high << 41, low = part + (unsigned long long)all.low;
+    const long long high = (all.high >> 23) + (all.low >> 63) + (low < part);
+    const unsigned long long low_half = 0xffffffffull;
+    const int shift = all.at & 31;
+    for (int k = trl_kernel_thread() % TRL_KERNEL_WARP; k < 5; k += TRL_KERNEL_WARP) {
+        const unsigned long long window = k == 0   ? low << shift
+                                          : k == 1 ? low >> (32 - shift)
+                                          : k == 2 ? (unsigned long long)high << shift | low >> 32 >> (32 - shift)
+                                                   : (unsigned long long)(high >> (32 - shift));
+        const unsigned long long piece = k < 4 ? window & low_half : (unsigned long long)(high >> 32 >> (32 - shift));
+        if (piece) atomicAdd((unsigned long long *)&share->word[(all.at >> 5) + k], piece);
+    }
+}
+
+/* A sum as a block makes it: what its warps cannot keep in their totals, and these in the end. */
+typedef struct trl_kernel_block {
+    trl_kernel_partial share;
+    trl_kernel_units warp[TRL_KERNEL_MERGING / TRL_KERNEL_WARP];
+} trl_kernel_block;
+
+/* All threads of a block together, before its warps add to n sums: these begin with nothing. */
+TRL_BODY void trl_kernel_block_begin(trl_kernel_block *block, int n)
+{
+    const int words = (int)(sizeof block->share / sizeof(long long));
+    for (int r = 0; r < n; ++r) {
+        long long *const word = (long long *)&block[r].share; /* all members are as large as one */
+        for (int i = trl_kernel_thread(); i < words; i += TRL_KERNEL_MERGING) word[i] = 0;
+    }
     __syncthreads();
 }
 
-TRL_BODY void trl_kernel_block_end(trl_kernel_partial *block, trl_kernel_partial *share)
+/* All threads of a warp together, at its end: leave what it has to one that adds it with what others have left. */
+TRL_BODY void trl_kernel_sum_leave(const trl_kernel_sum s, trl_kernel_block *block)
 {
-    const int threads = (int)(blockDim.x * blockDim.y);
-    const int words = (int)((sizeof block->word + sizeof block->special) / sizeof block->word[0]); /* one by one */
-    const unsigned long long *const from = (const unsigned long long *)block;
+    const trl_kernel_units all = trl_kernel_sum_units(s);
+    const int thread = trl_kernel_thread();
+    if (thread % TRL_KERNEL_WARP == 0) block->warp[thread / TRL_KERNEL_WARP] = all;
+}
+
+/* All threads of a block together, after its warps have left what they have: the sum goes to the launch's share. Blocks
+ * are many, so each adds few words: warps that began alike count as one. by: a warp that is to do it. */
+TRL_BODY void trl_kernel_block_end(const trl_kernel_block *block, trl_kernel_partial *share, int by)
+{
+    const int warps = TRL_KERNEL_MERGING / TRL_KERNEL_WARP;
+    const int words = (int)((sizeof share->word + sizeof share->special) / sizeof(long long)); /* one by one */
+    const unsigned long long *const from = (const unsigned long long *)&block->share;
     unsigned long long *const to = (unsigned long long *)share;
     __syncthreads();
-    for (int i = (int)(threadIdx.x + threadIdx.y * blockDim.x); i < words; i += threads)
+    for (int i = trl_kernel_thread(); i < words; i += TRL_KERNEL_MERGING)
         if (from[i] != 0) atomicAdd(&to[i], from[i]);
+    if (trl_kernel_thread() / TRL_KERNEL_WARP != by % warps) return;
+    trl_kernel_units all = block->warp[0];
+    for (int w = 1; w < warps; ++w) {
+        const trl_kernel_units next = block->warp[w];
+        if (next.at != all.at) {
+            trl_kernel_units_add(all, share);
+            all = next;
+        } else {
+            all.high += next.high;
+            all.low += next.low;
+        }
+    }
+    trl_kernel_units_add(all, share);
 }
 
-/* All threads of a warp together: let what they have go to the share. Each total is two numbers, and a thread for each
- * adds it. */
+/* All threads of a warp together: let what they have go to a share. */
 TRL_KERNEL_APART void trl_kernel_sum_empty(const trl_kernel_sum s, trl_kernel_partial *share)
 {
-    const int lane = (int)((threadIdx.x + threadIdx.y * blockDim.x) % TRL_KERNEL_WARP);
-    long long high = __double_as_longlong(s.high) - __double_as_longlong(s.start[0]);
-    long long low = __double_as_longlong(s.low) - __double_as_longlong(s.start[1]);
-    if (!__any_sync(TRL_KERNEL_ALL, (high | low) != 0)) return;
-    for (int d = TRL_KERNEL_WARP / 2; d > 0; d /= 2) {
-        high += __shfl_xor_sync(TRL_KERNEL_ALL, high, d);
-        low += __shfl_xor_sync(TRL_KERNEL_ALL, low, d);
-    }
-    for (int part = lane; part < 4; part += TRL_KERNEL_WARP) {
-        const long long units = part < 2 ? high : low, lower = units & 0xffffffffll;
-        const double start = part < 2 ? s.start[0] : s.start[1];
-        const double unit = __longlong_as_double(__double_as_longlong(start) + 1) - start;
-        trl_kernel_partial_add(share, (double)(part % 2 ? units - lower : lower) * unit);
-    }
+    const bool none = s.high == s.start[0] && s.low == s.start[1];
+    if (__any_sync(TRL_KERNEL_ALL, !none)) trl_kernel_units_add(trl_kernel_sum_units(s), share);
 }
 
 /* Suit values like these. */
 TRL_BODY void trl_kernel_sum_choose(trl_kernel_sum *s, double x)
 {
-    int field = __double2hiint(x) >> 20 & 0x7ff;
-    if (field == 0x7ff) field = 0;
-    for (int d = TRL_KERNEL_WARP / 2; d > 0; d /= 2) {
-        const int other = __shfl_xor_sync(TRL_KERNEL_ALL, field, d);
-        if (other > field) field = other;
-    }
+    const int own = __double2hiint(x) >> 20 & 0x7ff, field = trl_kernel_warp_max(own == 0x7ff ? 0 : own);
     const long long half = 1ll << 51;
     const bool suits = field >= 64 && field <= 2030;
     s->high = s->start[0] = suits ? __longlong_as_double((long long)(field + 13) << 52 | half) : 0;
@@ -160,7 +234,7 @@ TRL_BODY void trl_kernel_end_extreme(const trl_kernel_extreme *e, trl_kernel_par
         const double other = __shfl_xor_sync(TRL_KERNEL_ALL, extreme, d);
         if (least ? other < extreme : other > extreme) extreme = other;
     }
-    if ((threadIdx.x + threadIdx.y * blockDim.x) % TRL_KERNEL_WARP != 0) return;
+    if (trl_kernel_thread() % TRL_KERNEL_WARP != 0) return;
     const long long bits = __double_as_longlong(extreme);
     if (invalid) share->invalid = 1;
     if (bits >= 0)
