@@ -24,9 +24,7 @@ static trl_err again(void *data, const trl_task_args *args, int64_t round, bool 
 {
     const trli_program_call *call = data;
     if (!call->again || trli_program_call_is_lost(call->program, args->frame)) return TRL_OK;
-    const trl_err err = call->again(call->data, args->frame, round, goes_on);
-    if (err != TRL_OK) *goes_on = call->program->run->reductions.nbatches > 0; /* which tell the others */
-    return err;
+    return call->again(call->data, args->frame, round, goes_on);
 }
 
 trl_err trli_program_add_call(trl_graph *graph, const char *name, const trli_program_call *call, trl_task *task)

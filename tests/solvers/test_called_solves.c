@@ -233,9 +233,10 @@ static trl_err step_or_fail(void *data, trli_frame *frame, int64_t round, bool *
 {
     faulty *f = data;
     f->rounds = round;
-    if (trl_context_rank(test_ctx) == f->rank && round == WHEN)
+    const trl_err err = after_step(f->s, frame, round, again);
+    if (err == TRL_OK && trl_context_rank(test_ctx) == f->rank && round == WHEN)
         return trl_fail(test_ctx, TRL_ERR_NUMERICS, NULL, "a fault behind round %d", WHEN);
-    return after_step(f->s, frame, round, again);
+    return err;
 }
 
 /* The functions of a call: the last ones that are called anywhere are those of one round. */
