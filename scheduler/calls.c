@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "engine_impl.h"
+#include "memory_impl.h"
 #include "nodes_impl.h"
 
 static const char build_memory[] = "task graph";
@@ -320,6 +321,74 @@ trl_err trli_calls_expand(trl_graph *graph)
     TRL_TRY(list_calls(graph));
 done:
     graph->sealed = true;
+    return err;
+}
+
+/* ---- calls that may not go on at once ---- */
+
+/* Whether a call is in the body of another one. */
+static bool is_within(const trl_graph *graph, int32_t inner, int32_t outer)
+{
+    while (inner != TRLI_NONE && inner != outer) inner = trli_graph_calls(graph)[inner].around;
+    return inner == outer;
+}
+
+/* Mark the tasks that follow one of them. */
+static void mark_followers(const trl_graph *graph, int32_t task, bool *follows)
+{
+    const trli_task_record *record = trli_graph_records(graph);
+    memset(follows, 0, (size_t)graph->task_count);
+    follows[task] = true;
+    for (int32_t k = 0; k < graph->task_count; ++k) {
+        const int32_t t = graph->order[k];
+        for (int32_t i = record[t].first; follows[t] && i < record[t].end; ++i) follows[graph->successors[i]] = true;
+    }
+}
+
+static trl_err check_pair(const trl_graph *graph, const trli_call *one, const trli_call *other)
+{
+    const char *why = one->desc.apart(one->desc.data, other->desc.data, one->around == other->around);
+    if (!why) return TRL_OK;
+    return trl_fail(graph->ctx, TRL_ERR_USAGE, NULL,
+                    "calls '%s' and '%s' of graph '%s' may not go on at once: %s; add a dependency between them",
+                    trli_graph_task_name(graph, one->task), trli_graph_task_name(graph, other->task), graph->name, why);
+}
+
+/* ordered: [calls][calls] whether one follows the end of another one. */
+static trl_err check_pairs(const trl_graph *graph, const bool *ordered)
+{
+    const trli_call *call = trli_graph_calls(graph);
+    const int32_t n = (int32_t)graph->calls.count;
+    trl_err err = TRL_OK;
+    for (int32_t c = 0; c < n; ++c)
+        for (int32_t d = 0; d < c; ++d) {
+            if (!call[c].desc.apart || call[c].desc.apart != call[d].desc.apart) continue;
+            if (is_within(graph, c, d) || is_within(graph, d, c)) continue;
+            if (!ordered[c * n + d] && !ordered[d * n + c]) TRL_TRY(check_pair(graph, &call[d], &call[c]));
+        }
+done:
+    return err;
+}
+
+trl_err trli_calls_check_apart(const trl_graph *graph)
+{
+    const trli_call *call = trli_graph_calls(graph);
+    const int32_t n = (int32_t)graph->calls.count;
+    bool *follows = NULL, *ordered = NULL, any = false;
+    trl_err err = TRL_OK;
+    for (int32_t c = 0; c < n; ++c) any |= call[c].desc.apart != NULL;
+    if (!any || n == 1 || graph->placed) return TRL_OK;
+    follows = trli_new(graph->ctx, (size_t)graph->task_count, sizeof *follows);
+    ordered = trli_new(graph->ctx, (size_t)n * (size_t)n, sizeof *ordered);
+    if (!follows || !ordered) TRL_TRY(trli_no_memory(graph->ctx, NULL, "for the calls of graph '%s'", graph->name));
+    for (int32_t c = 0; c < n; ++c) {
+        mark_followers(graph, call[c].end, follows);
+        for (int32_t d = 0; d < n; ++d) ordered[d * n + c] = follows[call[d].task];
+    }
+    err = check_pairs(graph, ordered);
+done:
+    trli_free(follows);
+    trli_free(ordered);
     return err;
 }
 

@@ -48,6 +48,9 @@ int32_t trli_call_of(const struct trli_run_state *run, int32_t task);
 int32_t trli_call_end(const struct trli_run_state *run, int32_t task);
 void *trli_call_frame(const struct trli_run_state *run, int32_t task);
 /* The innermost call around a task whose body is the graph of a public name; NULL: there is none. */
+/* Once it is flattened: USAGE if two calls that no dependencies put in order may not go on at once
+ * (trl_call_desc.apart). Fails with MEMORY. */
+TRL_NODISCARD trl_err trli_calls_check_apart(const trl_graph *graph);
 const trli_call *trli_call_named(const struct trli_run_state *run, int32_t task, int64_t name);
 /* The index behind the public name of a task, or of a resource, of the graph or of a body in which `here` is. Fail with
  * USAGE. */

@@ -312,6 +312,7 @@ trl_err trl_graph_freeze(trl_graph *graph)
     TRL_TRY(trli_calls_expand(graph));
     TRL_TRY(trli_graph_flatten(graph));
     TRL_TRY(trli_graph_flatten_resources(graph));
+    TRL_TRY(trli_calls_check_apart(graph));
     TRL_TRY(trli_graph_flatten_accesses(graph));
     TRL_TRY(trli_graph_flatten_phases(graph));
     TRL_TRY(alloc_results(graph));

@@ -127,6 +127,10 @@ typedef struct trl_call_desc {
      * then it decides all the same, also where it returns an error, so that where bodies communicate all ranks leave
      * after the same round (by a number that all of them have). Must not spawn. NULL: one round. */
     trl_err (*again)(void *data, const trl_task_args *args, int64_t round, bool *again);
+    /* OPTIONAL. Why this call and another one with the same function may not go on at once; NULL: they may. Freeze asks
+     * for all calls, those of bodies included, that no dependencies put in order, and fails with USAGE. other: the
+     * other one's data; siblings: they are in one graph or body, so the frames around them are one. */
+    const char *(*apart)(const void *data, const void *other, bool siblings);
     int64_t rounds;     /* if `again` wants more, the run fails with NUMERICS */
     unsigned flags;     /* 0 or TRL_TASK_ALWAYS */
     int type, priority; /* as of a task; those of the body's tasks are their own, but they are in the call's phase */

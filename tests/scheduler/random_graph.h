@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Random task graphs with everything in them: dependencies, accesses in all modes, locks and uses in a forest of
- * resources, wide, poll and spawned tasks, events, signals, scopes, phases, priorities, and calls of such graphs. Tasks
- * take numbers from the clock of their frame when they start and end. check_graph.h says whether a run was right.
- * Included after app_support.h. */
+ * resources, wide, poll and spawned tasks, events, signals, scopes, phases, priorities, and calls of such graphs, some
+ * of which share a room where dependencies keep them from being there at once. Tasks take numbers from the clock of
+ * their frame when they start and end. check_graph.h says whether a run was right. Included after app_support.h. */
 #ifndef RANDOM_GRAPH_H
 #define RANDOM_GRAPH_H
 
@@ -56,6 +56,7 @@ typedef struct random_node {
     int64_t signals;                               /* that a node of the graph waits for */
     struct random_graph *body;                     /* of a call; else NULL */
     int64_t rounds;                                /* of a call */
+    int room;                                      /* of a call: memory, which it has for itself */
     trl_task task;                                 /* of the graph */
     trl_err result;                                /* of its last call */
 } random_node;
@@ -68,6 +69,8 @@ typedef struct random_graph {
     int depth;          /* calls around it */
     random_resource resources[MOST_RESOURCES];
     int nresources, nhandles, phases;
+    int shared_rooms;         /* calls less rooms */
+    bool *apart;              /* [own][own] calls of which freeze asks whether they may go on at once */
     int cancel_at;            /* node that cancels the run, or NONE */
     struct random_gate *gate; /* or NULL: node 0 stays inside until another thread has cancelled the run */
 } random_graph;
@@ -84,6 +87,7 @@ typedef struct random_frame {
     random_graph *graph;
     node_run *run;               /* [graph->count] */
     struct random_frame **body;  /* [graph->own] of calls */
+    int *room;                   /* [graph->own] calls that are in a room: plain, too */
     struct random_frame *around; /* of the call; or NULL */
     _Atomic int64_t clock;
     _Atomic int wrong;        /* things found wrong while it ran */
@@ -277,6 +281,7 @@ static inline void clear_random_frame(random_frame *f)
     memset(f->locked, 0, sizeof f->locked);
     memset(f->written, 0, sizeof f->written);
     memset(f->run, 0, (size_t)f->graph->count * sizeof *f->run);
+    memset(f->room, 0, (size_t)f->graph->own * sizeof *f->room);
 }
 
 static trl_err begin_random_call(void *data, const trl_task_args *args, void **frame)
@@ -287,6 +292,7 @@ static trl_err begin_random_call(void *data, const trl_task_args *args, void **f
     clear_random_frame(*frame);
     if (args->failed && !(n->flags & TRL_TASK_ALWAYS)) return TRL_OK;
     random_frame_wrong(f, f->run[n->index].calls[0]++ != 0 || f->inside[args->worker] != 0);
+    if (!args->failed) random_frame_wrong(f, f->room[n->room]++ != 0); /* else some calls have not left theirs */
     begin_random_node(n, f, args);
     return TRL_OK;
 }
@@ -297,7 +303,10 @@ static trl_err end_random_round(void *data, const trl_task_args *args, int64_t r
     random_frame *body = args->frame, *f = body->around;
     random_frame_wrong(f, body->graph != n->body || (!args->failed && random_round_is_wrong(body)));
     *again = round < n->rounds;
-    if (!*again) return end_random_node(n, f, args);
+    if (!*again) {
+        if (!args->failed) random_frame_wrong(f, --f->room[n->room] != 0);
+        return end_random_node(n, f, args);
+    }
     clear_random_frame(body);
     return TRL_OK;
 }
@@ -472,6 +481,35 @@ static inline void make_children(random_graph *g, int spawner, const int latest[
     }
 }
 
+static const char *note_apart(const void *data, const void *other_data, bool siblings)
+{
+    const random_node *n = data, *other = other_data;
+    random_graph *g = n->graph;
+    ck_assert(siblings == (g == other->graph));
+    if (siblings) g->apart[n->index * g->own + other->index] = g->apart[other->index * g->own + n->index] = true;
+    return NULL;
+}
+
+static inline bool is_taken(const random_graph *g, int call, int room)
+{
+    for (int i = 0; i < call; ++i)
+        if (g->nodes[i].body && g->nodes[i].room == room && g->apart[call * g->own + i]) return true;
+    return false;
+}
+
+/* Calls that are put in order may have one room. Returns how many do. */
+static inline int deal_rooms(random_graph *g)
+{
+    int calls = 0, rooms = 0;
+    for (int i = 0; i < g->own; ++i) {
+        if (!g->nodes[i].body) continue;
+        while (is_taken(g, i, g->nodes[i].room)) ++g->nodes[i].room;
+        if (g->nodes[i].room == rooms) ++rooms;
+        ++calls;
+    }
+    return calls - rooms;
+}
+
 static inline void add_own_tasks(random_graph *g)
 {
     trl_handle handle[MOST_HANDLES];
@@ -492,6 +530,7 @@ static inline void add_own_tasks(random_graph *g)
                                     .data = n,
                                     .begin = begin_random_call,
                                     .again = end_random_round,
+                                    .apart = note_apart,
                                     .rounds = n->rounds,
                                     .flags = n->flags,
                                     .type = n->type,
@@ -531,8 +570,10 @@ static inline random_graph *make_random_body(uint64_t seed, int depth)
     }
     for (int p = 0; p < g->phases; ++p)
         ck_ok(trl_graph_add_phase(g->graph, "phase", p * TYPES_OF_A_PHASE, (p + 1) * TYPES_OF_A_PHASE));
+    g->apart = app_calloc((size_t)g->own * (size_t)g->own, sizeof *g->apart);
     add_own_tasks(g);
     ck_ok(trl_graph_freeze(g->graph));
+    g->shared_rooms = deal_rooms(g);
     return g;
 }
 
@@ -547,30 +588,8 @@ static inline void free_random_graph(random_graph *g)
     for (int i = 0; i < g->own; ++i)
         if (g->nodes[i].body) free_random_graph(g->nodes[i].body);
     free(g->nodes);
+    free(g->apart);
     free(g);
-}
-
-static inline random_frame *new_random_frame(random_graph *g)
-{
-    random_frame *f = app_calloc(1, sizeof *f);
-    f->graph = g;
-    f->run = app_calloc((size_t)g->count, sizeof *f->run);
-    f->body = app_calloc((size_t)g->own, sizeof(random_frame *));
-    for (int i = 0; i < g->own; ++i) {
-        if (!g->nodes[i].body) continue;
-        f->body[i] = new_random_frame(g->nodes[i].body);
-        f->body[i]->around = f;
-    }
-    return f;
-}
-
-static inline void free_random_frame(random_frame *f)
-{
-    for (int i = 0; i < f->graph->own; ++i)
-        if (f->body[i]) free_random_frame(f->body[i]);
-    free(f->body);
-    free(f->run);
-    free(f);
 }
 
 #endif

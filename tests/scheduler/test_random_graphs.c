@@ -9,6 +9,8 @@
 
 #include "random_graph.h"
 
+#include "random_frame.h"
+
 #include "check_graph.h"
 
 #include <pthread.h>
@@ -76,6 +78,7 @@ START_TEST(runs_keep_every_promise)
     trl_workers *workers = make_workers(s);
     const int graphs = test_long() ? LONG_GRAPHS : GRAPHS;
     int64_t tasks = 0;
+    int shared_rooms = 0;
     for (uint64_t seed = 1; seed <= (uint64_t)graphs; ++seed) {
         random_graph *g = make_random_graph(seed);
         random_frame *f = new_random_frame(g);
@@ -84,9 +87,11 @@ START_TEST(runs_keep_every_promise)
         trl_graph_get_stats(g->graph, &stats);
         if (stats.spawned != RUNS * count_spawned(g)) ck_abort_msg("%lld spawned", (long long)stats.spawned);
         tasks += g->count;
+        shared_rooms += g->shared_rooms;
         free_both(g, f);
     }
     ck_assert_int_gt(tasks, (int64_t)20 * graphs);
+    ck_assert_int_gt(shared_rooms, graphs / 4);
     trl_workers_destroy(&workers);
 }
 END_TEST
