@@ -9,6 +9,7 @@
 #include "engine_impl.h"
 #include "memory_impl.h"
 #include "nodes_impl.h"
+#include "placed_impl.h"
 
 static const char build_memory[] = "task graph";
 
@@ -259,8 +260,7 @@ static void follow_ends(trl_graph *graph, int32_t calls)
             edge[i].before = trli_graph_calls(graph)[record[edge[i].before].first].end;
 }
 
-/* Those in bodies come behind those around them. */
-static trl_err list_calls(trl_graph *graph)
+trl_err trli_calls_list(trl_graph *graph)
 {
     trl_err err;
     void *memory;
@@ -303,7 +303,7 @@ trl_err trli_calls_expand(trl_graph *graph)
 {
     trl_err err;
     const int32_t calls = (int32_t)graph->calls.count;
-    if (calls == 0) return TRL_OK;
+    if (calls == 0 || graph->placed) return TRL_OK;
     graph->sealed = false; /* for the ends, which are added */
     TRL_TRY(find_places(graph, calls));
     follow_ends(graph, calls);
@@ -318,7 +318,7 @@ trl_err trli_calls_expand(trl_graph *graph)
         TRL_TRY(copy_resources(graph, call));
     }
     for (int32_t c = 0; c < calls; ++c) TRL_TRY(copy_calls(graph, c));
-    TRL_TRY(list_calls(graph));
+    TRL_TRY(trli_calls_list(graph));
 done:
     graph->sealed = true;
     return err;
@@ -399,21 +399,6 @@ bool trli_calls_phase_apart(const trl_graph *graph, int32_t task)
     return task != call->end || call->around != TRLI_NONE;
 }
 
-trl_err trli_calls_check_placed(const trl_graph *graph)
-{
-    for (int64_t c = 0; c < graph->calls.count; ++c) {
-        const trli_call *call = &trli_graph_calls(graph)[c];
-        const trl_graph *placed = graph->memory.locate ? graph : call->desc.body;
-        if (!placed->memory.locate) continue;
-        return trl_fail(graph->ctx, TRL_ERR_USAGE, NULL,
-                        "graph '%s' cannot run on workers that have devices: its call '%s' goes round within the "
-                        "run, and where tasks of '%s' are done is decided for whole runs; take the devices away, or "
-                        "run the body by a loop of trl_graph_run",
-                        graph->name, trli_graph_task_name(graph, call->task), placed->name);
-    }
-    return TRL_OK;
-}
-
 /* ---- runs ---- */
 
 trl_err trli_calls_create(trli_run_state *run)
@@ -465,9 +450,14 @@ const trli_call *trli_call_named(const trli_run_state *run, int32_t task, int64_
 trl_err trli_run_task(const trli_run_state *run, int32_t here, trl_task name, int32_t *task)
 {
     const trli_call *call = trli_call_named(run, here, name);
-    const trl_err err = trli_graph_task(call ? call->desc.body : run->graph, name, task);
-    if (call) *task += call->first;
-    return err;
+    const trli_placed *placed = run->graph->placed;
+    const trl_err err = trli_graph_task(call ? call->desc.body : placed ? placed->logical : run->graph, name, task);
+    if (err != TRL_OK) return err;
+    if (call)
+        *task += call->first;
+    else if (placed)
+        *task = placed->node_of[*task];
+    return TRL_OK;
 }
 
 trl_err trli_run_resource(const trli_run_state *run, int32_t here, trl_resource name, int32_t *resource)

@@ -21,6 +21,13 @@ typedef struct trli_call {
     int32_t handles, resources; /* of the graph: the body's begin here */
 } trli_call;
 
+/* What placement sees of a graph with calls: each is one task, with its own accesses. */
+typedef struct trli_shown_calls {
+    int32_t *first;                 /* [tasks + 1] access_first without accesses of bodies */
+    int32_t *ends;                  /* [tasks] of a call its end, of others themselves */
+    int32_t bare_call, bare_handle; /* a call that lacks an access to data of its body; TRLI_NONE: none does */
+} trli_shown_calls;
+
 /* A call in a run. */
 typedef struct trli_call_run {
     void *frame;    /* of the body */
@@ -33,12 +40,36 @@ static inline trli_call *trli_graph_calls(const trl_graph *graph)
     return graph->calls.data;
 }
 
+/* Accesses as placement sees them: access[first[t]..first[t + 1]) of task t. */
+static inline const int32_t *trli_shown_accesses(const trl_graph *graph)
+{
+    return graph->shown ? graph->shown->first : graph->access_first;
+}
+
 /* Copy the bodies of a graph's calls into it, while it is frozen, before anything is flattened. */
 TRL_NODISCARD trl_err trli_calls_expand(trl_graph *graph);
+/* Once it is flattened: USAGE if two calls that no dependencies put in order may not go on at once
+ * (trl_call_desc.apart). Fails with MEMORY. */
+TRL_NODISCARD trl_err trli_calls_check_apart(const trl_graph *graph);
 /* Whether a task's type is that of a body, which is in the phase of the call. */
 bool trli_calls_phase_apart(const trl_graph *graph, int32_t task);
-/* USAGE if devices may run tasks of a graph that has calls, or of a body. */
+/* Find the call of each task, and give calls and ends their data; those in bodies come behind those around them. Fails
+ * with MEMORY. */
+TRL_NODISCARD trl_err trli_calls_list(trl_graph *graph);
+
+/* ---- calls_placed.c ---- */
+
+/* Once accesses are flattened: the graph as placement sees it, in which a call is one task, for workers. Fails with
+ * MEMORY. */
+TRL_NODISCARD trl_err trli_calls_show(trl_graph *graph);
+void trli_shown_calls_destroy(trl_graph *graph);
+/* USAGE if devices may do tasks of a graph, or have data of it, and a call does not say what its body touches. */
 TRL_NODISCARD trl_err trli_calls_check_placed(const trl_graph *graph);
+/* Have a graph that runs in place of a frozen one go round as that one does. node: [tasks] of the frozen one, those of
+ * each body in a row. Fails with MEMORY. */
+TRL_NODISCARD trl_err trli_calls_take_over(trl_graph *graph, const trl_graph *logical, const int32_t *node);
+
+/* ---- runs ---- */
 
 TRL_NODISCARD trl_err trli_calls_create(struct trli_run_state *run);
 void trli_calls_destroy(struct trli_run_state *run);
@@ -48,9 +79,6 @@ int32_t trli_call_of(const struct trli_run_state *run, int32_t task);
 int32_t trli_call_end(const struct trli_run_state *run, int32_t task);
 void *trli_call_frame(const struct trli_run_state *run, int32_t task);
 /* The innermost call around a task whose body is the graph of a public name; NULL: there is none. */
-/* Once it is flattened: USAGE if two calls that no dependencies put in order may not go on at once
- * (trl_call_desc.apart). Fails with MEMORY. */
-TRL_NODISCARD trl_err trli_calls_check_apart(const trl_graph *graph);
 const trli_call *trli_call_named(const struct trli_run_state *run, int32_t task, int64_t name);
 /* The index behind the public name of a task, or of a resource, of the graph or of a body in which `here` is. Fail with
  * USAGE. */

@@ -441,12 +441,7 @@ trl_err trl_run_signal_task(trl_run *here, trl_task task, int64_t n)
     trl_err err;
     trli_run_state *run = here->run;
     int32_t index, left = 0;
-    if (run->graph->placed) {
-        TRL_TRY(trli_graph_task(run->graph->placed->logical, task, &index));
-        index = run->graph->placed->node_of[index];
-    } else {
-        TRL_TRY(trli_run_task(run, here->task, task, &index));
-    }
+    TRL_TRY(trli_run_task(run, here->task, task, &index));
     const int32_t *found =
         bsearch(&index, run->signalled, (size_t)run->nsignalled, sizeof *run->signalled, compare_tasks);
     _Atomic int32_t *signals = found ? &run->signals_left[found - run->signalled] : NULL;

@@ -60,6 +60,7 @@ void trl_graph_destroy(trl_graph **result)
     trl_context *ctx = graph->ctx;
     trli_placement_destroy(graph);
     trli_run_states_destroy(graph);
+    trli_shown_calls_destroy(graph);
     trli_list *arrays[] = {&graph->records, &graph->info,    &graph->names,    &graph->phases, &graph->resources,
                            &graph->edges,   &graph->handles, &graph->follows,  &graph->pieces, &graph->homes,
                            &graph->touched, &graph->touches, &graph->accesses, &graph->wishes, &graph->calls};
@@ -311,9 +312,10 @@ trl_err trl_graph_freeze(trl_graph *graph)
     graph->sealed = true;
     TRL_TRY(trli_calls_expand(graph));
     TRL_TRY(trli_graph_flatten(graph));
-    TRL_TRY(trli_graph_flatten_resources(graph));
     TRL_TRY(trli_calls_check_apart(graph));
+    TRL_TRY(trli_graph_flatten_resources(graph));
     TRL_TRY(trli_graph_flatten_accesses(graph));
+    TRL_TRY(trli_calls_show(graph));
     TRL_TRY(trli_graph_flatten_phases(graph));
     TRL_TRY(alloc_results(graph));
     TRL_TRY(alloc_times(graph));

@@ -131,8 +131,9 @@ struct trl_graph {
     double *weight;         /* critical path from the start of the task to the end of the graph */
     double *path;           /* scratch of trl_graph_get_stats and of ranking */
     int32_t *call_of;       /* [tasks] the call in whose body a task is, or whose end it is; -1: none. NULL: no calls */
-    int32_t *first;         /* [tasks + 1] the records' ranges of successors, for policies */
-    int32_t *want_first;    /* [tasks + 1] wants of a task: want[want_first[t]..want_first[t + 1]) */
+    struct trli_shown_calls *shown; /* calls_impl.h; NULL: there are no calls */
+    int32_t *first;                 /* [tasks + 1] the records' ranges of successors, for policies */
+    int32_t *want_first;            /* [tasks + 1] wants of a task: want[want_first[t]..want_first[t + 1]) */
     trli_want *want;
     int32_t *access_first; /* [tasks + 1] accesses of a task: access[access_first[t]..access_first[t + 1]) */
     trl_policy_access *access;

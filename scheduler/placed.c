@@ -16,6 +16,7 @@ bool trli_placed_eligible(const trl_graph *graph, int32_t task, trl_kind kind)
     };
     const trli_task_info *info = &trli_graph_info(graph)[task];
     if (!info->variant[kind].run) return false;
+    if (graph->call_of && graph->call_of[task] != TRLI_NONE) return kind == TRL_KIND_CPU;
     return kind == TRL_KIND_CPU || !(trli_graph_records(graph)[task].flags & ONLY_WORKERS);
 }
 
@@ -25,13 +26,14 @@ trli_place_graph trli_graph_to_place(const trl_graph *graph)
                               .first = graph->first,
                               .successors = graph->successors,
                               .order = graph->order,
-                              .access_first = graph->access_first,
+                              .access_first = trli_shown_accesses(graph),
                               .access = graph->access,
                               .handles = (int32_t)graph->handles.count,
                               .handle = graph->handles.data,
                               .follows = graph->follows.count > 0 ? graph->follows.data : NULL,
                               .homes = graph->homes.count > 0 ? graph->homes.data : NULL,
-                              .pieces = graph->pieces.count > 0 ? graph->pieces.data : NULL};
+                              .pieces = graph->pieces.count > 0 ? graph->pieces.data : NULL,
+                              .ends = graph->shown ? graph->shown->ends : NULL};
 }
 
 typedef struct builder {
@@ -315,11 +317,18 @@ done:
     return err;
 }
 
+static bool is_in_body(const builder *b, int32_t x)
+{
+    return b->logical->call_of && x < b->nodes.tasks && b->logical->call_of[x] != TRLI_NONE;
+}
+
+/* Bodies of calls come last, as in the logical graph: each is a range of tasks. */
 static trl_err add_tasks(builder *b)
 {
     trl_err err = TRL_OK;
     for (int32_t i = 0; i < b->nodes.n; ++i) {
         const int32_t x = b->order[i];
+        if (is_in_body(b, x)) continue;
         if (!is_launched(b, x)) {
             TRL_TRY(add_worker_task(b, x));
             continue;
@@ -327,7 +336,10 @@ static trl_err add_tasks(builder *b)
         TRL_TRY(add_launch(b, x));
         TRL_TRY(add_commands(b, x));
     }
-    for (int32_t t = 0; t < b->nodes.tasks; ++t) b->placed->node_of[t] = b->node[t];
+    for (int32_t t = 0; t < b->nodes.tasks; ++t) {
+        if (is_in_body(b, t)) TRL_TRY(add_worker_task(b, t));
+        b->placed->node_of[t] = b->node[t];
+    }
 done:
     return err;
 }
@@ -378,65 +390,6 @@ static trl_err copy_names(builder *b)
 done:
     return err;
 }
-
-static trl_err add_provision(trli_placed *p, uint16_t *spaces, int32_t handle, int space)
-{
-    trl_err err = TRL_OK;
-    if (spaces[handle] & 1u << space) return TRL_OK;
-    spaces[handle] |= (uint16_t)(1u << space);
-    TRL_TRY(trli_list_reserve(p->logical->ctx, &p->provisions, 1, sizeof(trli_provision), what));
-    ((trli_provision *)p->provisions.data)[p->provisions.count++] = (trli_provision){handle, space};
-done:
-    return err;
-}
-
-/* The memory of data that devices use, and of data of the host that each run copies. Memory is provided once for each
- * block, whichever parts are used. */
-static trl_err find_provisions(trli_placed *p)
-{
-    const trl_graph *graph = p->logical;
-    const trli_transfer *transfer = p->transfers.list.data;
-    trl_err err = TRL_OK;
-    uint16_t *spaces = trli_new(graph->ctx, (size_t)graph->handles.count + 1, sizeof *spaces);
-    if (!spaces) return trli_no_memory(graph->ctx, NULL, "for a placed graph");
-    for (int32_t t = 0; t < graph->task_count; ++t)
-        for (int32_t a = graph->access_first[t]; a < graph->access_first[t + 1] && p->executor[t] > 0; ++a)
-            TRL_TRY(add_provision(p, spaces, graph->access[a].handle, p->executor[t]));
-    for (int64_t i = 0; i < p->transfers.list.count; ++i)
-        if (transfer[i].from == 0 || transfer[i].to == 0) TRL_TRY(add_provision(p, spaces, transfer[i].handle, 0));
-done:
-    trli_free(spaces);
-    return err;
-}
-
-/* Spaces where tasks write, and to which their results are copied. */
-static trl_err find_changed(trli_placed *p)
-{
-    const trl_graph *graph = p->logical;
-    const trli_transfer *transfer = p->transfers.list.data;
-    p->changed = trli_new(graph->ctx, (size_t)graph->handles.count + 1, sizeof *p->changed);
-    if (!p->changed) return trli_no_memory(graph->ctx, NULL, "for a placed graph");
-    for (int32_t t = 0; t < graph->task_count; ++t)
-        for (int32_t a = graph->access_first[t]; a < graph->access_first[t + 1]; ++a)
-            if (graph->access[a].mode != TRL_READ)
-                p->changed[graph->access[a].handle] |= (uint16_t)(1u << p->executor[t]);
-    for (int64_t i = 0; i < p->transfers.list.count; ++i)
-        if (transfer[i].from != TRLI_ANYWHERE) p->changed[transfer[i].handle] |= (uint16_t)(1u << transfer[i].to);
-    return TRL_OK;
-}
-
-#ifdef TRL_POISON
-static trl_err find_parts(trli_placed *p)
-{
-    const trl_graph *graph = p->logical;
-    p->part = trli_new(graph->ctx, (size_t)graph->handles.count + 1, sizeof *p->part);
-    if (!p->part) return trli_no_memory(graph->ctx, NULL, "for a placed graph");
-    for (int64_t h = 0; h < graph->handles.count; ++h) p->part[h] = -1;
-    for (int32_t a = 0; a < graph->access_first[graph->task_count]; ++a)
-        p->part[graph->access[a].handle] = graph->access[a].part;
-    return TRL_OK;
-}
-#endif
 
 static trl_err number_launches(builder *b, int32_t regions)
 {
@@ -539,13 +492,10 @@ static trl_err build(builder *b)
     TRL_TRY(copy_names(b));
     TRL_TRY(add_tasks(b));
     TRL_TRY(add_edges(b));
-    TRL_TRY(trli_placed_relaunches_create(p, &b->nodes));
+    TRL_TRY(trli_calls_take_over(p->graph, b->logical, p->node_of));
+    if (b->logical->calls.count == 0) TRL_TRY(trli_placed_relaunches_create(p, &b->nodes));
     TRL_TRY(trl_graph_freeze(p->graph));
-    TRL_TRY(find_provisions(p));
-    TRL_TRY(find_changed(p));
-#ifdef TRL_POISON
-    TRL_TRY(find_parts(p));
-#endif
+    TRL_TRY(trli_placed_data_find(p));
 done:
     return err;
 }

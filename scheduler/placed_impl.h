@@ -173,6 +173,11 @@ TRL_NODISCARD trl_err trli_placed_nodes_find(trl_graph *logical, const uint8_t *
                                              const trli_transfers *transfers, bool late, trli_placed_nodes *nodes);
 void trli_placed_nodes_free(trli_placed_nodes *nodes);
 
+/* ---- placed_data.c ---- */
+
+/* Find `provisions` and `changed`. Fails with MEMORY. */
+TRL_NODISCARD trl_err trli_placed_data_find(trli_placed *placed);
+
 /* ---- placed_relaunches.c ---- */
 
 /* How many of n commands are a row: calls to one stream; where there is one device, with waits that are seldom needed.

@@ -67,9 +67,9 @@ done:
 
 static trl_err add_task(finder *f, int32_t task)
 {
-    const trl_graph *graph = f->logical;
+    const int32_t *first = trli_shown_accesses(f->logical);
     trl_err err = TRL_OK;
-    for (int32_t a = graph->access_first[task]; a < graph->access_first[task + 1]; ++a)
+    for (int32_t a = first[task]; a < first[task + 1]; ++a)
         if (f->transfers->access_transfer[a] >= 0) TRL_TRY(follow_transfer(f, task, f->transfers->access_transfer[a]));
     for (int32_t i = f->before_first[task]; i < f->before_first[task + 1]; ++i)
         if (f->mark[f->before[i]] != task + 1) TRL_TRY(add_edge(f, f->before[i], task));

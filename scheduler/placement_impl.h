@@ -41,6 +41,7 @@ typedef struct trli_place_graph {
     const int32_t *follows;   /* [handles] as trl_placement_problem has it */
     const int32_t *homes;     /* [handles] as trli_graph_set_home says, 0: none; NULL: no handle has one */
     const int32_t *pieces;    /* [handles] boxes, each of which takes the latency of a copy; NULL: one each */
+    const int32_t *ends;      /* [tasks] the task with which its results are there: of a call; NULL: itself */
 } trli_place_graph;
 
 #define TRLI_PLACEMENT_LIST(X)                                                                                         \

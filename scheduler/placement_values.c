@@ -81,7 +81,7 @@ static void list_writers(const trli_place_graph *graph, trli_values *values)
     /* From the last access to the first: first[v] moves from the end of v's writers to their start. */
     for (int32_t t = graph->tasks - 1; t >= 0; --t) {
         for (int32_t a = graph->access_first[t + 1] - 1; a >= graph->access_first[t]; --a)
-            if (values->makes[a] >= 0) values->writer[--first[values->makes[a]]] = t;
+            if (values->makes[a] >= 0) values->writer[--first[values->makes[a]]] = graph->ends ? graph->ends[t] : t;
     }
 }
 

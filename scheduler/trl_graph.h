@@ -135,8 +135,10 @@ typedef struct trl_call_desc {
     unsigned flags;     /* 0 or TRL_TASK_ALWAYS */
     int type, priority; /* as of a task; those of the body's tasks are their own, but they are in the call's phase */
 } trl_call_desc;
-/* Devices do no task of a graph that has calls: it is a USAGE error to run it on workers with devices if it, or a body,
- * has a memory (trl_graph_set_memory). */
+/* Devices do no task of a body: where tasks are done is decided for whole runs. They may do others of a graph that has
+ * a memory (trl_graph_set_memory), if the accesses of its calls say all that their bodies do with data, by the keys of
+ * the handles, in the frame of the graph; else running it on workers with devices is a USAGE error, as it is if a body
+ * has a memory and the graph has none. */
 TRL_API TRL_NODISCARD trl_err trl_graph_add_call(trl_graph *graph, const trl_call_desc *desc, trl_task *task);
 
 /* A data handle stands for a piece of data. add_access derives the dependencies of sequential consistency in the order

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Random graphs of tasks on data, which workers and devices may do; the same work in a plain loop; and what a run
- * should have copied, found by following each value through the tasks in serial order. Included after placed_data.h. */
+/* Random graphs of tasks on data, which workers and devices may do, and of calls. Included after placed_data.h. */
 #ifndef PLACED_GRAPH_H
 #define PLACED_GRAPH_H
 
@@ -11,6 +10,7 @@ enum {
     PLACED_PHASES = 3,
     PLACED_BEFORE = 3,
     PLACED_CHILDREN = 3,
+    PLACED_ROUNDS = 3, /* of a call, and of one inside of it */
     PLACED_TYPES = 10, /* of a phase: the first phase has type 0 */
     PLACED_FREE_TYPE = 200,
     NONE = -1,
@@ -35,6 +35,8 @@ typedef struct placed_node {
     int lock[PLACED_WANTS], nlocks, use[PLACED_WANTS], nuses;
     int signals_task, signals;
     int spawner, first_child, children; /* children are done one after the other */
+    int rounds[2];                      /* of a call, and of one that is its body, at the most; 0: it is none */
+    trl_graph *body[2];                 /* of these; NULL: there is none */
     trl_task task;
     trl_spawn_access spawn_access[DATA_ACCESSES];
 } placed_node;
@@ -43,6 +45,7 @@ typedef struct placed_graph {
     uint64_t seed, state;
     trl_graph *graph;
     int nhandles, nresources, phases, own, count;
+    int inner;     /* tasks of bodies, and ends of rounds */
     bool messages; /* many poll tasks, and nothing but data of few tasks each that orders them */
     data_handle handle[DATA_HANDLES];
     int follows[DATA_HANDLES]; /* the handle whose data after a run is this one's before the next */
@@ -193,6 +196,14 @@ static trl_err run_placed_node(void *data, const trl_task_args *args, bool *done
     return err;
 }
 
+/* How often a node's work is done in a run. */
+static inline int times_done(const placed_node *n)
+{
+    int times = 1;
+    for (int k = 0; k < 2; ++k) times *= n->rounds[k] > 0 ? n->rounds[k] : 1;
+    return times;
+}
+
 /* ---- making graphs ---- */
 
 /* What is known of a handle while tasks are added. */
@@ -256,6 +267,16 @@ static inline void choose_shape(placed_graph *g, placed_node *n)
     }
 }
 
+/* A call, whose body does the node's work in each round, or calls another one that does. */
+static inline void choose_call(placed_graph *g, placed_node *n)
+{
+    if (n->polls > 0 || n->chunks > 1 || !one_in(g, 6)) return;
+    n->on_mocks = false;
+    n->flags = 0;
+    n->rounds[0] = 1 + app_below(&g->state, PLACED_ROUNDS);
+    if (one_in(g, 3)) n->rounds[1] = 1 + app_below(&g->state, PLACED_ROUNDS);
+}
+
 static inline bool touches(const placed_node *n, int h)
 {
     for (int a = 0; a < n->naccesses; ++a)
@@ -314,10 +335,11 @@ static inline void choose_order(placed_maker *m, placed_node *n)
         n->before[n->nbefore++] = before;
         if (m->latest[before] > m->latest[n->index]) m->latest[n->index] = m->latest[before];
     }
-    for (int k = 0; n->index > 0 && one_in(g, 8) && k < 2; ++k) {
+    for (int k = 0; n->index > 0 && one_in(g, 8) && n->rounds[0] == 0 && k < 2; ++k) {
         const int before = app_below(&g->state, n->index);
         placed_node *other = &g->node[before];
-        if ((n->phase != NONE && m->latest[before] > n->phase) || other->signals_task != NONE) continue;
+        if (other->rounds[0] > 0 || (n->phase != NONE && m->latest[before] > n->phase) || other->signals_task != NONE)
+            continue;
         other->signals_task = n->index;
         other->on_mocks = false; /* devices cannot signal */
         ++n->signals;
@@ -330,6 +352,7 @@ static inline void make_placed_node(placed_maker *m)
     placed_graph *g = m->g;
     placed_node *n = new_placed_node(g, NONE);
     choose_shape(g, n);
+    choose_call(g, n);
     m->latest[n->index] = n->phase;
     choose_wants(g, n);
     if (g->messages) {
@@ -365,6 +388,54 @@ static inline void make_placed_children(placed_graph *g, placed_node *n)
     }
 }
 
+static trl_err end_placed_round(void *data, const trl_task_args *args, int64_t round, bool *again)
+{
+    (void)args;
+    *again = round < *(const int *)data;
+    return TRL_OK;
+}
+
+static inline void add_placed_call(placed_graph *g, trl_graph *graph, placed_node *n, int depth, trl_task *task)
+{
+    const trl_call_desc desc = {.name = n->name,
+                                .body = n->body[depth],
+                                .data = &n->rounds[depth],
+                                .again = end_placed_round,
+                                .rounds = PLACED_ROUNDS,
+                                .type = n->type,
+                                .priority = n->priority};
+    trl_graph_stats stats;
+    trl_graph_get_stats(n->body[depth], &stats);
+    g->inner += (int)(depth == 0 ? stats.tasks + 1 : 0); /* the inner body's are among those of the outer one */
+    app_must(trl_graph_add_call(graph, &desc, task));
+}
+
+/* With handles of its own for the data, by the same keys. */
+static inline void make_placed_body(placed_graph *g, placed_node *n, int depth)
+{
+    const trl_task_desc desc = {
+        .name = n->name, .variant = {{run_placed_node}, {NULL}, {run_placed_node}}, .data = n, .chunks = 1};
+    trl_graph *body = n->body[depth] = app_graph("body");
+    const bool calls = depth == 0 && n->rounds[1] > 0;
+    trl_task task;
+    if (calls) {
+        make_placed_body(g, n, 1);
+        add_placed_call(g, body, n, 1, &task);
+    } else {
+        app_must(trl_graph_add_task(body, &desc, &task));
+    }
+    for (int a = 0; a < n->naccesses && !calls; ++a) {
+        const int number = n->access[a].handle;
+        const data_handle *h = &g->handle[number];
+        const trl_handle_desc handle = {"data", sizeof(uint64_t) * (size_t)h->words, number,
+                                        DATA_KEY + DATA_KEY_STEP * number};
+        trl_handle name;
+        app_must(trl_graph_add_handle(body, &handle, &name));
+        app_must(trl_graph_add_part_access(body, task, name, n->access[a].mode, h->part));
+    }
+    ck_ok(trl_graph_freeze(body));
+}
+
 static inline void add_placed_node(placed_graph *g, placed_node *n)
 {
     const trl_task_desc desc = {
@@ -376,7 +447,12 @@ static inline void add_placed_node(placed_graph *g, placed_node *n)
         .type = n->type,
         .priority = n->priority,
         .signals = n->signals};
-    app_must(trl_graph_add_task(g->graph, &desc, &n->task));
+    if (n->rounds[0] > 0) {
+        make_placed_body(g, n, 0);
+        add_placed_call(g, g->graph, n, 0, &n->task);
+    } else {
+        app_must(trl_graph_add_task(g->graph, &desc, &n->task));
+    }
     for (int a = 0; a < n->naccesses; ++a) {
         const data_handle *h = &g->handle[n->access[a].handle];
         app_must(trl_graph_add_part_access(g->graph, n->task, h->name, n->access[a].mode, h->part));
@@ -454,7 +530,8 @@ static inline placed_graph *make_placed_graph(uint64_t seed)
     while (g->count < g->own) make_placed_node(&m);
     for (int i = 0; i < g->own && !g->messages && one_in(g, 2); ++i) {
         placed_node *n = &g->node[app_below(&g->state, g->own)];
-        if (n->children == 0 && g->count + PLACED_CHILDREN <= DATA_NODES) make_placed_children(g, n);
+        if (n->children == 0 && n->rounds[0] == 0 && g->count + PLACED_CHILDREN <= DATA_NODES)
+            make_placed_children(g, n);
     }
     for (int i = 0; i < g->own; ++i) add_placed_node(g, &g->node[i]);
     ck_ok(trl_graph_freeze(g->graph));
@@ -465,6 +542,8 @@ static inline placed_graph *make_placed_graph(uint64_t seed)
 static inline void free_placed_graph(placed_graph **graph)
 {
     trl_graph_destroy(&(*graph)->graph);
+    for (int i = 0; i < (*graph)->own; ++i)
+        for (int k = 0; k < 2; ++k) trl_graph_destroy(&(*graph)->node[i].body[k]);
     free(*graph);
     *graph = NULL;
 }
@@ -477,62 +556,6 @@ static inline void rotate_data(const placed_graph *g, data_frame *f)
         f->valid[h] = old.valid[g->follows[h]];
         for (int s = 0; s < DATA_SPACES; ++s) memcpy(f->at[s][h], old.at[s][g->follows[h]], sizeof f->at[s][h]);
     }
-}
-
-/* ---- what should have come out ---- */
-
-/* The same work, one task after the other. */
-static inline void do_plainly(const placed_graph *g, data_frame *f)
-{
-    for (int i = 0; i < g->own; ++i) {
-        const placed_node *n = &g->node[i];
-        work_on_data(n, f, 0, 0, 1);
-        for (int k = 0; k < n->children; ++k) work_on_data(&g->node[n->first_child + k], f, 0, 0, 1);
-    }
-}
-
-/* A value of a handle: where it is, where what it was made of is, and whether several tasks make it. */
-typedef struct followed {
-    uint32_t now, before;
-    int mode;
-} followed;
-
-static inline void bring_value(data_frame *f, const data_handle *h, uint32_t *valid, int space)
-{
-    if (*valid == 0 || *valid >> space & 1) return;
-    *valid |= 1u << space;
-    ++f->copies;
-    f->copies_out += space == 0;
-    f->bytes += (int64_t)sizeof(uint64_t) * h->words;
-}
-
-static inline void follow_access(data_frame *f, const data_handle *h, followed *v, trl_access mode, int space)
-{
-    const bool shared = mode >= TRL_WRITE_PART, joins = shared && v->mode == (int)mode;
-    if (shared && !joins) *v = (followed){.before = v->now};
-    f->parted += joins && v->now != 1u << space;
-    if (shared) bring_value(f, h, &v->before, space);
-    if (mode == TRL_READ || mode == TRL_READ_WRITE) bring_value(f, h, &v->now, space);
-    if (mode == TRL_WRITE || mode == TRL_READ_WRITE) v->now = 0;
-    if (mode != TRL_READ) v->now |= 1u << space;
-    v->mode = (int)mode;
-}
-
-/* Count what a run in the frame had to copy, with each task where it was done: where its data is valid then. before:
- * that when the run began. */
-static inline void follow_values(const placed_graph *g, data_frame *f, const uint32_t *before, uint32_t *after)
-{
-    followed v[DATA_HANDLES];
-    for (int h = 0; h < g->nhandles; ++h) v[h] = (followed){.now = before[h], .mode = TRL_READ};
-    for (int i = 0; i < g->own; ++i) {
-        const placed_node *n = &g->node[i];
-        const int space = atomic_load(&f->where[i]) - 1;
-        for (int a = 0; a < n->naccesses; ++a) {
-            const int h = n->access[a].handle;
-            if (g->handle[h].nboxes > 0) follow_access(f, &g->handle[h], &v[h], n->access[a].mode, space);
-        }
-    }
-    for (int h = 0; h < g->nhandles; ++h) after[h] = v[h].now;
 }
 
 #endif

@@ -55,7 +55,7 @@ static void check_places(pair *p)
         const placed_node *n = &p->g->node[i];
         const int space = atomic_load(&p->f->where[i]) - 1, calls = atomic_load(&p->f->calls[i]);
         const bool once = calls == 1 && (space > 0 || n->flags & TRL_TASK_WHOLE);
-        if (calls != n->chunks && !once) fault(p, "a task, and its calls:", i, calls);
+        if (calls != n->chunks * times_done(n) && !once) fault(p, "a task, and its calls:", i, calls);
         const bool held = n->phase != NONE || n->nlocks + n->nuses + n->signals > 0 || n->flags & workers_only;
         if (space > 0 && (held || !n->on_mocks || i >= p->g->own)) fault(p, "a task, and its space:", i, space);
     }
@@ -65,7 +65,7 @@ static void check_locks(pair *p)
 {
     int64_t locked[PLACED_RESOURCES] = {0};
     for (int i = 0; i < p->g->count; ++i)
-        for (int k = 0; k < p->g->node[i].nlocks; ++k) ++locked[p->g->node[i].lock[k]];
+        for (int k = 0; k < p->g->node[i].nlocks; ++k) locked[p->g->node[i].lock[k]] += times_done(&p->g->node[i]);
     for (int r = 0; r < p->g->nresources; ++r)
         if (p->f->locked[r] != locked[r]) fault(p, "times that a resource was locked:", p->f->locked[r], locked[r]);
 }

@@ -132,8 +132,8 @@ static int nowhere(void *data, void *at, int64_t key, int32_t part, int space, t
     return 0;
 }
 
-/* Without a memory the workers do it, with devices beside them; with one it is refused. */
-START_TEST(devices_do_no_calls)
+/* Without a memory the workers do it, with devices beside them; where only the body has one it is refused. */
+START_TEST(devices_do_no_bodies)
 {
     const setting hybrid = {"hybrid", 2};
     trl_workers *workers = make_workers(&hybrid);
@@ -150,8 +150,8 @@ START_TEST(devices_do_no_calls)
     graph = app_graph("outer");
     add_call(graph, "call", body, &f, 100);
     ck_ok(trl_graph_freeze(graph));
-    static const char message[] = "graph 'outer' cannot run on workers that have devices: its call 'call' goes round "
-                                  "within the run, and where tasks of 'halve' are done is decided for whole runs";
+    static const char message[] = "graph 'outer' cannot run on workers that have devices: devices may have data of "
+                                  "'halve', the body of its call 'call', and the graph has no memory";
     ck_fails(trl_graph_run(graph, workers, NULL), TRL_ERR_USAGE, message);
     test_clear();
     ck_fails(trl_graph_prepare(graph, workers), TRL_ERR_USAGE, message);
@@ -167,6 +167,108 @@ START_TEST(devices_do_no_calls)
     trl_graph_destroy(&body);
     trl_workers_destroy(&workers);
     close_mocks();
+}
+END_TEST
+
+static trl_handle add_data(trl_graph *graph, int64_t key)
+{
+    trl_handle handle;
+    ck_ok(trl_graph_add_handle(graph, &(trl_handle_desc){"data", 8, key, key}, &handle));
+    return handle;
+}
+
+/* What a body does with a piece of data, and what its call says; TRL_ADD: nothing. */
+static const struct {
+    trl_access body, call;
+    bool well;
+} said[] = {{TRL_READ, TRL_READ, true},        {TRL_READ, TRL_READ_WRITE, true},
+            {TRL_READ, TRL_WRITE, false}, /* nothing would be copied to where it is read */
+            {TRL_READ, TRL_ADD, false},        {TRL_WRITE, TRL_READ, false},
+            {TRL_WRITE, TRL_WRITE, true},      {TRL_READ_WRITE, TRL_READ_WRITE, true},
+            {TRL_READ_WRITE, TRL_READ, false}, {TRL_WRITE, TRL_ADD, false}};
+enum { SAID = sizeof said / sizeof *said };
+
+static trl_err provide_nothing(void *data, void *at, int64_t key, int space)
+{
+    (void)data, (void)at, (void)key, (void)space;
+    return TRL_OK;
+}
+
+static uint32_t *valid_on_host(void *data, void *at, int64_t key)
+{
+    static uint32_t valid[2];
+    (void)data, (void)at;
+    valid[key] = 1;
+    return &valid[key];
+}
+
+START_TEST(calls_say_what_their_bodies_do_with_data)
+{
+    const setting hybrid = {"hybrid", 2};
+    const trl_graph_memory memory = {.provide = provide_nothing, .locate = nowhere, .valid = valid_on_host};
+    const trl_task_desc desc = {.name = "touch", .variant = {{nothing}}, .chunks = 1};
+    trl_workers *workers = make_workers(&hybrid);
+    trl_graph *body = app_graph("body"), *graph = app_graph("outer");
+    trl_task task;
+    open_mocks("1");
+    ck_ok(trl_workers_set_devices(workers, devices));
+    ck_ok(trl_graph_add_task(body, &desc, &task));
+    ck_ok(trl_graph_add_access(body, task, add_data(body, 1), said[_i].body));
+    ck_ok(trl_graph_freeze(body));
+    ck_ok(trl_graph_add_call(graph, &(trl_call_desc){.name = "call", .body = body}, &task));
+    ck_ok(trl_graph_add_access(graph, task, add_data(graph, 0), TRL_READ_WRITE));
+    if (said[_i].call != TRL_ADD) ck_ok(trl_graph_add_access(graph, task, add_data(graph, 1), said[_i].call));
+    ck_ok(trl_graph_freeze(graph));
+    ck_ok(trl_graph_set_memory(graph, &memory));
+    if (said[_i].well)
+        ck_ok(trl_graph_run(graph, workers, NULL));
+    else
+        ck_fails(trl_graph_run(graph, workers, NULL), TRL_ERR_USAGE,
+                 "graph 'outer' cannot run on workers that have devices: its call 'call' does not say that the body "
+                 "touches 'data', or how; add that access to the call");
+    test_clear();
+    trl_graph_destroy(&graph);
+    trl_graph_destroy(&body);
+    trl_workers_destroy(&workers);
+    close_mocks();
+}
+END_TEST
+
+/* ---- calls that may not go on at once ---- */
+
+static const char *same_room(const void *data, const void *other, bool siblings)
+{
+    (void)siblings;
+    return data == other ? "they are in one room" : NULL;
+}
+
+/* Whatever they are in: other calls, or the graph. */
+START_TEST(calls_that_may_not_go_on_at_once_are_refused_unless_they_are_put_in_order)
+{
+    char rooms[2];
+    trl_graph *body = halving_body();
+    for (int i = 0; i < 4; ++i) {
+        const bool one = i % 2, ordered = i / 2;
+        const trl_call_desc first = {.name = "first", .body = body, .data = &rooms[0], .apart = same_room},
+                            second = {.name = "second", .body = body, .data = &rooms[!one], .apart = same_room};
+        trl_graph *inner = app_graph("inner"), *graph = app_graph("outer");
+        trl_task tasks[2];
+        ck_ok(trl_graph_add_call(inner, &first, &tasks[0]));
+        ck_ok(trl_graph_freeze(inner));
+        ck_ok(trl_graph_add_call(graph, &(trl_call_desc){.name = "around", .body = inner}, &tasks[0]));
+        ck_ok(trl_graph_add_call(graph, &second, &tasks[1]));
+        if (ordered) ck_ok(trl_graph_add_dependency(graph, tasks[0], tasks[1]));
+        if (one && !ordered)
+            ck_fails(trl_graph_freeze(graph), TRL_ERR_USAGE,
+                     "calls 'second' and 'around/first' of graph 'outer' may not go on at once: they are in one room; "
+                     "add a dependency between them");
+        else
+            ck_ok(trl_graph_freeze(graph));
+        test_clear();
+        trl_graph_destroy(&graph);
+        trl_graph_destroy(&inner);
+    }
+    trl_graph_destroy(&body);
 }
 END_TEST
 
@@ -236,7 +338,9 @@ static void add_tests(TCase *tc)
     tcase_add_loop_test(tc, too_many_rounds_are_an_error, 0, SETTINGS);
     tcase_add_loop_test(tc, a_call_that_decides_always_goes_on_after_an_error, 0, SETTINGS);
     tcase_add_test(tc, refuses_what_calls_cannot_be);
-    tcase_add_test(tc, devices_do_no_calls);
+    tcase_add_test(tc, devices_do_no_bodies);
+    tcase_add_loop_test(tc, calls_say_what_their_bodies_do_with_data, 0, SAID);
+    tcase_add_test(tc, calls_that_may_not_go_on_at_once_are_refused_unless_they_are_put_in_order);
     tcase_add_test(tc, dumps_show_calls);
     tcase_add_loop_test(tc, traces_show_each_round, 0, SETTINGS);
 }
