@@ -201,6 +201,8 @@ static const char *step_name(trli_step_kind kind)
         return "scalar";
     case TRLI_STEP_READ:
         return "read";
+    case TRLI_STEP_CALL:
+        return "call";
     }
     return "";
 }

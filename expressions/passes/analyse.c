@@ -5,9 +5,11 @@
 #include <string.h>
 
 #include "analyse_impl.h"
+#include "called_programs_impl.h"
 #include "formula_impl.h"
 #include "memory_impl.h"
 #include "pipeline_impl.h"
+#include "program_touches_impl.h"
 
 static void demand_reads(trli_analysis *an, const trli_extension *e, const trli_reads *reads)
 {
@@ -180,15 +182,55 @@ static trl_err analyse_read(trli_analysis *an, const trli_step *s)
     return TRL_OK;
 }
 
+static bool is_demanded_beyond(const trli_demand *d)
+{
+    bool beyond = d->live && trli_reaches_out(&d->inner);
+    for (int a = 0; a < 3; ++a) beyond |= d->live && (d->side.lo[a] < 0 || d->side.hi[a] > 0);
+    return beyond;
+}
+
+/* Ghosts of what a call has changed are set behind it, before anybody reads them. */
+static trl_err check_ghosts(const trli_analysis *an, const trli_step *s)
+{
+    for (int o = 0; o < s->nout; ++o) {
+        if (an->filled[s->field[o]] || !is_demanded_beyond(&an->plan->demand[s->field[o]])) continue;
+        return trl_fail(
+            an->model->ctx, TRL_ERR_USAGE, NULL,
+            "program '%s' reads ghosts of '%s' after its call of '%s' has changed them; fill them in between",
+            an->program->name, trli_shown_name(&an->model->field[s->field[o]]), s->call->program->name);
+    }
+    return TRL_OK;
+}
+
+/* The called program sets the ghosts that it reads itself. */
+static trl_err analyse_call(trli_analysis *an, const trli_step *s)
+{
+    static const trl_footprint own = {.n = 1};
+    trli_step_plan *p = trli_plan_of(an->program, s);
+    trli_program_touches touched = {0};
+    trl_err err = TRL_OK;
+    TRL_TRY(check_ghosts(an, s));
+    TRL_TRY(trli_step_touches_find(an->program, s, &touched));
+    p->live = true;
+    p->input = trli_model_keep(an->model, (size_t)an->model->nfields * sizeof *p->input);
+    if (!p->input) TRL_TRY(an->model->ir.err);
+    for (int f = 0; f < an->model->nfields; ++f) {
+        if (!touched.field[f] || !an->model->field[f].persistent) continue;
+        const trli_extension e = trli_owned_only(an->model->field[f].location);
+        trli_demand_field(an, &e, f, &own);
+        p->input[p->ninputs++] = f;
+    }
+    for (int i = 0; i < an->model->nscalars; ++i) an->scalar_live[i] |= touched.scalar[i] & TRLI_TOUCHES_READ;
+done:
+    trli_program_touches_free(&touched);
+    return err;
+}
+
 /* Whether somebody reads a result of a step beyond the points owned. */
 static bool is_read_beyond(const trli_analysis *an, const trli_step *s)
 {
-    for (int o = 0; o < s->nout; ++o) {
-        const trli_demand *d = &an->plan->demand[s->field[o]];
-        bool beyond = d->live && trli_reaches_out(&d->inner);
-        for (int a = 0; a < 3; ++a) beyond |= d->live && (d->side.lo[a] < 0 || d->side.hi[a] > 0);
-        if (beyond) return true;
-    }
+    for (int o = 0; o < s->nout; ++o)
+        if (is_demanded_beyond(&an->plan->demand[s->field[o]])) return true;
     return false;
 }
 
@@ -247,6 +289,8 @@ static trl_err analyse_step(trli_analysis *an, trli_step *s)
         return analyse_stable_dt(an, s);
     case TRLI_STEP_READ:
         return analyse_read(an, s);
+    case TRLI_STEP_CALL:
+        return analyse_call(an, s);
     default:
         return analyse_scalar(an, s);
     }

@@ -8,6 +8,7 @@
 #include "memory_impl.h"
 #include "model_impl.h"
 #include "pipeline_impl.h"
+#include "program_touches_impl.h"
 
 /* One step's use of a field or scalar. */
 typedef struct use {
@@ -173,6 +174,20 @@ done:
     return err;
 }
 
+/* Scalars that a call sets. */
+static trl_err add_scalars(folding *fo, int step)
+{
+    trli_program_touches touched = {0};
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_step_touches_find(fo->program, &fo->program->step[step], &touched));
+    for (int i = 0; i < fo->model->nscalars; ++i)
+        if (touched.scalar[i] & TRLI_TOUCHES_SET)
+            TRL_TRY(add_use(fo, &fo->writers, fo->model->nfields + i, (use){.step = step}));
+done:
+    trli_program_touches_free(&touched);
+    return err;
+}
+
 static trl_err add_step(folding *fo, int step)
 {
     const trli_step *s = &fo->program->step[step];
@@ -183,6 +198,7 @@ static trl_err add_step(folding *fo, int step)
     for (int k = 0; k < p->nslabs; ++k) TRL_TRY(add_slab(fo, step, k));
     for (int i = 0; i < p->exchanged.n; ++i)
         TRL_TRY(add_use(fo, &fo->exchanges, p->exchanged.field[i], (use){.step = step, .at = i}));
+    if (s->kind == TRLI_STEP_CALL) TRL_TRY(add_scalars(fo, step));
     if (s->scalar >= 0) return add_use(fo, &fo->writers, fo->model->nfields + s->scalar, (use){.step = step});
     for (int o = 0; o < s->nout; ++o) TRL_TRY(add_use(fo, &fo->writers, s->field[o], (use){.step = step, .at = o}));
 done:

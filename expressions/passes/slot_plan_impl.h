@@ -27,7 +27,17 @@ struct trli_slot_plan {
     trl_array *geometry; /* [field][kind of patch]: shape, at relative to the slot's base */
     ptrdiff_t *origin;   /* [field][kind of patch]: offset of point (0,0,0) from the slot's base */
     int64_t bytes;       /* of all slots, and of scratch once it is known */
+    /* [program][program] of the model: they may run in one frame at once; NULL: none may. A called program does so with
+     * its callers. */
+    unsigned char *meets;
 };
+
+/* Whether two programs of a frozen model may run in one frame at once. */
+static inline bool trli_programs_may_meet(const trli_program *one, const trli_program *other)
+{
+    const trli_model *model = one->model;
+    return model->slots->meets && model->slots->meets[one->number * model->nprograms + other->number];
+}
 
 /* Where geometry and origin have a field on a local patch. */
 static inline size_t trli_slot_plan_index(const trli_slot_plan *plan, int field, int patch)

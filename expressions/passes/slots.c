@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* The memory plan: lifetimes of fields, from producer to last reader, are coloured to slots. All programs of a model
- * share the slots of their temporaries, because they never run at once. A slot is as large as its largest tenant, so
- * tenants should be of like size: three ways of dealing fields to slots are tried, and the one that needs the least
- * memory stays. */
+ * share the slots of their temporaries, but for those that are in one frame at once (slots_presence.c). A slot is as
+ * large as its largest tenant, so tenants should be of like size: three ways of dealing fields to slots are tried, and
+ * the one that needs the least memory stays. */
 #include <string.h>
 
 #include "memory_impl.h"
@@ -185,6 +185,7 @@ trl_err trli_slots_plan(trli_model *model)
 {
     plan pl = {.model = model, .t = {.model = model}, .stray = -1};
     trli_colouring c = {0};
+    trli_presence presence = {0};
     trl_err err = TRL_OK;
     size_t n = (size_t)model->nfields + 1;
     model->slots = trli_new(model->ctx, 1, sizeof *model->slots);
@@ -199,7 +200,11 @@ trl_err trli_slots_plan(trli_model *model)
     if (pl.stray >= 0)
         TRL_TRY(trl_fail(model->ctx, TRL_ERR_BUG, NULL, "two programs use the temporary field '%s'",
                          model->field[pl.stray].name));
+    TRL_TRY(trli_presence_find(model, &presence));
+    pl.t.presence = &presence;
     TRL_TRY(trli_colouring_choose(&pl.t, &c));
+    model->slots->meets = presence.meets;
+    presence.meets = NULL;
     TRL_TRY(make_slots(&pl, &c));
     TRL_TRY(set_geometry(model));
     TRL_TRY(check_programs(model));
@@ -208,6 +213,7 @@ trl_err trli_slots_plan(trli_model *model)
             model->slots->bytes += model->slots->slot[s].values[k] * pl.t.kinds->count[k] * (int64_t)sizeof(double);
 done:
     trli_colouring_free(&c);
+    trli_presence_free(&presence);
     trli_free(pl.t.list);
     trli_free(pl.at);
     trli_free(pl.values);
@@ -223,6 +229,7 @@ void trli_slot_plan_destroy(trli_slot_plan **plan)
     trli_free(p->slot);
     trli_free(p->geometry);
     trli_free(p->origin);
+    trli_free(p->meets);
     trli_patch_kinds_free(&p->kinds);
     trli_free(p);
 }

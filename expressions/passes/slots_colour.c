@@ -171,6 +171,9 @@ typedef struct dealing {
     shapes sh;
     leaving l;
     int *shape, *since, *next; /* [slot] its shape; when it was left; the free one of its shape that was left before */
+    bool *has;   /* [program][slots] whether some temporary of a program has a slot; NULL: no program minds */
+    bool *taken; /* [slots] by programs that are there with the temporary to be dealt; */
+    bool binds;  /* some are */
 } dealing;
 
 static void set_free(dealing *d, int slot, int since)
@@ -191,25 +194,51 @@ static void free_slots(dealing *d, const trli_temporary *t)
         for (int s = d->l.first[d->l.step]; s >= 0; s = d->l.next[s]) set_free(d, s, d->l.step);
 }
 
+/* Note which slots other programs have that are in the frame while a temporary is live. */
+static void find_taken(dealing *d, const trli_temporary *t)
+{
+    const trli_presence *presence = d->t->presence;
+    if (!d->has) return;
+    d->binds = trli_presence_binds(presence, t->program);
+    if (!d->binds) return;
+    memset(d->taken, 0, (size_t)d->t->n + 1);
+    for (int p = 0; p < presence->nprograms; ++p) {
+        const bool *has = d->has + (size_t)p * ((size_t)d->t->n + 1);
+        if (!trli_presence_has(presence, t, p)) continue;
+        for (int s = 0; s < d->c->nslots; ++s) d->taken[s] |= has[s];
+    }
+}
+
+/* Of free slots of one shape, the link to the first that is nobody else's. */
+static int *find_free(dealing *d, int shape)
+{
+    int *at = &d->sh.free[shape];
+    while (d->binds && *at >= 0 && d->taken[*at]) at = &d->next[*at];
+    return at;
+}
+
 /* The free slot that grows least, then that wastes least, then that was used last: its values may still be in the
  * cache. */
 static int take_slot(dealing *d, const trli_temporary *t)
 {
-    int best = -1;
+    int best = -1, *best_at = NULL;
     int64_t best_growth = 0, best_waste = 0;
+    find_taken(d, t);
     for (int k = 0; k < d->sh.n; ++k) {
         int64_t growth, waste;
-        const int s = d->sh.free[k];
+        int *at = find_free(d, k);
+        const int s = *at;
         if (s < 0) continue;
         compare(values_of(&d->sh, k), t->values, d->sh.kinds, &growth, &waste);
         if (best >= 0 && (growth > best_growth || (growth == best_growth && waste > best_waste) ||
                           (growth == best_growth && waste == best_waste && d->since[s] <= d->since[best])))
             continue;
         best = s;
+        best_at = at;
         best_growth = growth;
         best_waste = waste;
     }
-    if (best >= 0) d->sh.free[d->shape[best]] = d->next[best];
+    if (best >= 0) *best_at = d->next[best];
     return best >= 0 ? best : open_slot(d->c, d->sh.kinds);
 }
 
@@ -223,6 +252,11 @@ static trl_err dealing_init(const trli_temporaries *t, trli_colouring *c, dealin
     d->since = trli_new(t->model->ctx, n, sizeof *d->since);
     d->next = trli_new(t->model->ctx, n, sizeof *d->next);
     if (!d->shape || !d->since || !d->next) TRL_TRY(trli_no_slots(t->model));
+    if (t->presence->ncalls > 0 || t->presence->meets) {
+        d->has = trli_new(t->model->ctx, n * (size_t)t->presence->nprograms, sizeof *d->has);
+        d->taken = trli_new(t->model->ctx, n, sizeof *d->taken);
+        if (!d->has || !d->taken) TRL_TRY(trli_no_slots(t->model));
+    }
     for (int s = 0; s < c->nslots; ++s) TRL_TRY(number_shape(&d->sh, room_of(c, s, d->sh.kinds), &d->shape[s]));
 done:
     return err;
@@ -239,6 +273,7 @@ static trl_err deal(const trli_temporaries *t, trli_colouring *c)
         if (!no_reuse) free_slots(&d, &t->list[i]);
         const int s = c->slot[i] = no_reuse ? open_slot(c, d.sh.kinds) : take_slot(&d, &t->list[i]);
         grow_slot(c, s, t->list[i].values, d.sh.kinds);
+        if (d.has) d.has[(size_t)t->list[i].program * ((size_t)t->n + 1) + (size_t)s] = true;
         if (no_reuse) continue;
         TRL_TRY(number_shape(&d.sh, room_of(c, s, d.sh.kinds), &d.shape[s]));
         leave_after(&d.l, s, t->list[i].last);
@@ -249,6 +284,8 @@ done:
     trli_free(d.shape);
     trli_free(d.since);
     trli_free(d.next);
+    trli_free(d.has);
+    trli_free(d.taken);
     return err;
 }
 
@@ -340,9 +377,10 @@ done:
 
 /* ---- from large to small ---- */
 
-static bool overlap(const trli_temporary *a, const trli_temporary *b)
+static bool overlap(const trli_presence *presence, const trli_temporary *a, const trli_temporary *b)
 {
-    return a->program == b->program && a->first <= b->last && b->first <= a->last;
+    if (a->program == b->program) return a->first <= b->last && b->first <= a->last;
+    return trli_presence_has(presence, a, b->program) || trli_presence_has(presence, b, a->program);
 }
 
 static int by_size(const void *a, const void *b)
@@ -380,7 +418,7 @@ static trl_err deal_falling(const trli_temporaries *t, trli_colouring *c)
     for (int i = 0; i < t->n; ++i) {
         memset(taken, 0, (size_t)c->nslots);
         for (int k = 0; k < i; ++k)
-            if (overlap(sorted[k], sorted[i])) taken[c->slot[sorted[k] - t->list]] = true;
+            if (overlap(t->presence, sorted[k], sorted[i])) taken[c->slot[sorted[k] - t->list]] = true;
         int s = search_slot(c, taken, sorted[i]->values, t->kinds);
         if (s < 0) s = open_slot(c, t->kinds);
         grow_slot(c, s, sorted[i]->values, t->kinds);

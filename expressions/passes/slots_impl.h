@@ -13,9 +13,23 @@ typedef struct trli_temporary {
     int64_t *values; /* [kind of patch] */
 } trli_temporary;
 
+/* A step that calls a program. */
+typedef struct trli_called {
+    int program, step;
+    const trli_program *called;
+} trli_called;
+
+/* Which programs are in one frame at once. */
+typedef struct trli_presence {
+    int nprograms, ncalls;
+    trli_called *call;    /* [ncalls] in the order of programs and steps */
+    unsigned char *meets; /* [nprograms][nprograms] any step of one and any step of the other; NULL: none do */
+} trli_presence;
+
 typedef struct trli_temporaries {
     trli_model *model;
     const trli_patch_kinds *kinds;
+    const trli_presence *presence;
     int n;
     trli_temporary *list; /* in the order in which they are produced: by program, then by first */
 } trli_temporaries;
@@ -27,6 +41,18 @@ typedef struct trli_colouring {
     int64_t *values; /* [slot][kind of patch] */
     int64_t total;   /* of all slots */
 } trli_colouring;
+
+/* ---- slots_presence.c ---- */
+
+/* Of the programs of an analysed model. Fails with MEMORY, USAGE; the caller frees also then. */
+TRL_NODISCARD trl_err trli_presence_find(const trli_model *model, trli_presence *presence);
+void trli_presence_free(trli_presence *presence);
+/* Whether a program has calls, or meets others. */
+bool trli_presence_binds(const trli_presence *presence, int program);
+/* Whether a temporary is live while some step of another program runs. */
+bool trli_presence_has(const trli_presence *presence, const trli_temporary *t, int program);
+
+/* ---- slots_colour.c ---- */
 
 /* The colouring that needs the least memory of some; the caller frees it, also after a failure. Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_colouring_choose(const trli_temporaries *t, trli_colouring *best);

@@ -30,6 +30,11 @@ typedef struct trli_settings {
     trli_cache_line line;     /* at which rows of fields begin */
 } trli_settings;
 
+/* Two programs that may run in one frame at once. */
+typedef struct trli_meeting {
+    const trli_program *one, *other;
+} trli_meeting;
+
 struct trli_model {
     trl_context *ctx;
     const trl_layout *layout;
@@ -51,6 +56,8 @@ struct trli_model {
     double *scalar;
     int nprograms, programs_capacity;
     trli_program **program;
+    int nmeetings, meetings_capacity;
+    trli_meeting *meeting; /* beside those that follow from calls */
     bool may_last;         /* its programs are run by somebody who runs `lasting` before */
     int nlasting;          /* fields of named values that it computes, beside those that are stored in any case */
     trli_program *lasting; /* computes what no step changes, before all others; NULL: there is no such thing */

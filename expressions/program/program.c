@@ -13,7 +13,7 @@ trl_err trli_program_create(trli_model *model, const char *name, trli_program **
                        sizeof *model->program))
         *program = trli_new(model->ctx, 1, sizeof **program);
     if (!*program) return trli_no_memory(model->ctx, NULL, "for program '%s'", name);
-    **program = (trli_program){.model = model, .name = name};
+    **program = (trli_program){.model = model, .number = model->nprograms, .name = name};
     model->program[model->nprograms++] = *program;
     return TRL_OK;
 }

@@ -39,6 +39,7 @@ typedef struct trli_scalar_source {
 
 struct trli_program {
     trli_model *model;
+    int number; /* among the model's */
     const char *name;
     bool once;           /* it is run one time */
     bool each_step;      /* or in each step */

@@ -15,7 +15,8 @@ typedef enum trli_step_kind {
     TRLI_STEP_REDUCE,    /* a value over all points to a scalar */
     TRLI_STEP_STABLE_DT, /* the smallest of a plugin's stable_dt over all patches to a scalar */
     TRLI_STEP_SCALAR,    /* a value that varies nowhere to a scalar */
-    TRLI_STEP_READ       /* computes nothing: after the program, its caller reads a field around its points */
+    TRLI_STEP_READ,      /* computes nothing: after the program, its caller reads a field around its points */
+    TRLI_STEP_CALL       /* another program of the model, once or round after round */
 } trli_step_kind;
 
 typedef enum trli_reduce_kind { TRLI_REDUCE_SUM, TRLI_REDUCE_MIN, TRLI_REDUCE_MAX, TRLI_REDUCE_POINT } trli_reduce_kind;
@@ -69,6 +70,7 @@ typedef struct trli_step {
         trli_planes_step planes;
         trli_reduce_step reduce;
         trli_read_step read;
+        const struct trli_program_call *call; /* called_programs_impl.h */
     };
 } trli_step;
 

@@ -389,7 +389,7 @@ static trl_err look_at_batch(const trli_frame *frame, trli_batch_run *m, bool *t
         trl_context_mpi_unlock(ctx);
         return err;
     }
-    if (!m->posted) status = start_allreduce(frame->comm, m);
+    if (!m->posted) status = start_allreduce(frame->comm[m->channel], m);
     m->posted = true;
     if (status == MPI_SUCCESS) status = MPI_Testall(2, m->request, &finished, MPI_STATUSES_IGNORE);
     trl_context_mpi_unlock(ctx);

@@ -157,6 +157,7 @@ static trl_err create_batches(trli_frame *frame, const trli_program *program)
         trli_batch_run *batch = &frame->batch[all->first_batch + b];
         batch->request[0] = batch->request[1] = MPI_REQUEST_NULL;
         batch->slot = 1 + all->first_batch + b;
+        batch->channel = all->channel;
         batch->sum = trli_new(ctx, (size_t)all->batch[b].n, sizeof *batch->sum);
         batch->extreme = trli_new(ctx, (size_t)all->batch[b].n, sizeof *batch->extreme);
         if (!batch->sum || !batch->extreme) return trli_no_memory(ctx, NULL, "for reductions");
@@ -184,6 +185,18 @@ done:
     return err;
 }
 
+static trl_err make_channels(trli_frame *frame)
+{
+    const trli_model *model = frame->model;
+    trl_err err = TRL_OK;
+    frame->comm = trli_new(model->ctx, (size_t)model->run->nchannels, sizeof *frame->comm);
+    TRL_TRY(trl_context_agree(model->ctx, frame->comm ? TRL_OK : trli_no_memory(model->ctx, NULL, "for reductions")));
+    for (; frame->ncomms < model->run->nchannels; ++frame->ncomms)
+        TRL_TRY(trli_comm_create(model->ctx, &frame->comm[frame->ncomms]));
+done:
+    return err;
+}
+
 static trl_err create_reductions(trli_frame *frame)
 {
     const trli_model *model = frame->model;
@@ -208,8 +221,7 @@ static trl_err create_reductions(trli_frame *frame)
     const bool any = model->run->nreductions > 0 || model->sends_sums;
     if (!any || trl_context_ranks(model->ctx) == 1) return TRL_OK;
     if (model->run->nreductions > 0) TRL_TRY(make_board(frame));
-    TRL_TRY(trli_comm_create(model->ctx, &frame->comm));
-    frame->has_comm = true;
+    err = make_channels(frame);
 done:
     return err;
 }
@@ -222,6 +234,7 @@ trl_err trli_frame_create(trli_model *model, trli_frame **result)
     *result = NULL;
     if (!frame) return trli_no_memory(model->ctx, NULL, "for a frame");
     frame->model = model;
+    pthread_mutex_init(&frame->claims.lock, NULL);
     frame->scratch = trli_new(model->ctx, (size_t)run->lanes, sizeof *frame->scratch);
     frame->exchange = trli_new(model->ctx, (size_t)run->nexchanges, sizeof *frame->exchange);
     frame->part = trli_new(model->ctx, (size_t)run->nparts, sizeof *frame->part);
@@ -261,7 +274,9 @@ void trli_frame_destroy(trli_frame **result)
         trli_free(frame->batch[b].extreme);
     }
     trli_node_board_destroy(frame->model->ctx, &frame->board);
-    if (frame->has_comm) trli_comm_free(frame->model->ctx, &frame->comm);
+    for (int c = 0; c < frame->ncomms; ++c) trli_comm_free(frame->model->ctx, &frame->comm[c]);
+    trli_free(frame->comm);
+    pthread_mutex_destroy(&frame->claims.lock);
     trli_frame_release_gathered(frame);
     trli_frame_release_spaces(frame);
     trl_field_manager_destroy(&frame->memory);

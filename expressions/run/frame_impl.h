@@ -5,6 +5,7 @@
 #ifndef TRLI_FRAME_IMPL_H
 #define TRLI_FRAME_IMPL_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 
 #include <mpi.h>
@@ -43,6 +44,7 @@ typedef struct trli_batch_run {
     int64_t (*sum)[TRLI_PARTIAL_WORDS];   /* [nsums] */
     double (*extreme)[TRLI_PARTIAL_PAIR]; /* [nextremes] */
     MPI_Request request[2];
+    int channel;      /* trli_reductions.channel */
     int slot;         /* on the frame's board, from 1 on; 0: it goes by messages */
     int64_t round;    /* of that slot, */
     int read;         /* and ranks whose part has come of it */
@@ -67,6 +69,15 @@ typedef struct trli_frame_part {
     bool whole, all;     /* in this run it left nothing to the rims; and the other parts left nothing to do */
     int64_t ahead, left; /* calls in which it computed what it has of them, and in which it did not */
 } trli_frame_part;
+
+/* A program that runs in a frame (program_calls_impl.h). */
+typedef struct trli_claim {
+    const trli_program *program;
+    const void *owner;
+    bool disturbed; /* by another one, which was refused */
+} trli_claim;
+
+enum { TRLI_CLAIMS = 32 /* in a frame at once */ };
 
 typedef struct trli_frame {
     trli_model *model;
@@ -106,8 +117,14 @@ typedef struct trli_frame {
     trli_batch_run *batch;         /* [model->run->nbatches] */
     bool defers;                   /* a run posts its reductions and ends; trli_reductions_await has their results */
     struct trli_node_board *board; /* with a slot for each program's batch, if all ranks share a node; or NULL */
-    MPI_Comm comm;                 /* of reductions, whose order is that of a handle */
-    bool has_comm;
+    /* [model->run->nchannels] of reductions: within a channel their order is that of a handle. */
+    MPI_Comm *comm;
+    int ncomms;
+    struct {
+        pthread_mutex_t lock;
+        int n;
+        trli_claim claim[TRLI_CLAIMS];
+    } claims;
     trl_field_manager *memory;     /* of slots and scratch */
     struct trli_open_memory *open; /* where slots are if other ranks may read them there; NULL: elsewhere */
     struct trli_loans *loans;      /* of what they read; NULL: nothing */
@@ -182,6 +199,8 @@ void trli_frame_widen_ghosts(const trli_program *program, int field, trl_offsets
 void trli_frame_give_ghosts(const trli_frame *frame, const trli_program *program, int field, bool given);
 /* Exchange the memory of two persistent fields of one shape: time levels rotate. */
 void trli_frame_swap(trli_frame *frame, int field_a, int field_b);
+/* The same within a run, by a function of a call, which has both on the host: what devices have of them stays. */
+void trli_frame_swap_on_host(const trli_frame *frame, int field_a, int field_b);
 /* Messages that this rank's GPU packs into memory of other ranks' GPUs, each exchange done once. */
 int64_t trli_frame_far_messages(const trli_frame *frame);
 /* What this rank sends in a run of a program. */

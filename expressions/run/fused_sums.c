@@ -5,6 +5,7 @@
  * group's own kernel does. */
 #include <string.h>
 
+#include "called_programs_impl.h"
 #include "compute_impl.h"
 #include "context_impl.h"
 #include "executor_impl.h"
@@ -27,22 +28,12 @@ static bool is_written(const trli_program *program, int first, int end, int fiel
     return false;
 }
 
-static bool is_made(const trli_program *program, int scalar)
-{
-    for (int i = 0; i < program->nsteps; ++i) {
-        const trli_step *s = &program->step[i];
-        const bool makes = s->kind == TRLI_STEP_REDUCE || s->kind == TRLI_STEP_STABLE_DT || s->kind == TRLI_STEP_SCALAR;
-        if (makes && s->scalar == scalar) return true;
-    }
-    return false;
-}
-
 /* Whether all that a group reads is what it was when the k-th step ran, at the points themselves. */
 static bool finds_its_values(const trli_program *program, const trli_reduction_group *group, int k, int batch)
 {
     const trli_reads *reads = &group->reads;
     for (int i = 0; i < reads->nscalars; ++i)
-        if (is_made(program, reads->scalar[i])) return false;
+        if (trli_program_sets(program, reads->scalar[i])) return false;
     for (int i = 0; i < reads->nfields; ++i) {
         const trl_offsets hull = trl_footprint_hull(&reads->footprint[i]);
         for (int a = 0; a < 3; ++a)

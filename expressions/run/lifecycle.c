@@ -16,6 +16,7 @@
 #include "memory_impl.h"
 #include "model_run_impl.h"
 #include "pipeline_impl.h"
+#include "program_calls_impl.h"
 #include "slot_plan_impl.h"
 #include "tasks_impl.h"
 #include "told_sums_impl.h"
@@ -156,6 +157,7 @@ void trli_model_destroy(trli_model **model)
         trli_program_destroy(&m->program[i]);
     }
     trli_free(m->program);
+    trli_free(m->meeting);
     trli_slot_plan_destroy(&m->slots);
     trli_front_destroy(&m->front);
     for (int i = 0; i < m->nowned; ++i) trli_free(m->owned[i]);
@@ -281,6 +283,7 @@ trl_err trli_model_freeze(trli_model *model, const trli_program *step, const str
     trl_err err = TRL_OK;
     TRL_TRY(trli_slots_plan(model));
     for (int i = 0; i < model->nprograms; ++i) TRL_TRY(trli_execution_create(model->program[i]));
+    trli_reductions_deal_channels(model);
     if (model->late) model->late->share = model->run->nreductions++;
     for (int i = 0; i < model->nprograms; ++i)
         model->program[i]->run->told_share = model->program[i]->tells ? model->run->nreductions++ : -1;
@@ -303,20 +306,24 @@ bool trli_program_is_empty(const trli_program *program)
     return !any;
 }
 
-void trli_program_note_run(const trli_program *program, trli_frame *frame)
+/* A run that may not be takes part in the messages of other ranks, whose threads may have been luckier. */
+static trl_err run_in(const trli_program *program, trli_frame *frame,
+                      trl_err (*run)(trl_graph *, trl_workers *, void *))
 {
-    if (program->after) frame->brings = NULL;
-    if (program->is_followed) frame->brings = program;
+    const trl_err claimed = trli_frame_claim(frame, program, &program);
+    trli_program_note_run(program, frame);
+    const trl_err err =
+        (claimed == TRL_OK ? run : trl_graph_drain)(program->run->graph, program->model->run->workers, frame);
+    const trl_err left = trli_frame_leave(frame, &program);
+    return claimed != TRL_OK ? claimed : err != TRL_OK ? err : left;
 }
 
 trl_err trli_program_run(const trli_program *program, trli_frame *frame)
 {
-    trli_program_note_run(program, frame);
-    return trl_graph_run(program->run->graph, program->model->run->workers, frame);
+    return run_in(program, frame, trl_graph_run);
 }
 
 trl_err trli_program_drain(const trli_program *program, trli_frame *frame)
 {
-    trli_program_note_run(program, frame);
-    return trl_graph_drain(program->run->graph, program->model->run->workers, frame);
+    return run_in(program, frame, trl_graph_drain);
 }

@@ -21,8 +21,6 @@ TRL_NODISCARD trl_err trli_model_freeze(trli_model *model, const trli_program *s
 bool trli_program_is_empty(const trli_program *program);
 /* Run a frozen program in a frame of its model. Collective: yes. */
 TRL_NODISCARD trl_err trli_program_run(const trli_program *program, trli_frame *frame);
-/* Before a run that other functions make. */
-void trli_program_note_run(const trli_program *program, trli_frame *frame);
 /* Take part in the messages of a run of the other ranks, and compute nothing. */
 TRL_NODISCARD trl_err trli_program_drain(const trli_program *program, trli_frame *frame);
 

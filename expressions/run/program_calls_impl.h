@@ -4,33 +4,33 @@
 #ifndef TRLI_PROGRAM_CALLS_IMPL_H
 #define TRLI_PROGRAM_CALLS_IMPL_H
 
+#include "called_programs_impl.h"
 #include "frame_impl.h"
-#include "model_impl.h"
 
-/* Programs of a model share the memory of a frame: while a call goes on, no other one, and no run, is in its frame.
- * Kernels that are still being compiled come with the next run of the graph. */
-typedef struct trli_program_call {
-    const trli_program *program; /* frozen */
-    trli_frame *frame;           /* NULL: that of the task graph's run */
-    void *data;                  /* of the functions */
-    /* OPTIONAL. Before the first round: sets scalars of the frame. Not called after an error. What fails on one rank
-     * alone, here or in `again`, the others hear of by the reductions that follow. */
-    trl_err (*begin)(void *data, trli_frame *frame);
-    /* OPTIONAL; NULL: one round. After each round: may set scalars and exchange fields of the frame, and says whether
-     * another round follows (*again: false on entry), the same on all ranks, also where it returns an error: from
-     * scalars that are reduced, or from `round`. Called after an error of this rank, too, as others go on until a
-     * reduction tells them of it: then it is no longer called on any rank, and the call is over. */
-    trl_err (*again)(void *data, trli_frame *frame, int64_t round, bool *again);
-    int64_t rounds; /* more are an error */
-} trli_program_call;
-
-/* Add a call to a task graph. `call` lives as long as the graph. What the program touches the caller declares, as
- * accesses or dependencies of the task. A run that ends without an error may have ended early on this rank, because of
- * an error of another one: agree on it (trl_context_agree). Workers have no devices. Fails with USAGE, MEMORY. */
+/* Add a call of a frozen program to a task graph. `call` lives as long as the graph. What the program touches the
+ * caller declares, as accesses or dependencies of the task. Two calls in one frame that no dependency puts in order are
+ * refused when the graph is frozen, unless the memory plan has the programs apart (trli_programs_meet); and where only
+ * the run knows the frames, the run fails. Kernels that are still being compiled come with the next run of the graph. A
+ * run that ends without an error may have ended early on this rank, because of an error of another one: agree on it
+ * (trl_context_agree). Workers have no devices. Fails with USAGE, MEMORY. */
 TRL_NODISCARD trl_err trli_program_add_call(trl_graph *graph, const char *name, const trli_program_call *call,
                                             trl_task *task);
-/* The part of `again` that calls of graphs which contain calls of a program need: whether a rank had failed when it was
- * run last, or communication has: the same on all ranks. */
+/* The same in the graph of another program, which has a step for it. */
+TRL_NODISCARD trl_err trli_program_add_inner_call(trl_graph *graph, const char *name, const trli_program_call *call,
+                                                  trl_task *task);
+/* The part of `again` that calls of graphs which contain calls of a program need: whether a rank had failed when it, or
+ * a program that it calls, was run last, or communication has: the same on all ranks. */
 bool trli_program_call_is_lost(const trli_program *program, const trli_frame *frame);
+
+/* ---- program_claims.c: which programs run in a frame ---- */
+
+/* Before each run of a program, called or not. */
+void trli_program_note_run(const trli_program *program, trli_frame *frame);
+/* A program begins to run in a frame, by a call or a run of its own, whose name is `owner`. Fails with USAGE if another
+ * one runs there that may not meet it. */
+TRL_NODISCARD trl_err trli_frame_claim(trli_frame *frame, const trli_program *program, const void *owner);
+/* It has ended, whether it was claimed or not. Fails with USAGE if another one was refused meanwhile: its messages have
+ * been received, so what the frame holds is not known. */
+TRL_NODISCARD trl_err trli_frame_leave(trli_frame *frame, const void *owner);
 
 #endif

@@ -368,6 +368,7 @@ static trl_err add_step(trli_tasks_builder *b, const trli_step *s)
     if (s->kind == TRLI_STEP_REDUCE || s->kind == TRLI_STEP_STABLE_DT) return trli_add_reduction(b, s);
     if (s->kind == TRLI_STEP_SCALAR) return add_scalar(b, s);
     if (s->kind == TRLI_STEP_READ) return TRL_OK;
+    if (s->kind == TRLI_STEP_CALL) return trli_add_call(b, s);
     if (trli_plan_of(b->program, s)->exchanged.n > 0) TRL_TRY(add_exchange(b, s));
     for (int p = 0; p < np; ++p) {
         if (s->kind == TRLI_STEP_FILL || s->kind == TRLI_STEP_PLANES) {
@@ -401,5 +402,6 @@ trl_err trli_tasks_build(trli_program *program, const trli_rotation *rotation)
     if (rotation) TRL_TRY(trli_builder_rotate(&b.tasks, rotation));
 done:
     trli_free(b.awaits);
+    trli_free(b.called);
     return trli_builder_end(&b.tasks, err);
 }

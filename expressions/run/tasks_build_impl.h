@@ -15,6 +15,7 @@ typedef struct trli_tasks_builder {
     unsigned char *awaits; /* [local patches] axes beyond whose sides others have points in some exchange so far */
     bool tells;            /* GPUs may tell the results of reductions (told_sums_impl.h) */
     int late_share;        /* in whose place there are late scalars, or what is told */
+    trl_handle *called; /* [local patches][reductions of the model] shares of called programs; NULL: none is called */
 } trli_tasks_builder;
 
 /* ---- tasks_build.c ---- */
@@ -30,6 +31,11 @@ double trli_seconds_of(const trli_tasks_builder *b, const trli_work *work, int64
 double trli_estimate(const trli_tasks_builder *b, const trli_step *s, const trl_box *box);
 /* What devices go by that nothing was timed on. */
 TRL_NODISCARD trl_err trli_set_work(trli_tasks_builder *b, trl_task task, const trli_work *work, int64_t points);
+
+/* ---- tasks_call.c ---- */
+
+/* The task of a step that calls another program, whose task graph is built. */
+TRL_NODISCARD trl_err trli_add_call(trli_tasks_builder *b, const trli_step *s);
 
 /* ---- tasks_reduce.c ---- */
 
