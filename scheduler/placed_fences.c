@@ -117,6 +117,7 @@ done:
 /* All that was gathered is in progress, and what follows goes to the device at once. */
 static trl_err end_chain(trl_device *device)
 {
+    if (!device->chain && !device->chained) return TRL_OK; /* several threads may be here then */
     const trl_err err = trli_chain_send(device);
     const bool chained = device->chained;
     device->chain = NULL;
