@@ -77,14 +77,11 @@ typedef struct trli_session {
     trli_field_set output, state; /* what files of fields and checkpoints hold */
     /* Of the last one written or done, -1: none. */
     trl_gidx fields_step, series_step, receivers_step, checkpoint_step, observed_step, between_step;
-    /* The last row of series, if its values come while steps go on. */
+    /* Rows of series whose values come while steps go on. */
     struct {
-        bool under_way; /* its values are to come; the same on all ranks */
-        bool open;      /* all ranks do not know yet whether rows are written; likewise */
-        trl_err err;    /* of this rank, while they do not */
-        bool lost;      /* one could not be written: no checkpoint may come after it */
-        trl_gidx step;
-        double time;
+        bool open;   /* all ranks do not know yet whether they are written; the same on all ranks */
+        trl_err err; /* of this rank, while they do not */
+        bool lost;   /* one could not be written: no checkpoint may come after it */
     } row;
     int64_t lineage; /* of its checkpoints, -1: not known yet */
     bool stopped;    /* time.stop holds */
@@ -114,10 +111,12 @@ TRL_NODISCARD trl_err trli_session_resume(trli_session *run, const char *where);
    a step. */
 TRL_NODISCARD trl_err trli_session_write_output(trli_session *run, bool forced);
 /* Whether no more is due at the present step than a row of series whose values may come later, given that neither
-   checks nor time.stop are; begin it; and write it, after a later step. */
+   checks nor time.stop are; begin it; after each step bring rows on, and write the one that is there; and, after an
+   error, those of before. */
 bool trli_session_row_is_late(const trli_session *run);
 TRL_NODISCARD trl_err trli_session_begin_row(trli_session *run);
-TRL_NODISCARD trl_err trli_session_end_row(trli_session *run);
+TRL_NODISCARD trl_err trli_session_bring_on_rows(trli_session *run);
+void trli_session_leave_rows(trli_session *run);
 /* Likewise a checkpoint. */
 TRL_NODISCARD trl_err trli_session_write_checkpoint(trli_session *run, bool forced);
 /* Evaluate outputs, exact solutions and series at the present step unless that is done. */

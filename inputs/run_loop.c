@@ -209,7 +209,7 @@ trl_err trli_session_loop(trli_session *run)
         signal = (int)trli_agree_carried(run->ctx, TRLI_CARRIED_SIGNAL);
         if (signal) TRL_TRY(stop(run, signal));
         TRL_TRY(advance(run, &late));
-        TRL_TRY(trli_session_end_row(run));
+        TRL_TRY(trli_session_bring_on_rows(run));
         TRL_TRY(trli_watch_check(run));
         TRL_TRY(look_at_stop(run));
         trli_progress_update(&run->progress, sim, run->watch);
@@ -225,6 +225,7 @@ trl_err trli_session_loop(trli_session *run)
     TRL_TRY(write_checkpoint(run, run->options->has_checkpoint));
     TRL_TRY(timed(run, trli_session_finish_files));
 done:
+    if (err != TRL_OK) trli_session_leave_rows(run);
     trli_agree_carry(run->ctx, TRLI_CARRIED_SIGNAL, NULL, NULL);
     run->wall[TRLI_WALL_LOOP] = trli_clock() - started - (run->wall[TRLI_WALL_OUTPUT] - output);
     return err;

@@ -219,27 +219,44 @@ trl_err trli_session_begin_row(trli_session *run)
 {
     trl_err err = TRL_OK;
     TRL_TRY(trl_simulation_observe_later(run->sim));
-    run->row.step = run->series_step = trl_simulation_step_number(run->sim);
-    run->row.time = trl_simulation_time(run->sim);
-    run->row.under_way = run->row.open = true;
+    run->series_step = trl_simulation_step_number(run->sim);
+    run->row.open = true;
 done:
     return err;
 }
 
 /* A rank that cannot write tells others with the next step. No checkpoint is written before all know that rows before
  * it are: a restart from the one before writes them. */
-trl_err trli_session_end_row(trli_session *run)
+static trl_err end_row(trli_session *run, bool wait, trl_observed *row)
 {
     trl_err err = TRL_OK;
-    if (!run->row.under_way) return TRL_OK;
-    run->row.under_way = false;
-    TRL_TRY(trl_simulation_observed(run->sim));
-    const trl_err written =
-        trli_writers_series(&run->writers, run->row.step, run->row.time, trl_simulation_series(run->sim));
+    TRL_TRY(trl_simulation_observed(run->sim, wait, row));
+    if (!row->there) return TRL_OK;
+    const trl_err written = trli_writers_series(&run->writers, row->step, row->time, trl_simulation_series(run->sim));
     if (run->row.err == TRL_OK) run->row.err = written;
     trl_simulation_note(run->sim, written);
 done:
     return err;
+}
+
+trl_err trli_session_bring_on_rows(trli_session *run)
+{
+    trl_observed row;
+    return end_row(run, false, &row);
+}
+
+static trl_err end_rows(trli_session *run)
+{
+    trl_observed row = {.there = true};
+    trl_err err = TRL_OK;
+    while (row.there) TRL_TRY(end_row(run, true, &row));
+done:
+    return err;
+}
+
+void trli_session_leave_rows(trli_session *run)
+{
+    (void)!end_rows(run);
 }
 
 /* Before anything else is written. */
@@ -249,7 +266,7 @@ static trl_err close_rows(trli_session *run)
     if (!run->row.open) return TRL_OK;
     run->row.open = false;
     TRL_TRY(trl_simulation_settle(run->sim));
-    TRL_TRY(trli_session_end_row(run));
+    TRL_TRY(end_rows(run));
     err = trl_context_agree(run->ctx, run->row.err);
     run->row.lost = err != TRL_OK;
 done:

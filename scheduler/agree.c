@@ -434,6 +434,33 @@ trl_err trli_alltoallv_further(trl_context *ctx, const void *sent, const int *ns
         "MPI_Alltoallv");
 }
 
+trl_err trli_alltoallv_begin(trl_context *ctx, const void *sent, const int *nsent, const int *sent_begin,
+                             void *received, const int *nreceived, const int *received_begin, MPI_Datatype type,
+                             MPI_Request *request)
+{
+    return trli_mpi_check(
+        ctx,
+        MPI_Ialltoallv(sent, nsent, sent_begin, type, received, nreceived, received_begin, type, ctx->comm, request),
+        "MPI_Ialltoallv");
+}
+
+trl_err trli_request_await(trl_context *ctx, MPI_Request *request, double seconds)
+{
+    const double deadline = trli_clock() + seconds;
+    int complete = *request == MPI_REQUEST_NULL;
+    trl_err err = TRL_OK;
+    for (int looks = 0; !complete && (seconds == 0 || trli_clock() < deadline); looks += looks < INT_MAX) {
+        if (trl_context_lost(ctx)) return TRL_ERR_MPI;
+        TRL_TRY(trli_mpi_check(ctx, MPI_Test(request, &complete, MPI_STATUS_IGNORE), "MPI_Test"));
+        if (complete) break;
+        trli_agree_go_on(ctx);
+        trli_notice_look(ctx, false);
+        trli_agree_rest(ctx, looks);
+    }
+done:
+    return err;
+}
+
 trl_err trli_allgatherv_further(trl_context *ctx, void *values, const int *count, const int *begin, MPI_Datatype type)
 {
     if (ctx->ranks == 1) return TRL_OK;

@@ -62,6 +62,12 @@ TRL_NODISCARD trl_err trli_alltoallv(trl_context *ctx, const void *sent, const i
 TRL_NODISCARD trl_err trli_alltoallv_further(trl_context *ctx, const void *sent, const int *nsent,
                                              const int *sent_begin, void *received, const int *nreceived,
                                              const int *received_begin, MPI_Datatype type);
+/* Likewise, without waiting; and wait until it is over, seconds: no longer than that, 0: as long as it takes. What it
+ * reads and writes stays until then; a lost rank gets an error, and keeps it. */
+TRL_NODISCARD trl_err trli_alltoallv_begin(trl_context *ctx, const void *sent, const int *nsent, const int *sent_begin,
+                                           void *received, const int *nreceived, const int *received_begin,
+                                           MPI_Datatype type, MPI_Request *request);
+TRL_NODISCARD trl_err trli_request_await(trl_context *ctx, MPI_Request *request, double seconds);
 /* Likewise: all get the elements of each rank, where it has put them: so many from there on. */
 TRL_NODISCARD trl_err trli_allgatherv_further(trl_context *ctx, void *values, const int *count, const int *begin,
                                               MPI_Datatype type);

@@ -100,45 +100,63 @@ void trli_columns_destroy(trl_simulation *sim)
     sim->column = NULL;
 }
 
-/* Where a row has its profiles, and behind them what steps took. */
-static double *place_of_profiles(const trl_simulation *sim)
+/* Where a row has its spectra, its profiles, and behind them what steps took. */
+static double *place_of_spectra(const trl_simulation *sim, double *row)
 {
-    double *value = sim->series_value + sim->problem->nseries;
+    return row + sim->problem->nseries;
+}
+
+static double *place_of_profiles(const trl_simulation *sim, double *row)
+{
+    double *value = place_of_spectra(sim, row);
     for (int i = 0; i < sim->problem->nspectra; ++i) value += trli_spectrum_columns(sim, i);
     return value;
 }
 
-static double *place_of_steps(const trl_simulation *sim)
+static double *place_of_steps(const trl_simulation *sim, double *row)
 {
-    double *value = place_of_profiles(sim);
+    double *value = place_of_profiles(sim, row);
     for (int i = 0; i < sim->problem->nprofiles; ++i) value += trli_profile_columns(sim, i);
     return value;
 }
 
 trl_err trli_columns_find(trl_simulation *sim)
 {
+    double *row = sim->series_value;
     trl_err err = TRL_OK;
-    TRL_TRY(trli_spectra_find(sim, sim->series_value + sim->problem->nseries));
-    TRL_TRY(trli_profiles_find(sim, place_of_profiles(sim)));
-    if (sim->problem->series_solvers) find_steps(sim, place_of_steps(sim));
+    TRL_TRY(trli_spectra_find(sim, place_of_spectra(sim, row)));
+    TRL_TRY(trli_profiles_find(sim, place_of_profiles(sim, row)));
+    if (sim->problem->series_solvers) find_steps(sim, place_of_steps(sim, row));
 done:
     return err;
 }
 
-bool trli_columns_may_come_later(const trl_simulation *sim)
+int trli_columns_steps(const trl_simulation *sim)
 {
-    return sim->problem->nspectra == 0;
+    return sim->problem->nspectra > 0 ? TRLI_SPECTRA_PLACES : 1;
 }
 
-trl_err trli_columns_begin(trl_simulation *sim, trl_err *own)
+trl_err trli_columns_begin(trl_simulation *sim, int place, double *row, trl_err *own)
 {
-    if (sim->problem->series_solvers) find_steps(sim, place_of_steps(sim));
-    return trli_profiles_begin(sim, own);
+    trl_err err = TRL_OK;
+    if (sim->problem->series_solvers) find_steps(sim, place_of_steps(sim, row));
+    TRL_TRY(trli_spectra_begin(sim, place, own));
+    err = trli_profiles_begin(sim, own);
+done:
+    return err;
 }
 
-trl_err trli_columns_end(trl_simulation *sim, bool *failed)
+trl_err trli_columns_bring_on(trl_simulation *sim, int place, int step, double *row, bool own, bool *failed)
 {
-    return trli_profiles_end(sim, place_of_profiles(sim), failed);
+    enum { TRANSFORM, SUM, END };
+    trl_err err = TRL_OK;
+    if (step == 0) TRL_TRY(trli_profiles_end(sim, place_of_profiles(sim, row), failed));
+    if (sim->problem->nspectra == 0) return TRL_OK;
+    if (step == TRANSFORM) err = trli_spectra_transform(sim, place);
+    if (step == SUM) err = trli_spectra_sum(sim, place, own);
+    if (step == END) err = trli_spectra_end(sim, place_of_spectra(sim, row), failed);
+done:
+    return err;
 }
 
 int trl_simulation_series_count(const trl_simulation *sim)

@@ -12,10 +12,13 @@ TRL_NODISCARD trl_err trli_columns_compile(trl_simulation *sim);
 void trli_columns_destroy(trl_simulation *sim);
 /* Compute them from the present values, into the series behind the formulas. Collective: yes. */
 TRL_NODISCARD trl_err trli_columns_find(trl_simulation *sim);
-/* Whether that may end later than it begins: spectra exchange lines, for which ranks wait. */
-bool trli_columns_may_come_later(const trl_simulation *sim);
-/* As trli_profiles_begin and trli_profiles_end have it, into the series. Collective: yes. */
-TRL_NODISCARD trl_err trli_columns_begin(trl_simulation *sim, trl_err *own);
-TRL_NODISCARD trl_err trli_columns_end(trl_simulation *sim, bool *failed);
+/* How many steps behind a row at most its columns come, and so how many rows are under way: 1, or more with spectra. */
+int trli_columns_steps(const trl_simulation *sim);
+/* Begin to compute them for a row, *own: as trli_profiles_begin has it; and bring them on, a step later each. place: of
+ * its spectra, which are made; own: this rank had failed before or until its part was sent; *failed: some rank had,
+ * once it is known. Collective: yes. */
+TRL_NODISCARD trl_err trli_columns_begin(trl_simulation *sim, int place, double *row, trl_err *own);
+TRL_NODISCARD trl_err trli_columns_bring_on(trl_simulation *sim, int place, int step, double *row, bool own,
+                                            bool *failed);
 
 #endif

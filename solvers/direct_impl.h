@@ -150,6 +150,10 @@ trli_view trli_shuffle_message(const trli_shuffle *shuffle, trli_shuffle_way way
                                const trli_common *part);
 bool trli_shuffle_has_messages(const trli_shuffle *shuffle); /* of any rank */
 TRL_NODISCARD trl_err trli_shuffle_exchange(trli_shuffle *shuffle, trli_shuffle_way way);
+/* The same in two parts, where the host moves values and no box is beside: what is packed and what came stays between
+ * them. Collective: yes. */
+TRL_NODISCARD trl_err trli_shuffle_begin(trli_shuffle *shuffle, trli_shuffle_way way);
+TRL_NODISCARD trl_err trli_shuffle_end(trli_shuffle *shuffle);
 
 /* ---- slab_patches.c ---- */
 
@@ -205,9 +209,12 @@ typedef struct trli_spectral_lines {
     int n, points;       /* lines, and points of each */
     const double *value; /* [points][TRLI_LANES] */
 } trli_spectral_lines;
-/* Transform a field along all axes that have a transform in the plan, and visit all lines. The order of calls is open.
- * Collective: yes. visit: Thread: any. */
-TRL_NODISCARD trl_err trli_slabs_visit(trli_slabs *slabs, int from,
+/* Transform a field along all axes that have a transform in the plan, and visit all lines, in three parts; behind each
+ * of them values are on their way, for which the next one waits. Only the first one reads the field, which is on the
+ * host. The order of visits is open. No rank fails but with MPI. Collective: yes. visit: Thread: any. */
+TRL_NODISCARD trl_err trli_slabs_send(trli_slabs *slabs, int from);
+TRL_NODISCARD trl_err trli_slabs_transform(trli_slabs *slabs);
+TRL_NODISCARD trl_err trli_slabs_visit(trli_slabs *slabs,
                                        void (*visit)(void *data, int worker, const trli_spectral_lines *lines),
                                        void *data);
 

@@ -7,14 +7,12 @@
 #include <string.h>
 
 #include "adaptive_impl.h"
-#include "columns_impl.h"
 #include "context_impl.h"
+#include "executor_impl.h"
 #include "frame_impl.h"
 #include "late_impl.h"
 #include "memory_impl.h"
 #include "model_run_impl.h"
-#include "reductions_impl.h"
-#include "tasks_impl.h"
 
 /* Mock devices that nobody asked for: where one fails, the run is made again from the level that the next step would
  * write. The values of a GPU that fails are lost. */
@@ -27,27 +25,18 @@ static bool runs_again(const trl_simulation *sim)
 /* What some rank is, or lacks. */
 enum { RUNS_AGAIN, HAS_DEVICES, NO_LATE_DT, NKINDS };
 
-/* Whether a row may come late, in reductions that also tell of ranks that failed. */
-static trl_err row_tells(const trl_simulation *sim, bool *tells)
-{
-    const trl_err err = trli_reductions_come_last(sim->observe, tells);
-    *tells |= sim->observe->run->reductions.nbatches == 0 && sim->problem->nprofiles > 0;
-    return err;
-}
-
 trl_err trli_late_create(trl_simulation *sim)
 {
     const int lanes = sim->model->run->lanes;
     int64_t most[NKINDS] = {[RUNS_AGAIN] = runs_again(sim), [HAS_DEVICES] = sim->devices && sim->devices->n > 0};
-    bool tells = false;
     trli_late_dt *dt = NULL;
     trl_err err = TRL_OK;
     if (trl_context_ranks(sim->ctx) == 1) return TRL_OK;
     trli_late_steps *l = trli_new(sim->ctx, 1, sizeof *l);
     trli_nonfinite *nonfinite = trli_new(sim->ctx, (size_t)lanes, sizeof *nonfinite);
-    double *scalar = trli_new(sim->ctx, (size_t)sim->model->nscalars + 1, sizeof *scalar);
-    if (!l || !nonfinite || !scalar) err = trli_no_memory(sim->ctx, NULL, "for the results of steps");
-    if (err == TRL_OK) err = row_tells(sim, &tells);
+    trli_late_rows *rows = NULL;
+    if (!l || !nonfinite) err = trli_no_memory(sim->ctx, NULL, "for the results of steps");
+    if (err == TRL_OK) err = trli_late_rows_create(sim, &rows);
     if (err == TRL_OK) err = trli_late_dt_create(sim, &dt);
     most[NO_LATE_DT] = !dt;
     TRL_TRY(trli_agree_max(sim->ctx, err, NKINDS, most));
@@ -56,13 +45,12 @@ trl_err trli_late_create(trl_simulation *sim)
         trli_free(dt);
         dt = NULL;
     }
-    *l = (trli_late_steps){.devices = most[HAS_DEVICES] > 0, .nonfinite = nonfinite, .dt = dt, .row.scalar = scalar};
-    l->row.possible = tells && !sim->multistep && trli_columns_may_come_later(sim) && sim->nkept == 0;
+    *l = (trli_late_steps){.devices = most[HAS_DEVICES] > 0, .nonfinite = nonfinite, .dt = dt, .rows = rows};
     sim->late = l;
     return TRL_OK;
 done:
     trli_free(dt);
-    trli_free(scalar);
+    trli_free(rows);
     trli_free(nonfinite);
     trli_free(l);
     return err;
@@ -76,7 +64,7 @@ void trli_late_destroy(trl_simulation *sim)
     int64_t most[NAGREED];
     if (!sim->late) return;
     if (sim->late->pending) (void)!trli_agree_at_last(sim->ctx, NAGREED, most);
-    trli_free(sim->late->row.scalar);
+    trli_free(sim->late->rows);
     trli_free(sim->late->nonfinite);
     trli_free(sim->late->dt);
     trli_free(sim->late);
@@ -190,46 +178,6 @@ trl_err trl_simulation_settle(trl_simulation *sim)
     err = trli_check_last_step(sim, false);
     sim->late->lost = err != TRL_OK;
     if (err != TRL_OK) go_back(sim, &sim->late->reached);
-done:
-    return err;
-}
-
-/* ---- series ---- */
-
-bool trl_simulation_observes_later(const trl_simulation *sim)
-{
-    return sim && sim->late && sim->late->row.possible;
-}
-
-trl_err trl_simulation_observe_later(trl_simulation *sim)
-{
-    if (!trl_simulation_observes_later(sim)) return TRL_ERR_USAGE;
-    trli_late_steps *l = sim->late;
-    trl_err err = TRL_OK;
-    TRL_TRY(trl_simulation_observed(sim));
-    trli_set_present(sim);
-    l->row.err = trli_run_deferring(sim, sim->observe);
-    if (!trli_was_made(sim, l->row.err)) return trl_context_agree(sim->ctx, l->row.err);
-    memcpy(l->row.scalar, sim->frame->scalar, (size_t)sim->model->nscalars * sizeof *l->row.scalar);
-    TRL_TRY(trli_columns_begin(sim, &l->row.err));
-    l->row.under_way = true;
-done:
-    return err;
-}
-
-/* A rank that failed before it sent its part has spoilt it. */
-trl_err trl_simulation_observed(trl_simulation *sim)
-{
-    if (!sim) return TRL_ERR_USAGE;
-    trli_late_steps *l = sim->late;
-    if (!l || !l->row.under_way) return TRL_OK;
-    trl_err err = TRL_OK;
-    l->row.under_way = false;
-    TRL_TRY(trli_reductions_await(sim->frame, sim->observe, l->row.scalar));
-    bool failed = trli_reductions_failed(sim->frame, sim->observe);
-    TRL_TRY(trli_columns_end(sim, &failed));
-    if (failed) return trl_context_agree(sim->ctx, l->row.err);
-    for (int i = 0; i < sim->problem->nseries; ++i) sim->series_value[i] = l->row.scalar[sim->series_scalar[i]];
 done:
     return err;
 }

@@ -24,6 +24,9 @@ typedef struct trli_late_dt {
     trli_rate rate;       /* once it is known */
 } trli_late_dt;
 
+/* Rows of series on their way. */
+typedef struct trli_late_rows trli_late_rows;
+
 /* The last steps, or the last run of a step, while the ranks agree on them. */
 typedef struct trli_late_steps {
     bool devices; /* some rank has devices */
@@ -41,12 +44,7 @@ typedef struct trli_late_steps {
     trli_reached earlier;      /* before those that were pending before them */
     trli_late_dt *dt;          /* NULL: dt is known before a step begins */
     trl_err noted;             /* what failed on this rank outside of steps: the next agreement on steps tells */
-    struct {
-        bool possible;  /* series are one reduction over the ranks */
-        bool under_way; /* between trl_simulation_observe_later and trl_simulation_observed */
-        trl_err err;    /* of this rank's part */
-        double *scalar; /* [scalars of the model] of the state that was observed */
-    } row;
+    trli_late_rows *rows;      /* NULL: rows of series are found at once */
 } trli_late_steps;
 
 /* Once there is a frame: on several ranks, steps may go on while the ranks agree on the last ones. Collective: yes. */
@@ -81,6 +79,11 @@ TRL_NODISCARD trl_err trli_run_deferring(trl_simulation *sim, trli_program *prog
 /* Run a program for a step, which is pending after it, and at which devices may be still; those before it are settled.
  * Collective: yes. */
 TRL_NODISCARD trl_err trli_run_later(trl_simulation *sim, trli_program *program, const trli_next_step *next);
+
+/* ---- late_rows.c ---- */
+
+/* *rows: one piece of memory, or NULL if rows are found at once on this rank, as on all. Fails with MEMORY. */
+TRL_NODISCARD trl_err trli_late_rows_create(const trl_simulation *sim, trli_late_rows **rows);
 
 /* ---- run_checked.c ---- */
 

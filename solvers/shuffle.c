@@ -128,6 +128,7 @@ trl_err trli_shuffle_create(trl_context *ctx, trl_device *device, const bool *re
     s->device = device;
     s->reach = reach;
     s->unit = unit;
+    s->request = MPI_REQUEST_NULL;
     s->messages = find_messages(s, from, to) || find_messages(s, beside, to);
     TRL_TRY(find_own(s, from, beside, to));
     for (int side = 0; side < 2 && trl_context_ranks(ctx) > 1; ++side) TRL_TRY(find_traffic(s, from, beside, to, side));
@@ -137,9 +138,12 @@ done:
 
 void trli_shuffle_destroy(trli_shuffle **shuffle)
 {
+    const double patience = 2; /* s; a rank that failed may never send */
     trli_shuffle *s = *shuffle;
     *shuffle = NULL;
     if (!s) return;
+    (void)!trli_request_await(s->ctx, &s->request, patience);
+    if (s->request != MPI_REQUEST_NULL) return; /* MPI may still write */
     if (s->device) trli_shuffle_disconnect(s);
     for (int side = 0; side < 2; ++side) {
         void *memory = s->away[side].buffer;
@@ -267,6 +271,19 @@ trl_err trli_shuffle_exchange(trli_shuffle *s, trli_shuffle_way way)
     if (s->near) return trli_barrier_further(s->ctx);
     return trli_alltoallv_further(s->ctx, out->buffer, all ? out->most : out->count, out->begin, in->buffer,
                                   all ? in->most : in->count, in->begin, MPI_DOUBLE);
+}
+
+trl_err trli_shuffle_begin(trli_shuffle *s, trli_shuffle_way way)
+{
+    const trli_shuffle_traffic *out = traffic_of(s, way, false), *in = traffic_of(s, way, true);
+    return s->messages ? trli_alltoallv_begin(s->ctx, out->buffer, out->count, out->begin, in->buffer, in->count,
+                                              in->begin, MPI_DOUBLE, &s->request)
+                       : TRL_OK;
+}
+
+trl_err trli_shuffle_end(trli_shuffle *s)
+{
+    return trli_request_await(s->ctx, &s->request, 0);
 }
 
 trl_err trli_shuffle_pack(trli_shuffle *s, trli_shuffle_way way, const trli_view *from, trl_loop *loop)

@@ -4,6 +4,8 @@
 #ifndef TRLI_SHUFFLE_IMPL_H
 #define TRLI_SHUFFLE_IMPL_H
 
+#include <mpi.h>
+
 #include "direct_impl.h"
 #include "executor_impl.h"
 
@@ -25,6 +27,7 @@ struct trli_shuffle {
     trli_common *own;   /* parts that this rank moves: to its own boxes, or those that it reaches */
     int nown;
     bool messages;                /* between any ranks, or there might be */
+    MPI_Request request;          /* of messages under way */
     trli_shuffle_traffic away[2]; /* to others, from others; the other way around on the way back */
     /* Messages in the memory of GPUs: shuffle_gpu.c */
     double *near;    /* in which this rank packs those there, then those back; NULL: they are in buffers */

@@ -441,10 +441,11 @@ trl_workers *trl_simulation_workers(const trl_simulation *sim)
 
 trl_err trl_simulation_observe(trl_simulation *sim)
 {
+    trl_observed row = {.there = true};
     trl_err err = TRL_OK;
     if (!sim) return TRL_ERR_USAGE;
     TRL_TRY(trl_simulation_settle(sim));
-    TRL_TRY(trl_simulation_observed(sim));
+    while (row.there) TRL_TRY(trl_simulation_observed(sim, true, &row));
     err = trl_simulation_fetched(sim);
     if (!sim->late || sim->late->devices) TRL_TRY(trl_context_agree(sim->ctx, err)); /* only devices fail on one rank */
     trli_set_present(sim);

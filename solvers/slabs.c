@@ -409,17 +409,54 @@ done:
     return err;
 }
 
-trl_err trli_slabs_visit(trli_slabs *w, int from,
-                         void (*visit)(void *data, int worker, const trli_spectral_lines *lines), void *data)
+/* ---- visits ---- */
+
+trl_err trli_slabs_send(trli_slabs *w, int from)
 {
-    const trl_simulation *sim = w->sim;
-    trl_err err = trli_frame_fetch(sim->frame, from);
+    const trli_shuffle_way there = TRLI_SHUFFLE_THERE;
+    trl_err err = TRL_OK;
+    for (int p = 0; p < w->sim->layout->nlocal; ++p) w->residual[p] = trli_patch_view(w->sim, w->first, from, p, 0);
+    TRL_TRY(trli_node_slab_wait(w->memory)); /* all are done with the values before */
+    if (w->outside) {
+        TRL_TRY(trli_shuffle_pack(w->outside, there, w->residual, w->loop));
+        TRL_TRY(trli_shuffle_copy(w->outside, there, false, w->residual, w->planes, w->loop));
+        TRL_TRY(trli_shuffle_begin(w->outside, there));
+    } else {
+        TRL_TRY(run_planes(w, false)); /* the field will change */
+    }
+    trli_node_slab_arrive(w->memory);
+done:
+    return err;
+}
+
+trl_err trli_slabs_transform(trli_slabs *w)
+{
+    const trli_shuffle_way there = TRLI_SHUFFLE_THERE;
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_node_slab_wait(w->memory));
+    if (w->outside) {
+        TRL_TRY(trli_shuffle_end(w->outside));
+        TRL_TRY(trli_shuffle_unpack(w->outside, there, false, w->planes, w->loop));
+        TRL_TRY(run_planes(w, false));
+    }
+    if (w->inside) {
+        TRL_TRY(trli_shuffle_pack(w->inside, there, w->planes, w->loop));
+        TRL_TRY(trli_shuffle_begin(w->inside, there));
+    }
+    trli_node_slab_arrive(w->memory);
+done:
+    return err;
+}
+
+trl_err trli_slabs_visit(trli_slabs *w, void (*visit)(void *data, int worker, const trli_spectral_lines *lines),
+                         void *data)
+{
+    trl_err err = TRL_OK;
     w->visit = visit;
     w->visitor = data;
-    for (int p = 0; p < sim->layout->nlocal; ++p) w->residual[p] = trli_patch_view(sim, w->first, from, p, 0);
-    TRL_TRY(enter(w, err));
-    TRL_TRY(run_planes(w, false));
-    TRL_TRY(work_on_lines(w));
+    TRL_TRY(trli_node_slab_wait(w->memory));
+    if (w->inside) TRL_TRY(trli_shuffle_end(w->inside));
+    TRL_TRY(run(w, w->pieces > 0, trli_slabs_work_on_lines));
     trli_node_slab_arrive(w->memory);
 done:
     return err;

@@ -8,6 +8,8 @@
 
 #include "simulation_impl.h"
 
+enum { TRLI_SPECTRA_PLACES = 3 /* for rows under way, each of which is brought on three times */ };
+
 /* Find the fields and count the columns, once the shown fields are known. INPUT: an axis is not periodic, or there is
  * no such field. */
 TRL_NODISCARD trl_err trli_spectra_compile(trl_simulation *sim);
@@ -16,5 +18,15 @@ void trli_spectra_destroy(trl_simulation *sim);
 int trli_spectrum_columns(const trl_simulation *sim, int i);
 /* Compute all columns from the present values. Collective: yes. */
 TRL_NODISCARD trl_err trli_spectra_find(trl_simulation *sim, double *value);
+/* The same without waiting: make a place for a row, once; send the present values of its fields, *own: as
+ * trli_profiles_begin has it; and, a step later each, transform them in planes and along lines, failed: of this rank,
+ * before; and wait for the sums. So a rank waits for one that is a whole step behind. The last two are of one row at a
+ * time. Collective: yes. */
+TRL_NODISCARD trl_err trli_spectra_make(trl_simulation *sim, int place);
+bool trli_spectra_are_made(const trl_simulation *sim, int place);
+TRL_NODISCARD trl_err trli_spectra_begin(trl_simulation *sim, int place, trl_err *own);
+TRL_NODISCARD trl_err trli_spectra_transform(trl_simulation *sim, int place);
+TRL_NODISCARD trl_err trli_spectra_sum(trl_simulation *sim, int place, bool failed);
+TRL_NODISCARD trl_err trli_spectra_end(trl_simulation *sim, double *value, bool *failed);
 
 #endif

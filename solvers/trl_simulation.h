@@ -99,12 +99,19 @@ TRL_API TRL_NODISCARD trl_err trl_simulation_write_placement_file(const trl_simu
  * Collective: yes. */
 TRL_API TRL_NODISCARD trl_err trl_simulation_observe(trl_simulation *sim);
 /* Between several ranks, where no series needs the reduction of another and steps may be pending: evaluate the series
- * of the present state, which may be pending, without waiting for their values. After a later step, or
- * trl_simulation_settle, trl_simulation_observed has them for trl_simulation_series; it fails as trl_simulation_observe
- * would have. Nothing else is observed in between. USAGE: trl_simulation_observes_later says no. Collective: yes. */
+ * of the present state, which may be pending, without waiting for their values. After each later step, before the next
+ * row, trl_simulation_observed brings the rows under way on; *row: if it is there, trl_simulation_series has the oldest
+ * one now. It fails as trl_simulation_observe would have. wait: after trl_simulation_settle, or after an error of a
+ * step, for the oldest row; after an error only those come that were brought on before. Nothing else is observed in
+ * between. USAGE: trl_simulation_observes_later says no, or the row before was not brought on. Collective: yes. */
 TRL_API bool trl_simulation_observes_later(const trl_simulation *sim);
 TRL_API TRL_NODISCARD trl_err trl_simulation_observe_later(trl_simulation *sim);
-TRL_API TRL_NODISCARD trl_err trl_simulation_observed(trl_simulation *sim);
+typedef struct trl_observed {
+    bool there;
+    trl_gidx step; /* after which it was */
+    double time;
+} trl_observed;
+TRL_API TRL_NODISCARD trl_err trl_simulation_observed(trl_simulation *sim, bool wait, trl_observed *row);
 /* What this rank alone did beside the steps ended so: if it failed, a later step fails on all ranks. For simulations
  * that observe later. Collective: no. */
 TRL_API void trl_simulation_note(trl_simulation *sim, trl_err err);

@@ -3,8 +3,8 @@
 # Part of Trellis, an expression-graph PDE solver framework.
 # ctest: timeout=300
 """Random decks on 1 to 8 ranks, in 1 to 64 patches of any owners, with and without overlap, shared memory, time blocks
-and threads, by two schedulers: every field has the same hash. Ranks outnumber the cores, so that messages come late and
-in any order."""
+and threads, by two schedulers: every field has the same hash, and series are the same. Ranks outnumber the cores, so
+that messages come late and in any order."""
 import argparse
 import json
 import os
@@ -53,7 +53,22 @@ def deck_of(rng):
         add_solved(rng, lines, periodic)
     if rng.random() < 0.4:
         add_implicit(rng, lines, time)
+    if rng.random() < 0.5:
+        time.append(rows(rng, periodic))
     return "\n".join(lines + time) + "\n", dim
+
+
+def rows(rng, periodic):
+    """A series, whose rows come while steps go on, with spectra where some axis is periodic."""
+    wraps = [axis for axis, wraps in zip("xyz", periodic) if wraps]
+    parts = [f"every: {{steps: {rng.choice([1, 1, 2, 3])}}}",
+             f"values: {{{rng.choice(['', 'sum: integral(a)', 'sum: integral(a*b), most: domain_max(b)'])}}}"]
+    if wraps:
+        along = "" if len(wraps) == len(periodic) and rng.random() < 0.5 else f", along: {rng.choice(wraps)}"
+        parts.append(f"spectra: {{E: {{of: {rng.choice(['a', '[a, b]'])}{along}}}}}")
+    if not wraps or rng.random() < 0.3:
+        parts.append(f"profiles: {{P: {{of: a*b, along: {rng.choice('xyz'[:len(periodic)])}}}}}")
+    return f"output: {{series: {{{', '.join(parts)}}}}}"
 
 
 def add_solved(rng, lines, periodic):
@@ -115,8 +130,10 @@ def run(trellis, folder, ranks, settings, steps=6):
                           timeout=120)
     if done.returncode:
         return done.returncode, done.stderr
-    fields = json.loads(report.read_text(encoding="utf-8"))["fields"]
-    return 0, {name: field["hash"] for name, field in fields.items()}
+    found = {name: field["hash"] for name, field in json.loads(report.read_text(encoding="utf-8"))["fields"].items()}
+    if "series:" in (folder / "deck.yaml").read_text(encoding="utf-8"):
+        found["series"] = (folder / "out" / "series.csv").read_text(encoding="utf-8")
+    return 0, found
 
 
 HEAT = """trellis: 1

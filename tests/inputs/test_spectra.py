@@ -4,7 +4,9 @@
 """Spectra as series: of waves whose energy is known, of fields at random beside a plain sum of waves, on any ranks and
 threads; and what is said where there are none."""
 import cmath
+import json
 import math
+import pathlib
 import sys
 
 import run_series
@@ -92,6 +94,43 @@ def random_fields():
         sys.exit("other bits in three dimensions")
 
 
+def rows_that_come_later():
+    """On several ranks rows come while steps go on: the same file where rows are due at each step or not, and where a
+    later step fails, and no wait for a row but for the memory of the first ones."""
+    deck = """trellis: 1
+grid: {cells: [12, 10], periodic: true}
+equations:
+  u: {initial: "sin(2*pi*x)*cos(4*pi*y)", ddt: "0.01*laplacian(u) + FAULT"}
+time: {dt: 0.01, steps: 23}
+output:
+  every: {steps: 9}
+  series: {every: {steps: EVERY}, VALUES spectra: {E: {of: u}, X: {of: u, along: x}}}
+"""
+    fault = "0*log(0.152 - t)"
+    for every, values in ((1, "values: {},"), (5, "values: {},"), (1, "values: {two: 2}, solvers: true,"),
+                          (2, "values: {half: \"integral(u^2)/2\"}, profiles: {P: {of: u, along: y}},")):
+        text = deck.replace("EVERY", str(every)).replace("VALUES", values)
+        files = []
+        for fails in (False, True):
+            for ranks in (1, 2, 3):
+                row, said = run_series.run(text.replace("FAULT", fault if fails else "0"), ranks, "--threads", "1")
+                files.append(pathlib.Path("out/series.csv").read_text(encoding="utf-8"))
+                if (row is None) != fails or (fails and "is NaN at cell" not in said):
+                    sys.exit(f"{ranks} ranks, fails: {fails}: {said}")
+                if files[-1] != files[3 * fails]:
+                    sys.exit(f"{ranks} ranks have other rows than one, fails: {fails}:\n{files[-1]}")
+        steps = len(files[3].splitlines()) - 1
+        if steps != 1 + 15 // every:
+            sys.exit(f"{steps} rows of each {every} steps before step 16 fails")
+    waits = []
+    for steps in (40, 80):
+        text = deck.replace("EVERY", "1").replace("VALUES", "values: {},").replace("FAULT", "0").replace("9}", "99}")
+        run_series.run(text, 2, "--threads", "1", "--set", f"time.steps={steps}")
+        waits.append(json.loads(pathlib.Path("out/report.json").read_text(encoding="utf-8"))["comm"]["waits"])
+    if waits[1] > waits[0] + 20:
+        sys.exit(f"40 rows more wait {waits[1] - waits[0]} times more")
+
+
 def refusals():
     """What cannot be is said, with what to do."""
     for spectra, periodic, message in (
@@ -114,4 +153,5 @@ def refusals():
 
 known_waves()
 random_fields()
+rows_that_come_later()
 refusals()

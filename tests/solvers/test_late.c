@@ -4,6 +4,7 @@
  * message as if they had agreed at once. */
 // ctest: np=2,3 sanitize=2 labels=gpu emulated=1
 #include <limits.h>
+#include <math.h>
 #include <stdatomic.h>
 
 #include "../expressions/problem_fixture.h"
@@ -84,6 +85,7 @@ static const trl_expr_type *const types[] = {&odd, NULL};
 /* ---- problems ---- */
 
 static const char *series = "{}"; /* formulas of series */
+static const char *written = "";  /* fields, of which series may have spectra */
 
 /* Ranks with GPUs agree on the first step at once. */
 static bool gpus(void)
@@ -101,9 +103,9 @@ static void open_odd(const char *slope, const char *method, int blocking)
         "solvers: {s: {method: cg, preconditioner: none}, d: {method: direct}}\n"
         "equations: {T: {initial: \"sin(2*pi*y)\", ddt: %s\n"
         "time: {method: %s, steps: 12}\nrun: {%s, time_blocking: %d}\n"
-        "output: {series: {every: {steps: 1}, values: %s}}\n",
+        "output: {fields: [%s], series: {every: {steps: 1}, values: %s}}\n",
         slope, method, gpus() ? "compile: always, devices: gpu, placement: devices" : "compile: never", blocking,
-        series);
+        written, series);
     ck_ok(open_problem());
     ck_ok(trl_simulation_initialise(sim));
 }
@@ -336,11 +338,13 @@ END_TEST
 
 /* ---- rows of series ---- */
 
-enum { ROWS = 12, COLUMNS = 30 };
-/* Formulas; both; and profiles, with what solvers took. */
+enum { ROWS = 12, COLUMNS = 60, KINDS = 5, FIRST_OF_SPECTRA = 3 };
+/* Formulas; both; profiles, with what solvers took; and spectra, alone and with all of these. */
 #define MEANS "{mean: \"integral(T)\", other: \"t + 2*domain_max(T)/(1 + integral(T^2))\"}"
 static const char *const means[] = {MEANS, MEANS ", profiles: {P: {of: \"T^2\", along: y}}",
-                                    "{}, profiles: {P: {of: T, along: x}}, solvers: true"};
+                                    "{}, profiles: {P: {of: T, along: x}}, solvers: true", "{}, spectra: {E: {of: T}}",
+                                    MEANS ", profiles: {P: {of: \"T^2\", along: y}}, "
+                                          "spectra: {E: {of: T}, X: {of: T, along: x}}, solvers: true"};
 
 static void note_row(double row[ROWS + 1][COLUMNS], trl_gidx step)
 {
@@ -349,20 +353,30 @@ static void note_row(double row[ROWS + 1][COLUMNS], trl_gidx step)
     memcpy(row[step], trl_simulation_series(sim), (size_t)n * sizeof(double));
 }
 
-/* Each row comes after the step behind it. */
-static trl_err run_with_rows(double row[ROWS + 1][COLUMNS])
+static trl_err take_row(double row[ROWS + 1][COLUMNS], bool wait, trl_observed *of)
+{
+    const trl_err err = trl_simulation_observed(sim, wait, of);
+    if (err == TRL_OK && of->there) note_row(row, of->step);
+    if (err == TRL_OK && of->there) ck_assert(fabs(of->time - 0.01 * (double)of->step) < 1e-12);
+    return err;
+}
+
+/* Each row comes after the step behind it, or some steps later. waits: [ROWS + 1] at the end of each step. */
+static trl_err run_with_rows(double row[ROWS + 1][COLUMNS], int64_t *waits)
 {
     trl_err err = TRL_OK;
+    trl_observed of = {0};
+    waits[0] = test_ctx->agreement.at_once;
     while (err == TRL_OK && !trl_simulation_done(sim)) {
-        const trl_gidx before = trl_simulation_step_number(sim);
         err = trl_simulation_advance_pending(sim, NULL, NULL);
-        if (err == TRL_OK) err = trl_simulation_observed(sim);
-        if (err == TRL_OK) note_row(row, before);
+        if (err == TRL_OK) err = take_row(row, false, &of);
         if (err == TRL_OK) err = trl_simulation_observe_later(sim);
+        waits[trl_simulation_step_number(sim)] = test_ctx->agreement.at_once;
     }
     if (err == TRL_OK) err = trl_simulation_settle(sim);
-    if (err == TRL_OK) err = trl_simulation_observed(sim);
-    if (err == TRL_OK) note_row(row, trl_simulation_step_number(sim));
+    do {
+        if (err == TRL_OK) err = take_row(row, true, &of);
+    } while (err == TRL_OK && of.there);
     return err;
 }
 
@@ -380,6 +394,8 @@ static trl_err run_with_rows_at_once(double row[ROWS + 1][COLUMNS])
 START_TEST(a_row_of_series_keeps_no_rank_from_the_next_step)
 {
     double row[2][ROWS + 1][COLUMNS] = {0};
+    int64_t waits[ROWS + 1];
+    const int made = _i >= FIRST_OF_SPECTRA ? 3 : 0; /* rows which have made places for later ones */
     series = means[_i];
     for (int late = 0; late < 2; ++late) {
         plan.deed = late ? WAIT : NOTHING;
@@ -388,9 +404,8 @@ START_TEST(a_row_of_series_keeps_no_rank_from_the_next_step)
         plan.told = false;
         open_odd(ways[0][0], ways[0][1], 1);
         ck_assert(trl_simulation_observes_later(sim));
-        const int64_t before = test_ctx->agreement.at_once;
-        ck_ok(late ? run_with_rows(row[1]) : run_with_rows_at_once(row[0]));
-        if (late) ck_assert_int_eq(test_ctx->agreement.at_once - before, gpus());
+        ck_ok(late ? run_with_rows(row[1], waits) : run_with_rows_at_once(row[0]));
+        if (late) ck_assert_int_eq(test_ctx->agreement.at_once - waits[made], made > 0 ? 0 : gpus());
         ck_assert(!plan.waited_in_vain);
         close_problem();
     }
@@ -409,10 +424,14 @@ START_TEST(a_rank_that_fails_in_a_row_ends_all)
     static const char *const slopes[] = {BESIDE("-0.1*T") "}", BESIDE("odd - 0.1*T") "}"};
     static const char *const odds[] = {"{mean: \"integral(T)\", odd: \"integral(odd)\"}",
                                        "{mean: \"integral(T)\"}, profiles: {P: {of: odd, along: x}}",
-                                       "{}, profiles: {P: {of: odd, along: y}, Q: {of: T, along: x}}"};
+                                       "{}, profiles: {P: {of: odd, along: y}, Q: {of: T, along: x}}",
+                                       "{}, spectra: {E: {of: odd}}",
+                                       "{mean: \"integral(T)\"}, spectra: {E: {of: [T, odd]}}"};
     double row[ROWS + 1][COLUMNS];
+    int64_t waits[ROWS + 1];
     char *message[2];
     series = odds[_i];
+    written = "odd";
     plan.deed = FAIL;
     plan.code = TRL_ERR_PLUGIN;
     plan.step = 6;
@@ -421,7 +440,7 @@ START_TEST(a_rank_that_fails_in_a_row_ends_all)
             for (int late = 0; late < 2; ++late) {
                 test_clear();
                 open_odd(slopes[way], "euler, dt: 0.01", 1);
-                const trl_err err = late ? run_with_rows(row) : run_with_rows_at_once(row);
+                const trl_err err = late ? run_with_rows(row, waits) : run_with_rows_at_once(row);
                 ck_assert_msg(err == plan.code, "way %d, rank %d, late %d: %s: %s", way, plan.rank, late,
                               trl_err_name(err), test_messages());
                 ck_assert_msg(!trl_context_lost(test_ctx), "%s", test_messages());
@@ -434,6 +453,7 @@ START_TEST(a_rank_that_fails_in_a_row_ends_all)
             free(message[1]);
         }
     series = "{}";
+    written = "";
 }
 END_TEST
 
@@ -462,8 +482,8 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, what_is_not_finite_on_a_rank_ends_all_at_the_same_step);
     tcase_add_test(tc, what_overflows_in_a_pass_over_several_steps_ends_it_there);
     tcase_add_test(tc, pending_steps_have_the_bits_of_others);
-    tcase_add_loop_test(tc, a_row_of_series_keeps_no_rank_from_the_next_step, 0, 3);
-    tcase_add_loop_test(tc, a_rank_that_fails_in_a_row_ends_all, 0, 3);
+    tcase_add_loop_test(tc, a_row_of_series_keeps_no_rank_from_the_next_step, 0, KINDS);
+    tcase_add_loop_test(tc, a_rank_that_fails_in_a_row_ends_all, 0, KINDS);
     tcase_add_test(tc, what_a_rank_notes_ends_all);
 }
 
