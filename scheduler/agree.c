@@ -14,7 +14,6 @@
 
 #include "clock_impl.h"
 #include "context_impl.h"
-#include "node_board_impl.h"
 
 enum { FAILED_WAIT_S = 10 /* that a rank which failed waits for the others */ };
 
@@ -68,121 +67,21 @@ void trli_agree_rest(const trl_context *ctx, int looks)
         sched_yield();
 }
 
-/* Slots of the node's board. */
-enum { SAID /* by each rank */, TOLD /* by the leader: what all agreed on */, SLOTS };
+static void add(const void *how, int64_t *value, const int64_t *part)
+{
+    (void)how;
+    for (int i = 0; i < TRLI_AGREED; ++i)
+        if (part[i] > value[i]) value[i] = part[i];
+}
 
 trl_err trli_agree_on_node(trl_context *ctx)
 {
-    trli_node_board *board;
+    trli_agreement *a = &ctx->agreement;
     trl_err err;
-    TRL_TRY(trli_node_board_create(ctx, SLOTS, (const size_t[SLOTS]){TRLI_AGREED, TRLI_AGREED}, &board));
-    ctx->agreement.node = board;
+    TRL_TRY(trli_node_board_create(ctx, TRLI_MERGING_SLOTS, (const size_t[]){TRLI_AGREED, TRLI_AGREED}, &a->node));
+    a->all.board = a->node;
 done:
     return err;
-}
-
-static void post(const trli_agreement *a, int slot)
-{
-    memcpy(trli_node_board_room(a->node, slot, a->number), a->value, sizeof a->value);
-    trli_node_board_post(a->node, slot, a->number);
-}
-
-static void add(trli_agreement *a, const int64_t value[TRLI_AGREED])
-{
-    for (int i = 0; i < TRLI_AGREED; ++i)
-        if (value[i] > a->value[i]) a->value[i] = value[i];
-}
-
-/* All ranks of a round know one another by their places: ranks, or nodes, for which their leaders stand. */
-static int places(const trli_agreement *a, const trl_context *ctx, int *own)
-{
-    *own = ctx->rank;
-    return a->node ? trli_node_board_nodes(a->node, own) : ctx->ranks;
-}
-
-static int rank_at(const trli_agreement *a, int place)
-{
-    return a->node ? trli_node_board_leader(a->node, place) : place;
-}
-
-/* Every place learns the maxima. After round k it knows the maxima of 2^k places, of which it is the last; a maximum
- * may count one twice, so any number will do. MPI's own collective calls are not used: a blocking one cannot be left,
- * and the others are slow. */
-static trl_err begin_round(trl_context *ctx)
-{
-    trli_agreement *a = &ctx->agreement;
-    int own;
-    const int n = places(a, ctx, &own);
-    const int to = rank_at(a, (own + a->distance) % n), from = rank_at(a, (own - a->distance + n) % n);
-    trl_err err;
-    memcpy(a->sent, a->value, sizeof a->sent);
-    TRL_TRY(trli_mpi_check(
-        ctx, MPI_Irecv(a->received, TRLI_AGREED, MPI_INT64_T, from, a->round, a->comm, &a->request[0]), "MPI_Irecv"));
-    TRL_TRY(trli_mpi_check(ctx, MPI_Isend(a->sent, TRLI_AGREED, MPI_INT64_T, to, a->round, a->comm, &a->request[1]),
-                           "MPI_Isend"));
-done:
-    return err;
-}
-
-/* Begin the next round, unless all are over. */
-static trl_err next_round(trl_context *ctx)
-{
-    trli_agreement *a = &ctx->agreement;
-    int own;
-    a->stage = TRLI_AGREE_ROUNDS;
-    a->under_way = a->distance < places(a, ctx, &own);
-    if (a->under_way) return begin_round(ctx);
-    if (a->node && trli_node_board_size(a->node) > 1) post(a, TOLD);
-    return TRL_OK;
-}
-
-/* Look once for numbers of the node's ranks. One that is no leader of several nodes' has nothing to look for. */
-static trl_err look_at_node(trl_context *ctx)
-{
-    trli_agreement *a = &ctx->agreement;
-    int own;
-    const bool alone = trli_node_board_nodes(a->node, &own) == 1;
-    if (!alone && !trli_node_board_leads(a->node)) {
-        a->stage = TRLI_AGREE_LEADER;
-        return TRL_OK;
-    }
-    for (const int64_t *said; a->heard < trli_node_board_size(a->node); ++a->heard) {
-        said = trli_node_board_read(a->node, a->heard, SAID, a->number);
-        if (!said) return TRL_OK;
-        add(a, said);
-    }
-    if (!alone) return next_round(ctx);
-    a->under_way = false;
-    return TRL_OK;
-}
-
-static trl_err look_at_round(trl_context *ctx)
-{
-    trli_agreement *a = &ctx->agreement;
-    int complete = 0;
-    trl_err err;
-    TRL_TRY(trli_mpi_check(ctx, MPI_Testall(2, a->request, &complete, MPI_STATUSES_IGNORE), "MPI_Testall"));
-    if (!complete) return TRL_OK;
-    add(a, a->received);
-    ++a->round;
-    a->distance *= 2;
-    err = next_round(ctx);
-done:
-    return err;
-}
-
-/* Look once for what the agreement waits for. */
-static trl_err look(trl_context *ctx)
-{
-    trli_agreement *a = &ctx->agreement;
-    const int64_t *told;
-    if (a->stage == TRLI_AGREE_ROUNDS) return look_at_round(ctx);
-    if (a->stage == TRLI_AGREE_NODE) return look_at_node(ctx);
-    told = trli_node_board_read(a->node, 0, TOLD, a->number);
-    if (!told) return TRL_OK;
-    memcpy(a->value, told, sizeof a->value);
-    a->under_way = false;
-    return TRL_OK;
 }
 
 static trl_err begin(trl_context *ctx, trl_err local, int n, const int64_t *values)
@@ -194,15 +93,12 @@ static trl_err begin(trl_context *ctx, trl_err local, int n, const int64_t *valu
     for (int i = 0; i < TRLI_CARRIED; ++i)
         a->value[CARRIED + i] = a->carried[i].number ? a->carried[i].number(a->carried[i].data) : 0;
     for (int i = 0; i < TRLI_AGREED - CALLERS; ++i) a->value[CALLERS + i] = i < n ? values[i] : INT64_MIN;
-    a->round = 0;
-    a->distance = 1;
-    a->heard = 0;
-    ++a->number;
-    a->under_way = true;
-    a->stage = TRLI_AGREE_NODE;
-    if (!a->node) return next_round(ctx);
-    post(a, SAID);
-    return TRL_OK;
+    a->all.comm = a->comm;
+    a->all.n = TRLI_AGREED;
+    a->all.value = a->value;
+    a->all.received = a->received;
+    a->all.merge = add;
+    return trli_merging_begin(ctx, &a->all);
 }
 
 trl_err trli_agree_call_mpi(trl_context *ctx)
@@ -219,10 +115,10 @@ static trl_err complete(trl_context *ctx)
     trli_agreement *a = &ctx->agreement;
     const double deadline = a->local == TRL_OK ? 0 : trli_clock() + FAILED_WAIT_S;
     trl_err err = TRL_OK;
-    for (int looks = 0; a->under_way; looks += looks < INT_MAX) {
-        TRL_TRY(look(ctx));
-        if (!a->under_way) break;
-        if (a->stage != TRLI_AGREE_ROUNDS) TRL_TRY(trli_agree_call_mpi(ctx));
+    for (int looks = 0; a->all.under_way; looks += looks < INT_MAX) {
+        TRL_TRY(trli_merging_look(ctx, &a->all));
+        if (!a->all.under_way) break;
+        if (a->all.stage != TRLI_MERGING_ROUNDS) TRL_TRY(trli_agree_call_mpi(ctx));
         if (a->local == TRL_OK) {
             trli_agree_rest(ctx, looks);
             continue;
@@ -274,13 +170,16 @@ bool trli_agree_goes_on(const trl_context *ctx)
     return atomic_load_explicit(&ctx->agreement.late, memory_order_relaxed) == TRLI_LATE_BEGUN;
 }
 
-/* The lock guards all that a round changes. */
+/* The lock guards all that a look changes. */
 void trli_agree_go_on(trl_context *ctx)
 {
     trli_agreement *a = &ctx->agreement;
-    if (!trli_agree_goes_on(ctx) || trl_context_lost(ctx) || !trli_polls_enter(ctx)) return;
-    const trl_err err = a->under_way ? look(ctx) : TRL_OK;
-    if (err == TRL_OK && !a->under_way) atomic_store_explicit(&a->late, TRLI_LATE_KNOWN, memory_order_relaxed);
+    const bool late = trli_agree_goes_on(ctx);
+    if ((!late && !ctx->left) || trl_context_lost(ctx) || !trli_polls_enter(ctx)) return;
+    trl_err err = trli_mergings_go_on(ctx);
+    if (late && err == TRL_OK) err = trli_merging_look(ctx, &a->all);
+    if (late && err == TRL_OK && !a->all.under_way)
+        atomic_store_explicit(&a->late, TRLI_LATE_KNOWN, memory_order_relaxed);
     trli_polls_leave(ctx);
 }
 

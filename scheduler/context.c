@@ -87,7 +87,7 @@ void trl_context_destroy(trl_context **context)
 {
     trl_context *ctx = *context;
     *context = NULL;
-    if (ctx == NULL || ctx->agreement.under_way) return; /* messages of a lost rank's agreement may still arrive */
+    if (ctx == NULL || ctx->agreement.all.under_way) return; /* messages of a lost rank's agreement may still arrive */
     end_leftovers(ctx);
     trli_node_board_destroy(ctx, &ctx->agreement.node);
     trli_topology_destroy(&ctx->topology);

@@ -12,6 +12,7 @@
 
 #include "agree_impl.h"
 #include "memory_impl.h"
+#include "merging_impl.h"
 
 /* A number of workers above this one (or above the number of cores, if that is larger) is taken for a typing error. */
 #define TRLI_THREADS_MAX 1024
@@ -51,13 +52,6 @@ typedef enum trli_late {
     TRLI_LATE_ENDED  /* the ranks have one result, and nobody has asked for it */
 } trli_late;
 
-/* What an agreement waits for. */
-typedef enum trli_agree_stage {
-    TRLI_AGREE_NODE,   /* numbers of the node's ranks */
-    TRLI_AGREE_ROUNDS, /* messages between all ranks, or of one of each node */
-    TRLI_AGREE_LEADER  /* what that one tells */
-} trli_agree_stage;
-
 /* How the ranks agree; see agree.c. Main thread only, but for trli_agree_go_on. */
 typedef struct trli_agreement {
     MPI_Comm comm;
@@ -65,15 +59,10 @@ typedef struct trli_agreement {
     trl_err failed;   /* the error on which the ranks agreed, until they meet again */
     int failed_depth; /* they meet at the end of the phase of this depth */
     /* That under way, or the last one. */
-    bool under_way;
-    int64_t number;               /* it is the so manieth */
-    trl_err local;                /* this rank's own error */
-    struct trli_node_board *node; /* of ranks of a node; NULL: they agree by messages */
-    trli_agree_stage stage;
-    int heard; /* ranks of the node that have said their numbers */
-    int round, distance;
-    MPI_Request request[2];
-    int64_t value[TRLI_AGREED], sent[TRLI_AGREED], received[TRLI_AGREED];
+    trli_merging all;
+    trl_err local;         /* this rank's own error */
+    trli_node_board *node; /* of ranks of a node; NULL: they agree by messages */
+    int64_t value[TRLI_AGREED], received[TRLI_AGREED];
     _Atomic trli_late late;
     trl_err late_err;
     int64_t late_value[TRLI_AGREED_CALLER];
@@ -111,6 +100,7 @@ struct trl_context {
     int threads;
     trl_context_options options;
     trli_agreement agreement;
+    trli_merging *left; /* to the polls of runs */
     trli_notice notice;
     _Atomic bool lost;
     int workers_alive;          /* trl_workers of this context; main thread only */

@@ -89,6 +89,7 @@ trl_err trl_simulation_observe_later(trl_simulation *sim)
     row.spoilt = trli_late_is_failed(sim);
     row.err = trli_run_deferring(sim, sim->observe);
     if (!trli_was_made(sim, row.err)) return trl_context_agree(sim->ctx, row.err);
+    trli_reductions_leave_to_polls(sim->frame, sim->observe);
     memcpy(rows->scalar, sim->frame->scalar, (size_t)sim->model->nscalars * sizeof *rows->scalar);
     TRL_TRY(trli_columns_begin(sim, row.place, rows->value[row.place], &row.err));
     row.spoilt |= row.err != TRL_OK;

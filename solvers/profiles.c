@@ -69,12 +69,10 @@ done:
 
 static trl_err make_sums(const trl_simulation *sim, struct trli_profiles *all)
 {
-    trli_batch_run *m = &all->sums;
-    sim->model->sends_sums = true;
-    m->request[0] = m->request[1] = MPI_REQUEST_NULL;
-    for (int i = 0; i < sim->problem->nprofiles; ++i) m->nsums += all->list[i].columns;
-    m->sum = trli_new(sim->ctx, (size_t)m->nsums, sizeof *m->sum);
-    return m->sum ? TRL_OK : trli_no_memory(sim->ctx, NULL, "for %d columns of profiles", m->nsums);
+    int n = 0;
+    for (int i = 0; i < sim->problem->nprofiles; ++i) n += all->list[i].columns;
+    sim->model->sent[TRLI_SENT_PROFILES] = n;
+    return trli_batch_create(sim->ctx, &all->sums, TRLI_SENT_PROFILES, n, 0);
 }
 
 trl_err trli_profiles_compile(trl_simulation *sim)
@@ -106,7 +104,7 @@ void trli_profiles_destroy(trl_simulation *sim)
     sim->profiles = NULL;
     if (!all) return;
     trl_loop_destroy(&all->loop);
-    if (!all->sums.started || trli_reductions_leave(sim->frame, &all->sums)) trli_free(all->sums.sum);
+    trli_batch_destroy(sim->frame, &all->sums);
     trli_free(all->list);
     trli_free(all);
 }

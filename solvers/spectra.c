@@ -211,23 +211,21 @@ bool trli_spectra_are_made(const trl_simulation *sim, int place)
 static trl_err make_sums(const trl_simulation *sim, struct trli_spectra *all)
 {
     const size_t workers = (size_t)trl_loop_workers(all->loop);
-    trli_batch_run *m = &all->all;
     gathering *g = &all->sums;
     size_t longest = 0;
-    sim->model->sends_sums = true;
-    m->request[0] = m->request[1] = MPI_REQUEST_NULL;
+    int n = 0;
     for (int i = 0; i < sim->problem->nspectra; ++i) {
         const size_t columns = (size_t)all->list[i].columns;
-        m->nsums += all->list[i].columns;
+        n += all->list[i].columns;
         all->nfields += all->list[i].nshown;
         if (columns > longest) longest = columns;
     }
-    m->sum = trli_new(sim->ctx, (size_t)m->nsums, sizeof *m->sum);
+    sim->model->sent[TRLI_SENT_SPECTRA] = n;
     g->sum = trli_new(sim->ctx, workers * longest, sizeof *g->sum);
     g->batch = trli_new(sim->ctx, workers * longest * BATCH, sizeof *g->batch);
     g->filled = trli_new(sim->ctx, workers * longest, sizeof *g->filled);
-    const bool made = m->sum && g->sum && g->batch && g->filled;
-    return made ? TRL_OK : trli_no_memory(sim->ctx, NULL, "for %d columns of spectra", m->nsums);
+    if (!g->sum || !g->batch || !g->filled) return trli_no_memory(sim->ctx, NULL, "for %d columns of spectra", n);
+    return trli_batch_create(sim->ctx, &all->all, TRLI_SENT_SPECTRA, n, 0);
 }
 
 trl_err trli_spectra_compile(trl_simulation *sim)
@@ -260,7 +258,7 @@ void trli_spectra_destroy(trl_simulation *sim)
     for (int i = 0; i < TRLI_SPECTRA_PLACES; ++i) release(all->nfields, &all->place[i]);
     for (int i = 0; all->list && i < sim->problem->nspectra; ++i) trli_free(all->list[i].shown);
     trl_loop_destroy(&all->loop);
-    if (!all->all.started || trli_reductions_leave(sim->frame, &all->all)) trli_free(all->all.sum);
+    trli_batch_destroy(sim->frame, &all->all);
     trli_free(all->sums.sum);
     trli_free(all->sums.batch);
     trli_free(all->sums.filled);

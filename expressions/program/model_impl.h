@@ -35,6 +35,9 @@ typedef struct trli_meeting {
     const trli_program *one, *other;
 } trli_meeting;
 
+/* Batches of sums that ranks bring together, of what no program reduces: trli_batch_post. */
+enum { TRLI_SENT_PROFILES, TRLI_SENT_SPECTRA, TRLI_SENT };
+
 struct trli_model {
     trl_context *ctx;
     const trl_layout *layout;
@@ -62,8 +65,8 @@ struct trli_model {
     int nlasting;          /* fields of named values that it computes, beside those that are stored in any case */
     trli_program *lasting; /* computes what no step changes, before all others; NULL: there is no such thing */
     trli_slot_plan *slots; /* once fields have places: passes/slot_plan_impl.h */
-    bool joint;      /* programs that run in turn touch the same fields: a solver's, the step and what bounds dt */
-    bool sends_sums; /* ranks bring together what no program reduces: trli_batch_post */
+    bool joint;          /* programs that run in turn touch the same fields: a solver's, the step and what bounds dt */
+    int sent[TRLI_SENT]; /* so many sums of each */
     struct trli_late_scalars *late; /* run/late_scalars_impl.h; NULL: there are none */
     trli_front *front;              /* front/front_impl.h */
     trli_model_run *run;            /* run/model_run_impl.h */

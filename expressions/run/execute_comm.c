@@ -11,7 +11,6 @@
 #include "compute_impl.h"
 #include "context_impl.h"
 #include "model_run_impl.h"
-#include "node_board_impl.h"
 #include "tasks_impl.h"
 
 /* What a thread needs to compute a group: arrays of its fields and results, also as a compiled kernel takes them, the
@@ -301,19 +300,6 @@ void trli_reductions_set(const trli_program *program, const trli_reduction_batch
     }
 }
 
-/* One message for all sums, one for all extremes. */
-static int start_allreduce(MPI_Comm comm, trli_batch_run *m)
-{
-    int status = MPI_SUCCESS;
-    if (m->nsums > 0)
-        status = MPI_Iallreduce(MPI_IN_PLACE, m->sum, m->nsums * TRLI_PARTIAL_WORDS, MPI_INT64_T, MPI_SUM, comm,
-                                &m->request[0]);
-    if (status == MPI_SUCCESS && m->nextremes > 0)
-        status = MPI_Iallreduce(MPI_IN_PLACE, m->extreme, m->nextremes * TRLI_PARTIAL_PAIR, MPI_DOUBLE, MPI_MAX, comm,
-                                &m->request[1]);
-    return status;
-}
-
 void trli_reductions_clear(trli_frame *frame, const trli_program *program)
 {
     const trli_reductions *all = &program->run->reductions;
@@ -334,67 +320,73 @@ bool trli_reductions_failed(const trli_frame *frame, const trli_program *program
     return failed;
 }
 
-/* Whether its parts are on the board. */
-static bool is_posted(const trli_frame *frame, const trli_batch_run *m)
+/* Merge another rank's part. */
+static void take_part(const void *batch, int64_t *value, const int64_t *part)
 {
-    return frame->board && m->slot > 0;
-}
-
-static void post_batch(const trli_frame *frame, trli_batch_run *m)
-{
-    int64_t *number = trli_node_board_room(frame->board, m->slot - 1, ++m->round);
-    memcpy(number, m->sum, (size_t)m->nsums * sizeof *m->sum);
-    memcpy(number + (ptrdiff_t)m->nsums * TRLI_PARTIAL_WORDS, m->extreme, (size_t)m->nextremes * sizeof *m->extreme);
-    trli_node_board_post(frame->board, m->slot - 1, m->round);
-    m->read = 0;
-    m->posted = true;
-}
-
-/* Merge another rank's part, as it was posted. */
-static void take_part(trli_batch_run *m, const int64_t *number)
-{
-    int64_t *word = m->sum[0];
-    double *value = m->extreme[0], extreme;
-    for (int i = 0; i < m->nsums * TRLI_PARTIAL_WORDS; ++i) word[i] += *number++;
+    const trli_batch_run *m = batch;
+    double *own = m->extreme[0], extreme;
+    const int words = m->nsums * TRLI_PARTIAL_WORDS;
+    for (int i = 0; i < words; ++i) value[i] += part[i];
     for (int i = 0; i < m->nextremes * TRLI_PARTIAL_PAIR; ++i) {
-        memcpy(&extreme, number++, sizeof extreme);
-        if (extreme > value[i]) value[i] = extreme;
+        memcpy(&extreme, &part[words + i], sizeof extreme);
+        if (extreme > own[i]) own[i] = extreme;
     }
 }
 
-/* Whether all parts have come. */
-static bool read_board(const trli_frame *frame, trli_batch_run *m)
+trl_err trli_batch_create(trl_context *ctx, trli_batch_run *m, int index, int nsums, int nextremes)
 {
-    const int size = trli_node_board_size(frame->board), own = trli_node_board_place(frame->board);
-    if (!m->posted) post_batch(frame, m);
-    for (; m->read < size; ++m->read) {
-        const int64_t *part = trli_node_board_read(frame->board, m->read, m->slot - 1, m->round);
-        if (!part) return false;
-        if (m->read != own) take_part(m, part);
-    }
-    return true;
+    const int n = nsums * TRLI_PARTIAL_WORDS + nextremes * TRLI_PARTIAL_PAIR;
+    int64_t *numbers = trli_new(ctx, 2 * (size_t)n + 1, sizeof *numbers);
+    if (!numbers) return trli_no_memory(ctx, NULL, "for reductions");
+    *m = (trli_batch_run){.index = index,
+                          .nsums = nsums,
+                          .nextremes = nextremes,
+                          .sum = (int64_t(*)[TRLI_PARTIAL_WORDS])numbers,
+                          .extreme = (double(*)[TRLI_PARTIAL_PAIR])(numbers + nsums * TRLI_PARTIAL_WORDS),
+                          .all = {.n = n, .value = numbers, .received = numbers + n, .merge = take_part, .how = m}};
+    return TRL_OK;
 }
 
-/* Send this rank's part of a batch, if that is not done, and look whether all parts have come. */
+void trli_batch_destroy(const trli_frame *frame, trli_batch_run *m)
+{
+    if (!m->sum || (m->posted && !trli_reductions_leave(frame, m))) return;
+    trli_free(m->all.value);
+    m->sum = NULL;
+}
+
+/* Send this rank's part, if that is not done; and look whether all have come. */
+static trl_err bring_on(const trli_frame *frame, trli_batch_run *m)
+{
+    trl_err err = TRL_OK;
+    if (!m->posted) {
+        m->posted = true;
+        m->all.comm = frame->comm;
+        m->all.tag = m->index;
+        m->all.board = frame->board;
+        m->all.slot = TRLI_MERGING_SLOTS * m->index;
+        TRL_TRY(trli_merging_begin(frame->model->ctx, &m->all));
+    }
+    err = trli_merging_look(frame->model->ctx, &m->all);
+done:
+    return err;
+}
+
 static trl_err look_at_batch(const trli_frame *frame, trli_batch_run *m, bool *there)
 {
     trl_context *ctx = frame->model->ctx;
-    int finished = 0, status = MPI_SUCCESS;
+    const bool by_messages = trli_merging_sends(ctx, frame->board);
+    trl_err err = TRL_OK;
     *there = false;
     if (trl_context_lost(ctx)) return TRL_ERR_MPI; /* other ranks may never join the operation */
-    *there = is_posted(frame, m) && read_board(frame, m);
+    if (!by_messages) TRL_TRY(bring_on(frame, m));
+    *there = m->posted && !m->all.under_way;
     if (*there || !trl_context_mpi_try_lock(ctx)) return TRL_OK;
-    if (is_posted(frame, m)) {
-        const trl_err err = trli_agree_call_mpi(ctx);
-        trl_context_mpi_unlock(ctx);
-        return err;
-    }
-    if (!m->posted) status = start_allreduce(frame->comm[m->channel], m);
-    m->posted = true;
-    if (status == MPI_SUCCESS) status = MPI_Testall(2, m->request, &finished, MPI_STATUSES_IGNORE);
+    if (by_messages) err = bring_on(frame, m);
+    *there = !m->all.under_way;
+    if (err == TRL_OK && m->all.under_way && m->all.stage != TRLI_MERGING_ROUNDS) err = trli_agree_call_mpi(ctx);
     trl_context_mpi_unlock(ctx);
-    *there = finished != 0;
-    return trli_mpi_check(ctx, status, "MPI_Iallreduce");
+done:
+    return err;
 }
 
 static void end_batch(const trli_program *program, const trli_reduction_batch *batch, const trli_frame *frame,
@@ -449,6 +441,11 @@ done:
     return err;
 }
 
+static void leave_to_polls(trl_context *ctx, trli_batch_run *m)
+{
+    if (m->posted && m->all.under_way) trli_merging_leave(ctx, &m->all);
+}
+
 trl_err trli_batch_post(const trli_frame *frame, trli_batch_run *m)
 {
     trl_context *ctx = frame->model->ctx;
@@ -459,8 +456,15 @@ trl_err trli_batch_post(const trli_frame *frame, trli_batch_run *m)
         TRL_TRY(look_at_batch(frame, m, &there));
         if (!m->posted) trli_agree_rest(ctx, looks);
     }
+    leave_to_polls(ctx, m);
 done:
     return err;
+}
+
+void trli_reductions_leave_to_polls(const trli_frame *frame, const trli_program *program)
+{
+    const trli_reductions *all = &program->run->reductions;
+    for (int b = 0; b < all->nbatches; ++b) leave_to_polls(frame->model->ctx, &frame->batch[all->first_batch + b]);
 }
 
 trl_err trli_batch_await(const trli_frame *frame, trli_batch_run *m)
@@ -468,6 +472,7 @@ trl_err trli_batch_await(const trli_frame *frame, trli_batch_run *m)
     trl_context *ctx = frame->model->ctx;
     bool there = trl_context_ranks(ctx) == 1;
     trl_err err = TRL_OK;
+    trli_merging_take_back(ctx, &m->all);
     for (int looks = 0; !there; looks += looks < INT_MAX) {
         TRL_TRY(look_at_batch(frame, m, &there));
         if (there) break;
@@ -497,7 +502,8 @@ bool trli_reductions_leave(const trli_frame *frame, trli_batch_run *m)
 {
     const double patience = 2; /* s; a rank that failed may never send its part */
     const double deadline = trli_clock() + patience;
-    bool there = !m->posted || is_posted(frame, m);
+    bool there = !m->posted || !trli_merging_sends(frame->model->ctx, frame->board);
+    trli_merging_take_back(frame->model->ctx, &m->all);
     for (int looks = 0; !there && trli_clock() < deadline; looks += looks < INT_MAX) {
         if (look_at_batch(frame, m, &there) != TRL_OK) return false;
         trli_agree_rest(frame->model->ctx, looks);

@@ -149,51 +149,41 @@ void trli_frame_release_shared(trli_frame *frame)
     trli_free(frame->scalar_valid);
 }
 
-static trl_err create_batches(trli_frame *frame, const trli_program *program)
+static int count_sums(const trli_reductions *all, const trli_reduction_batch *batch)
 {
-    trl_context *ctx = frame->model->ctx;
-    const trli_reductions *all = &program->run->reductions;
-    for (int b = 0; b < all->nbatches; ++b) {
-        trli_batch_run *batch = &frame->batch[all->first_batch + b];
-        batch->request[0] = batch->request[1] = MPI_REQUEST_NULL;
-        batch->slot = 1 + all->first_batch + b;
-        batch->channel = all->channel;
-        batch->sum = trli_new(ctx, (size_t)all->batch[b].n, sizeof *batch->sum);
-        batch->extreme = trli_new(ctx, (size_t)all->batch[b].n, sizeof *batch->extreme);
-        if (!batch->sum || !batch->extreme) return trli_no_memory(ctx, NULL, "for reductions");
-    }
-    return TRL_OK;
+    int n = 0;
+    for (int r = batch->first; r < batch->first + batch->n; ++r) n += all->reduction[r].merge == TRLI_MERGE_SUM;
+    return n;
 }
 
-/* Ranks of several nodes reduce by messages. */
-static trl_err make_board(trli_frame *frame)
+static trl_err create_batches(trli_frame *frame, const trli_program *program)
 {
-    const trli_model *model = frame->model;
-    const int n = model->run->nbatches;
+    const trli_reductions *all = &program->run->reductions;
     trl_err err = TRL_OK;
-    if (!model->machine.shares || model->ctx->topology.node_ranks < model->ctx->ranks) return TRL_OK;
-    size_t *numbers = trli_new(model->ctx, (size_t)n, sizeof *numbers);
-    TRL_TRY(trl_context_agree(model->ctx, numbers ? TRL_OK : trli_no_memory(model->ctx, NULL, "for reductions")));
-    for (int i = 0; i < model->nprograms; ++i) {
-        const trli_reductions *all = &model->program[i]->run->reductions;
-        for (int b = 0; b < all->nbatches; ++b)
-            numbers[all->first_batch + b] = (size_t)all->batch[b].n * (TRLI_PARTIAL_WORDS + TRLI_PARTIAL_PAIR);
+    for (int b = 0; b < all->nbatches; ++b) {
+        const int index = all->first_batch + b, n = all->batch[b].n, sums = count_sums(all, &all->batch[b]);
+        TRL_TRY(trli_batch_create(frame->model->ctx, &frame->batch[index], TRLI_SENT + index, sums, n - sums));
     }
-    err = trli_node_board_create(model->ctx, n, numbers, &frame->board);
 done:
-    trli_free(numbers);
     return err;
 }
 
-static trl_err make_channels(trli_frame *frame)
+static trl_err make_board(trli_frame *frame)
 {
     const trli_model *model = frame->model;
+    const int n = TRLI_SENT + model->run->nbatches, slots = TRLI_MERGING_SLOTS * n;
     trl_err err = TRL_OK;
-    frame->comm = trli_new(model->ctx, (size_t)model->run->nchannels, sizeof *frame->comm);
-    TRL_TRY(trl_context_agree(model->ctx, frame->comm ? TRL_OK : trli_no_memory(model->ctx, NULL, "for reductions")));
-    for (; frame->ncomms < model->run->nchannels; ++frame->ncomms)
-        TRL_TRY(trli_comm_create(model->ctx, &frame->comm[frame->ncomms]));
+    if (!model->machine.shares) return TRL_OK;
+    size_t *numbers = trli_new(model->ctx, (size_t)slots, sizeof *numbers);
+    TRL_TRY(trl_context_agree(model->ctx, numbers ? TRL_OK : trli_no_memory(model->ctx, NULL, "for reductions")));
+    for (int slot = 0; slot < slots; ++slot) {
+        const int batch = slot / TRLI_MERGING_SLOTS;
+        numbers[slot] = batch < TRLI_SENT ? (size_t)model->sent[batch] * TRLI_PARTIAL_WORDS
+                                          : (size_t)frame->batch[batch - TRLI_SENT].all.n;
+    }
+    err = trli_node_board_create(model->ctx, slots, numbers, &frame->board);
 done:
+    trli_free(numbers);
     return err;
 }
 
@@ -218,10 +208,12 @@ static trl_err create_reductions(trli_frame *frame)
         TRL_TRY(create_batches(frame, model->program[i]));
         trli_reductions_clear(frame, model->program[i]);
     }
-    const bool any = model->run->nreductions > 0 || model->sends_sums;
+    bool any = model->run->nreductions > 0;
+    for (int i = 0; i < TRLI_SENT; ++i) any |= model->sent[i] > 0;
     if (!any || trl_context_ranks(model->ctx) == 1) return TRL_OK;
-    if (model->run->nreductions > 0) TRL_TRY(make_board(frame));
-    err = make_channels(frame);
+    TRL_TRY(make_board(frame));
+    TRL_TRY(trli_comm_create(model->ctx, &frame->comm));
+    frame->has_comm = true;
 done:
     return err;
 }
@@ -268,14 +260,9 @@ void trli_frame_destroy(trli_frame **result)
         trli_free(frame->reduction[r].part);
         trli_free(frame->reduction[r].window);
     }
-    for (int b = 0; frame->batch && b < run->nbatches; ++b) {
-        if (!trli_reductions_leave(frame, &frame->batch[b])) continue;
-        trli_free(frame->batch[b].sum);
-        trli_free(frame->batch[b].extreme);
-    }
+    for (int b = 0; frame->batch && b < run->nbatches; ++b) trli_batch_destroy(frame, &frame->batch[b]);
     trli_node_board_destroy(frame->model->ctx, &frame->board);
-    for (int c = 0; c < frame->ncomms; ++c) trli_comm_free(frame->model->ctx, &frame->comm[c]);
-    trli_free(frame->comm);
+    if (frame->has_comm) trli_comm_free(frame->model->ctx, &frame->comm);
     pthread_mutex_destroy(&frame->claims.lock);
     trli_frame_release_gathered(frame);
     trli_frame_release_spaces(frame);

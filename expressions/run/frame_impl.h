@@ -10,6 +10,7 @@
 
 #include <mpi.h>
 
+#include <merging_impl.h>
 #include <reduction_impl.h>
 #include <trl_field_manager.h>
 
@@ -40,16 +41,13 @@ typedef struct trli_reduction_run {
 typedef struct trli_batch_run {
     bool started, posted;
     bool failed; /* a rank had failed when it sent its part */
+    int index;   /* of the model's, and behind those of programs */
     int nsums, nextremes;
-    int64_t (*sum)[TRLI_PARTIAL_WORDS];   /* [nsums] */
+    int64_t (*sum)[TRLI_PARTIAL_WORDS];   /* [nsums], and behind them: */
     double (*extreme)[TRLI_PARTIAL_PAIR]; /* [nextremes] */
-    MPI_Request request[2];
-    int channel;      /* trli_reductions.channel */
-    int slot;         /* on the frame's board, from 1 on; 0: it goes by messages */
-    int64_t round;    /* of that slot, */
-    int read;         /* and ranks whose part has come of it */
-    int64_t told_run; /* of the device that tells its results, */
-    bool emptied;     /* and has left its shares empty */
+    trli_merging all;                     /* of these numbers, once it was posted */
+    int64_t told_run;                     /* of the device that tells its results, */
+    bool emptied;                         /* and has left its shares empty */
 } trli_batch_run;
 
 /* A point and the next ones along axes: how many are read along each, 1 or 2; and their values, x fastest. */
@@ -116,10 +114,9 @@ typedef struct trli_frame {
     trli_reduction_run *reduction; /* [model->run->nreductions] */
     trli_batch_run *batch;         /* [model->run->nbatches] */
     bool defers;                   /* a run posts its reductions and ends; trli_reductions_await has their results */
-    struct trli_node_board *board; /* with a slot for each program's batch, if all ranks share a node; or NULL */
-    /* [model->run->nchannels] of reductions: within a channel their order is that of a handle. */
-    MPI_Comm *comm;
-    int ncomms;
+    struct trli_node_board *board; /* with slots for all batches; or NULL */
+    MPI_Comm comm;                 /* of reductions, each with a tag of its own */
+    bool has_comm;
     struct {
         pthread_mutex_t lock;
         int n;

@@ -118,8 +118,13 @@ TRL_NODISCARD trl_err trli_reductions_look(const trli_frame *frame, const trli_p
                                            bool *there);
 /* The same if the results are not wanted any more, because of an error. */
 void trli_reductions_drop(const trli_frame *frame, const trli_program *program);
-/* Send this rank's part of a batch that is in nobody's program, on the frame's communicator, and wait for those of the
- * others. Fails with MPI. */
+/* A batch of the frame with this index, empty. Fails with MEMORY. */
+TRL_NODISCARD trl_err trli_batch_create(trl_context *ctx, trli_batch_run *batch, int index, int nsums, int nextremes);
+void trli_batch_destroy(const trli_frame *frame, trli_batch_run *batch);
+/* After a run that deferred a program's reductions: polls of later runs bring them on. */
+void trli_reductions_leave_to_polls(const trli_frame *frame, const trli_program *program);
+/* Send this rank's part of a batch that is in nobody's program, which polls bring on, and wait for those of the others.
+ * Fails with MPI. */
 TRL_NODISCARD trl_err trli_batch_post(const trli_frame *frame, trli_batch_run *batch);
 TRL_NODISCARD trl_err trli_batch_await(const trli_frame *frame, trli_batch_run *batch);
 /* Before the end of a frame: whether MPI no longer writes to a batch. It waits for a while. */

@@ -247,9 +247,10 @@ MPI_CALL(Allgatherv,
          (const void *from, int sent, MPI_Datatype type, void *to, const int *received, const int *begin,
           MPI_Datatype as, MPI_Comm comm),
          (from, sent, type, to, received, begin, as, comm))
-MPI_CALL(Iallreduce,
-         (const void *from, void *to, int n, MPI_Datatype type, MPI_Op op, MPI_Comm comm, MPI_Request *request),
-         (from, to, n, type, op, comm, request))
+MPI_CALL(Ialltoallv,
+         (const void *from, const int *sent, const int *from_begin, MPI_Datatype type, void *to, const int *received,
+          const int *to_begin, MPI_Datatype as, MPI_Comm comm, MPI_Request *request),
+         (from, sent, from_begin, type, to, received, to_begin, as, comm, request))
 MPI_CALL(Send, (const void *data, int n, MPI_Datatype type, int to, int tag, MPI_Comm comm),
          (data, n, type, to, tag, comm))
 MPI_CALL(Recv, (void *data, int n, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Status *status),

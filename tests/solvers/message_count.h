@@ -4,7 +4,6 @@
 #ifndef MESSAGE_COUNT_H
 #define MESSAGE_COUNT_H
 
-extern _Atomic int reductions_begun; /* MPI_Iallreduce, by this process */
-extern _Atomic int values_sent;      /* MPI_Isend of doubles */
+extern _Atomic int values_sent; /* MPI_Isend of doubles, by this process */
 
 #endif
