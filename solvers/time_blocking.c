@@ -310,13 +310,14 @@ done:
     return err;
 }
 
-/* While variants are tried, ranks have to find the same: the longest time, and whether one of them still waits for
- * kernels. */
+/* While variants are tried, ranks have to find the same: the longest time of all steps of a way in a round, of which
+ * *ns are the last, and whether one of them still waits for kernels. */
 static trl_err share(trl_simulation *sim, double *ns)
 {
-    int64_t most[2] = {(int64_t)*ns, sim->model->run->compiling};
+    const double before = sim->blocking->trial.ns;
+    int64_t most[2] = {(int64_t)(before + *ns), sim->model->run->compiling};
     trl_err err = trli_agree_max(sim->ctx, TRL_OK, 2, most);
-    *ns = (double)most[0];
+    *ns = (double)most[0] - before;
     sim->blocking->compiling = most[1] > 0;
     return err;
 }
@@ -346,8 +347,9 @@ static trl_err advance_some(trl_simulation *sim, trl_stop stop, void *data)
     else
         TRL_TRY(trli_step_later(sim));
     double ns = (double)(trli_now_ns() - start);
-    if (seeking) TRL_TRY(share(sim, &ns));
-    if (trying && (count > 1 || variant == 0)) trli_trial_note(&b->trial, ns, count);
+    const bool counts = trying && (count > 1 || variant == 0);
+    if (seeking && (b->compiling || (counts && trli_trial_ends(&b->trial, count)))) TRL_TRY(share(sim, &ns));
+    if (counts) trli_trial_note(&b->trial, ns, count);
     if (seeking && !b->compiling) trli_trial_settle(&b->trial);
 done:
     return err;

@@ -51,6 +51,12 @@ static inline int trli_trial_way(const trli_trial *trial)
     return trli_trial_is_settled(trial) ? trial->tried : 0;
 }
 
+/* Whether the way that is tried has its share of steps of the round with so many more. */
+static inline bool trli_trial_ends(const trli_trial *trial, int steps)
+{
+    return trial->steps_done + steps >= trial->rules.steps;
+}
+
 /* Note the time of steps of the way that is tried; once it has its share of the round, the next one is tried. */
 void trli_trial_note(trli_trial *trial, double ns, int steps);
 
