@@ -121,6 +121,7 @@ def write(rng):
     left = ["plugins: [side_values]"] if coefficients.plugins else []
     left += ["expressions:", *coefficients.lines, *rest] if rest or coefficients.lines else []
     solver = solver[:-1] + rng.choice([", tolerance: 1e-6", ", absolute: 1e-9", "", ""]) + "}"  # drawn last
+    solver = solver.replace("{, ", "{")
     return "\n".join(["trellis: 1", f"grid: {{cells: {cells}, periodic: {json.dumps(periodic)}{more}}}",
                       f"solvers: {{r: {solver}}}", *left, "equations:",
                       "  k: {initial: 1, solve: \"k = 1 + cos(3*x)^2\", boundary: {" + closed + "}}", *lines,
