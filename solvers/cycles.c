@@ -7,17 +7,17 @@
 #include "krylov_impl.h"
 #include "memory_impl.h"
 #include "multigrid_impl.h"
+#include "solve_ahead_impl.h"
 
 typedef struct cycles {
     trli_program *begin, *direction, *update;
-    int first_rr, rr, rho, next_rho, keep, dq;
+    int first_rr, rr, rho, next_rho, dq;
+    bool due; /* the sums of `update` are to be taken */
 } cycles;
 
 static trl_err compile_start(trli_solver *s, cycles *m)
 {
     trl_err err = TRL_OK;
-    m->rho = trli_model_add_scalar(s->sim->model, 1);
-    m->keep = trli_model_add_scalar(s->sim->model, 0);
     TRL_TRY(trli_solver_begin(s, "start of cycles", &m->begin));
     TRL_TRY(trli_krylov_start(s, m->begin, &m->first_rr));
 done:
@@ -101,7 +101,7 @@ done:
 
 /* ---- as that of conjugate gradients ---- */
 
-/* beta = keep*(r.z - r_before.z)/rho, d' = z + beta*d; both products come with z. */
+/* beta = (r.z - r_before.z)/rho, d' = z + beta*d; both products come with z, and rho is r.z of the iteration before. */
 static trl_err compile_direction(trli_solver *s, cycles *m)
 {
     trli_ir *ir = &s->sim->model->ir;
@@ -112,8 +112,7 @@ static trl_err compile_direction(trli_solver *s, cycles *m)
     TRL_TRY(trli_multigrid_compile_sums(s->multigrid, s->r.next, &m->next_rho, &before));
     TRL_TRY(trli_solver_begin(s, "direction of cg", &m->direction));
     trli_ir_value beta = trli_ir_binary(ir, TRLI_OP_SUB, trli_ir_scalar(ir, m->next_rho), trli_ir_scalar(ir, before));
-    beta = trli_ir_binary(ir, TRLI_OP_MUL, trli_ir_scalar(ir, m->keep),
-                          trli_ir_binary(ir, TRLI_OP_DIV, beta, trli_ir_scalar(ir, m->rho)));
+    beta = trli_ir_binary(ir, TRLI_OP_DIV, beta, trli_ir_scalar(ir, m->rho));
     TRL_TRY(trli_program_scalar(m->direction, "beta", beta, &scalar));
     TRL_TRY(combine(s, m->direction, s->d.next, trli_multigrid_solution(s->multigrid), TRLI_OP_ADD,
                     trli_ir_scalar(ir, scalar), s->d.now, z));
@@ -146,9 +145,12 @@ static trl_err cg_compile(trli_solver *s, trli_krylov **method)
     cycles *m = trli_model_keep(s->sim->model, sizeof *m);
     if (!m) return s->sim->model->ir.err;
     *method = (trli_krylov *)m;
+    m->rho = trli_model_add_scalar(s->sim->model, 1);
     TRL_TRY(compile_start(s, m));
     TRL_TRY(compile_direction(s, m));
     TRL_TRY(trli_solver_begin(s, "step of cg", &m->update));
+    TRL_TRY(trli_program_set_scalar(m->update, "rho", trli_ir_scalar(ir, m->next_rho), m->rho));
+    TRL_TRY(trli_program_add_scalar_root(m->update, m->rho));
     TRL_TRY(trli_solver_product_with(s, m->update));
     TRL_TRY(add_curvature(s, m));
     TRL_TRY(trli_program_scalar(
@@ -165,21 +167,36 @@ static void swap_solution(const trli_solver *s)
     trli_vector_swap(s, &s->r);
 }
 
+/* An iteration up to the next c and r, whose sums are to be taken. The first one goes along what the cycle gives. */
+static trl_err iterate(trli_solver *s, cycles *m, bool first)
+{
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_multigrid_cycle_with_sums(s->multigrid));
+    TRL_TRY(trli_solver_program(s, first ? s->take_cycle : m->direction));
+    trli_vector_swap(s, &s->d);
+    err = trli_solver_program_later(s, m->update, &m->due);
+done:
+    return err;
+}
+
+static trl_err cg_begin(trli_solver *s, trli_krylov *method)
+{
+    return iterate(s, (cycles *)method, true);
+}
+
 static trl_err cg_run(trli_solver *s, trli_krylov *method, double target, int most, int *iterations, double *norm,
                       bool *broken)
 {
     cycles *m = (cycles *)method;
+    bool begun = s->ahead;
     trl_err err = TRL_OK;
+    s->ahead = false;
     TRL_TRY(start(s, m, norm));
-    trli_solver_set(s, m->rho, 1);
     for (*iterations = 0; *iterations < most && !(*norm <= target) && isfinite(*norm); ++*iterations) {
-        TRL_TRY(trli_multigrid_cycle_with_sums(s->multigrid));
-        trli_solver_set(s, m->keep, *iterations > 0);
-        TRL_TRY(trli_solver_program(s, m->direction));
-        trli_vector_swap(s, &s->d);
-        TRL_TRY(trli_solver_program(s, m->update));
-        const double rho = trli_solver_scalar(s, m->next_rho);
-        trli_solver_set(s, m->rho, rho);
+        if (!begun) TRL_TRY(iterate(s, m, *iterations == 0));
+        begun = false;
+        TRL_TRY(trli_solver_take(s, m->update, m->due));
+        const double rho = trli_solver_scalar(s, m->rho);
         *broken = !isfinite(rho / trli_solver_scalar(s, m->dq)) || rho == 0;
         if (*broken) break;
         swap_solution(s);
@@ -189,7 +206,7 @@ done:
     return err;
 }
 
-const trli_krylov_type trli_krylov_cg_cycles = {"cg", cg_compile, cg_run};
+const trli_krylov_type trli_krylov_cg_cycles = {.words = "cg", .compile = cg_compile, .begin = cg_begin, .run = cg_run};
 
 /* ---- as a method ---- */
 
@@ -232,4 +249,4 @@ done:
     return err;
 }
 
-const trli_krylov_type trli_krylov_cycles = {"multigrid", cycles_compile, cycles_run};
+const trli_krylov_type trli_krylov_cycles = {.words = "multigrid", .compile = cycles_compile, .run = cycles_run};

@@ -290,4 +290,4 @@ done:
     return err;
 }
 
-const trli_krylov_type trli_krylov_gmres = {"gmres", gmres_compile, gmres_run};
+const trli_krylov_type trli_krylov_gmres = {.words = "gmres", .compile = gmres_compile, .run = gmres_run};

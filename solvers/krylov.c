@@ -20,6 +20,11 @@ const trli_krylov_type *trli_krylov_of(const trli_solver *s, trl_solve_method me
     return method == TRL_SOLVE_CG && s->cycles ? &trli_krylov_cg_cycles : types[method];
 }
 
+trli_krylov *trli_krylov_made(const trli_solver *s, const trli_krylov_type *type)
+{
+    return type == &trli_krylov_cg_cycles ? s->made_cg_cycles : s->made[s->method];
+}
+
 trl_err trli_krylov_compile(trli_solver *s)
 {
     const trl_solve_method wanted = s->settings.method;
@@ -218,7 +223,7 @@ done:
     return err;
 }
 
-const trli_krylov_type trli_krylov_cg = {"cg", cg_compile, cg_run};
+const trli_krylov_type trli_krylov_cg = {.words = "cg", .compile = cg_compile, .run = cg_run};
 
 /* ---- stabilised biconjugate gradients, preconditioned from the right ---- */
 
@@ -378,4 +383,4 @@ done:
     return err;
 }
 
-const trli_krylov_type trli_krylov_bicgstab = {"bicgstab", bicgstab_compile, bicgstab_run};
+const trli_krylov_type trli_krylov_bicgstab = {.words = "bicgstab", .compile = bicgstab_compile, .run = bicgstab_run};

@@ -17,6 +17,9 @@ typedef struct trli_residual {
     int rr, size, error, *sum;
 } trli_residual;
 
+/* Solves of a step that are told apart. */
+enum { TRLI_PLACES = 8 };
+
 typedef struct trli_direct trli_direct;
 typedef struct trli_krylov trli_krylov; /* a method's own programs and scalars */
 
@@ -68,8 +71,10 @@ struct trli_solver {
     trl_solve_method trusted_method;
     int64_t trusted_diagonal;
     trl_gidx trusted_step, mean_step;
-    trl_gidx sized_step;              /* in which the size was found last: in each, or where rounding may matter */
-    bool at_zero, ahead, guess_due;   /* x is zero; x.next is the direct solution for r; x is to be what ask.from has */
+    trl_gidx sized_step;            /* in which the size was found last: in each, or where rounding may matter */
+    bool at_zero, ahead, guess_due; /* x is zero; the method has begun with r; x is to be what ask.from has */
+    int place, needed[TRLI_PLACES]; /* of the present solve in `placed_step`; iterations of the last one there */
+    trl_gidx placed_step;
     bool mean_set;                    /* a direct solution makes it what it should be */
     bool mean_known;                  /* the solution of the step `mean_step` has it */
     double wanted_mean;               /* of a direct solution, where it is free */
@@ -107,6 +112,8 @@ struct trli_solver {
 typedef struct trli_krylov_type {
     const char *words;
     trl_err (*compile)(trli_solver *s, trli_krylov **method); /* *method is kept by the model; OPTIONAL */
+    /* OPTIONAL, before norm(r) is known: what `run` begins with, which has s->ahead then. c and r stay. */
+    trl_err (*begin)(trli_solver *s, trli_krylov *m);
     /* Reduce norm(r) to the target by changing c, in `most` iterations at most. *broken: it cannot go on. */
     trl_err (*run)(trli_solver *s, trli_krylov *m, double target, int most, int *iterations, double *norm,
                    bool *broken);
@@ -164,7 +171,8 @@ void trli_solver_set(const trli_solver *s, int scalar, double value);
 /* norm() of a vector from its product with itself. */
 double trli_solver_norm(const trli_solver *s, double square);
 
-/* Whether a scalar that the product reads is another than in known[scalars], which gets the present ones. */
+/* Whether a scalar that the product reads is another than in known[scalars]; and that gets the present ones. */
+bool trli_solver_scalars_differ(const trli_solver *s, const double *known);
 bool trli_solver_scalars_change(const trli_solver *s, double *known);
 /* Whether the Jacobian reads values of equations. */
 bool trli_solver_reads_fields(const trli_solver *s);
@@ -207,15 +215,6 @@ TRL_NODISCARD trl_err trli_multigrid_prepare(struct trli_multigrid *m, double ti
 TRL_NODISCARD trl_err trli_multigrid_cycle(struct trli_multigrid *m, const int *residual);
 /* [n] fields of its solution. */
 const int *trli_multigrid_solution(const struct trli_multigrid *m);
-/* Whether coarser grids always have entries in place of equations. */
-bool trli_multigrid_by_entries(const struct trli_multigrid *m);
-/* Of an operator that is not symmetric, once entries are found: whether neighbours count with both signs; and so much
- * that auto does without cycles. */
-bool trli_multigrid_has_both_signs(const struct trli_multigrid *m);
-bool trli_multigrid_is_mixed(const struct trli_multigrid *m);
-int trli_multigrid_levels(const struct trli_multigrid *m);
-const trl_grid *trli_multigrid_grid(const struct trli_multigrid *m, int level);
-const trl_simulation *trli_multigrid_simulation(const struct trli_multigrid *m, int level);
 
 /* ---- solve_look.c ---- */
 
@@ -232,6 +231,7 @@ TRL_NODISCARD trl_err trli_solver_residual(trli_solver *s, double *norm);
 /* ---- krylov.c ---- */
 
 const trli_krylov_type *trli_krylov_of(const trli_solver *s, trl_solve_method method);
+trli_krylov *trli_krylov_made(const trli_solver *s, const trli_krylov_type *type);
 /* Compile the methods that may be used. */
 TRL_NODISCARD trl_err trli_krylov_compile(trli_solver *s);
 /* What jacobi makes of a vector, at each point. */

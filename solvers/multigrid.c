@@ -525,7 +525,8 @@ static void find_largest(trli_grid_level *l)
 static void stay_together(const struct trli_multigrid *m)
 {
     const trli_grid_level *l = m->level;
-    const trli_program *const others[] = {l->begin, l->first, l->start, l->smooth, l->last, l->clip};
+    const trli_program *const others[] = {
+        l->begin, l->first, l->start, l->smooth, l->last, l->clip, l->solver->take_cycle};
     for (size_t i = 0; i < sizeof others / sizeof *others; ++i)
         if (others[i]) trl_graph_follow(others[i]->run->graph, l->residual->run->graph);
     trli_relaxation_follow(l);

@@ -44,6 +44,15 @@ TRL_NODISCARD trl_err trli_multigrid_take(struct trli_multigrid *m, const trli_v
 TRL_NODISCARD trl_err trli_multigrid_compile_sums(struct trli_multigrid *m, const int *other, int *with_r,
                                                   int *with_other);
 TRL_NODISCARD trl_err trli_multigrid_cycle_with_sums(struct trli_multigrid *m);
+/* Whether coarser grids always have entries in place of equations. */
+bool trli_multigrid_by_entries(const struct trli_multigrid *m);
+/* Of an operator that is not symmetric, once entries are found: whether neighbours count with both signs; and so much
+ * that auto does without cycles. */
+bool trli_multigrid_has_both_signs(const struct trli_multigrid *m);
+bool trli_multigrid_is_mixed(const struct trli_multigrid *m);
+int trli_multigrid_levels(const struct trli_multigrid *m);
+const trl_grid *trli_multigrid_grid(const struct trli_multigrid *m, int level);
+const trl_simulation *trli_multigrid_simulation(const struct trli_multigrid *m, int level);
 /* What this rank's kernels and transfers read and write in a V cycle whose coarser grids have equations, in bytes. */
 double trli_multigrid_cycle_bytes(const struct trli_multigrid *m);
 

@@ -352,4 +352,5 @@ done:
     return err;
 }
 
-const trli_krylov_type trli_krylov_pipelined = {"pipelined_cg", pipelined_compile, pipelined_run};
+const trli_krylov_type trli_krylov_pipelined = {
+    .words = "pipelined_cg", .compile = pipelined_compile, .run = pipelined_run};

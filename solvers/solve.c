@@ -10,6 +10,7 @@
 #include "lifecycle_impl.h"
 #include "lower_impl.h"
 #include "memory_impl.h"
+#include "multigrid_impl.h"
 #include "parameters_impl.h"
 #include "pseudo_time_impl.h"
 #include "sides_impl.h"

@@ -18,9 +18,15 @@ typedef struct trli_measured {
 /* As trli_solver_program, of a program that tells its results (trli_program_tells), but for these: *told: they are to
  * be taken, before its next run; else they are there. Collective: yes. */
 TRL_NODISCARD trl_err trli_solver_program_telling(trli_solver *s, trli_program *program, bool *told);
-/* The same of other programs, too: if they are not told, scalars are there after another program that has some. */
+/* The same of a program whose scalars a GPU finds, too. */
 TRL_NODISCARD trl_err trli_solver_program_later(trli_solver *s, trli_program *program, bool *told);
 TRL_NODISCARD trl_err trli_solver_take(const trli_solver *s, const trli_program *program, bool told);
+/* Behind the residual of x, before it is looked at: let the method begin, if it is to and can: s->ahead. Collective:
+ * yes. */
+TRL_NODISCARD trl_err trli_solver_begin_method(trli_solver *s);
+/* A solve begins, the next one of its step; and has needed so many iterations. */
+void trli_solver_find_place(trli_solver *s);
+void trli_solver_note_iterations(trli_solver *s);
 /* Whether the residual of zero, where a direct solution is trusted, may be found with the next function. */
 bool trli_solver_may_go_ahead(const trli_solver *s);
 /* Find it, and if a GPU tells of it give that the direct solution to do meanwhile: s->ahead. m: of the guess, taken if

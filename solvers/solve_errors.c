@@ -6,6 +6,7 @@
 
 #include "context_impl.h"
 #include "model_run_impl.h"
+#include "multigrid_impl.h"
 #include "solve_errors_impl.h"
 
 /* Steps that can be shorter are, where there is no solution: this is no error then. */

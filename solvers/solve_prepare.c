@@ -5,6 +5,7 @@
 
 #include "direct_impl.h"
 #include "memory_impl.h"
+#include "multigrid_impl.h"
 #include "solve_prepare_impl.h"
 
 const char trli_cycles_failed[] = "its cycles did not lead to the solution";
@@ -159,6 +160,12 @@ trl_err trli_solver_prepare(trli_solver *s)
     s->prepared = true;
 done:
     return err;
+}
+
+bool trli_solver_is_prepared(const trli_solver *s)
+{
+    return s->current && s->linear && !trli_solver_reads_fields(s) && !trli_solver_scalars_differ(s, s->known) &&
+           s->cycles && s->coarsened == s->ndiagonals;
 }
 
 const char *trli_solver_preconditioner(const trli_solver *s)

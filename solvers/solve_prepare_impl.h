@@ -15,6 +15,8 @@ TRL_NODISCARD trl_err trli_solver_choose_start(trli_solver *s, bool *directly);
 TRL_NODISCARD trl_err trli_solver_run_diagonal(trli_solver *s);
 /* Before a method runs. Collective: yes. */
 TRL_NODISCARD trl_err trli_solver_prepare(trli_solver *s);
+/* Whether that would leave all as it is, and a method has cycles. */
+bool trli_solver_is_prepared(const trli_solver *s);
 /* The words of what was chosen. */
 const char *trli_solver_preconditioner(const trli_solver *s);
 /* Whether cycles may stop early for jacobi's sake: at cells without a mask they rarely fail, and often where jacobi

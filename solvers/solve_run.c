@@ -8,6 +8,7 @@
 
 #include "direct_impl.h"
 #include "first_guess_impl.h"
+#include "multigrid_impl.h"
 #include "multistep_impl.h"
 #include "pseudo_time_impl.h"
 #include "solve_ahead_impl.h"
@@ -92,6 +93,21 @@ static bool is_known(double reference)
     return isfinite(reference) && reference != 0;
 }
 
+/* The residual of x; points on sides are set, which products may read. The method may begin with it before the host
+ * takes its sums, and those of a program before it; told: so they are. */
+static trl_err find_residual_of_guess(trli_solver *s, const trli_program *before, bool told)
+{
+    bool due;
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_solver_program_later(s, s->residual.program, &due));
+    if (due) TRL_TRY(trli_solver_begin_method(s));
+    if (before) TRL_TRY(trli_solver_take(s, before, told));
+    TRL_TRY(trli_solver_take(s, s->residual.program, due));
+    if (due) err = trli_check_passed_step(s->sim);
+done:
+    return err;
+}
+
 /* norm(F(0)), or where that says nothing of the guess; and the residual of the guess, or of zero if that is as good to
  * begin with. at_zero: x is zero, or to be made so. m: of the guess. */
 static trl_err find_reference(trli_solver *s, bool from_zero, const trli_measured *m, double *reference, double *norm)
@@ -123,11 +139,13 @@ static trl_err find_reference(trli_solver *s, bool from_zero, const trli_measure
     if (s->at_zero) goto done;
     TRL_TRY(trli_guess_provide(s));
     if (!without_x) trli_vector_swap(s, &s->x);
-    TRL_TRY(trli_solver_program(s, s->residual.program)); /* sets points on sides, which products may read */
-    if (later) TRL_TRY(trli_solver_take(s, of_reference->program, told));
+    TRL_TRY(find_residual_of_guess(s, later ? of_reference->program : NULL, told));
     if (later) read_residual(s, of_reference, reference);
     read_residual(s, &s->residual, norm);
-    if (trli_guess_withdraw(s, *norm, *reference)) TRL_TRY(find_residual(s, &s->residual, norm));
+    if (trli_guess_withdraw(s, *norm, *reference)) {
+        TRL_TRY(find_residual(s, &s->residual, norm));
+        s->ahead = false;
+    }
     if (!is_known(*reference)) *reference = *norm;
 done:
     return err;
@@ -160,7 +178,7 @@ static trl_err solve_linear(trli_solver *s, double target, double *norm)
     trl_err err = TRL_OK;
     s->stats.method = type->words;
     s->stats.preconditioner = trli_solver_preconditioner(s);
-    trli_krylov *made = type == &trli_krylov_cg_cycles ? s->made_cg_cycles : s->made[s->method];
+    trli_krylov *made = trli_krylov_made(s, type);
     const int tried = s->krylov == TRL_SOLVE_BICGSTAB ? UNSYMMETRIC_TRIED
                       : trli_solver_is_doubtful(s)    ? CYCLES_TRIED
                                                       : INT_MAX;
@@ -314,6 +332,7 @@ static trl_err solve(trli_solver *s, double *mean)
     s->stats.last_iterations = s->stats.last_newton = 0;
     s->cycles_failed = s->direct_failed = false; /* anew in each solve, so that a restart takes the same way */
     s->brought = s->prepared = s->takes_given = false;
+    trli_solver_find_place(s);
     if (!s->looked) {
         TRL_TRY(trli_guess_provide(s));
         TRL_TRY(trli_solver_residual(s, &norm));
@@ -344,6 +363,7 @@ static trl_err solve(trli_solver *s, double *mean)
     s->mean_known = s->stats.singular;
     s->mean_step = s->step;
     TRL_TRY(trli_guess_note(s));
+    trli_solver_note_iterations(s);
     ++s->stats.solves;
     s->stats.last_residual = norm;
     s->stats.last_reference = s->reference;
@@ -367,7 +387,7 @@ static trl_err solve_given(trli_solver *s, double tolerance)
     s->reference = norm;
     s->lost = 0;
     s->enough = s->fine = tolerance * norm;
-    s->mean_set = s->at_zero = false;
+    s->mean_set = s->at_zero = s->ahead = false;
     if (s->linear) TRL_TRY(clear(s));
     if (!isfinite(norm)) return trli_solver_not_finite(s, "in a product with the Jacobian");
     TRL_TRY(trli_solver_balance(s, INFINITY));

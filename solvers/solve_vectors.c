@@ -254,14 +254,17 @@ bool trli_solver_reads_fields(const trli_solver *s)
     return s->opaque;
 }
 
-bool trli_solver_scalars_change(const trli_solver *s, double *known)
+bool trli_solver_scalars_differ(const trli_solver *s, const double *known)
 {
     bool any = false;
-    for (int i = 0; i < s->nscalars; ++i) {
-        const double now = s->sim->frame->scalar[s->scalar[i]];
-        any |= known[s->scalar[i]] != now;
-        known[s->scalar[i]] = now;
-    }
+    for (int i = 0; i < s->nscalars; ++i) any |= known[s->scalar[i]] != s->sim->frame->scalar[s->scalar[i]];
+    return any;
+}
+
+bool trli_solver_scalars_change(const trli_solver *s, double *known)
+{
+    const bool any = trli_solver_scalars_differ(s, known);
+    for (int i = 0; i < s->nscalars; ++i) known[s->scalar[i]] = s->sim->frame->scalar[s->scalar[i]];
     return any;
 }
 

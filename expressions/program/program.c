@@ -161,6 +161,15 @@ trl_err trli_program_reduce(trli_program *program, const char *label, trli_ir_va
     return model->ir.err;
 }
 
+trl_err trli_program_set_scalar(trli_program *program, const char *label, trli_ir_value value, int scalar)
+{
+    trli_step *step = trli_program_append(program, TRLI_STEP_SCALAR, label);
+    if (!step) return program->model->ir.err;
+    step->value = keep_copy(program->model, &value, sizeof value);
+    step->scalar = scalar;
+    return program->model->ir.err;
+}
+
 trl_err trli_program_scalar(trli_program *program, const char *label, trli_ir_value value, int *scalar)
 {
     trli_model *model = program->model;
@@ -172,11 +181,7 @@ trl_err trli_program_scalar(trli_program *program, const char *label, trli_ir_va
     }
     *scalar = trli_model_add_scalar(model, n->op == TRLI_OP_CONSTANT ? n->number : 0);
     if (*scalar < 0 || n->op == TRLI_OP_CONSTANT) return model->ir.err;
-    trli_step *step = trli_program_append(program, TRLI_STEP_SCALAR, label);
-    if (!step) return model->ir.err;
-    step->value = keep_copy(model, &value, sizeof value);
-    step->scalar = *scalar;
-    return model->ir.err;
+    return trli_program_set_scalar(program, label, value, *scalar);
 }
 
 trl_err trli_program_read(trli_program *program, int field, int depth, const trl_offsets *side)

@@ -89,6 +89,9 @@ TRL_NODISCARD trl_err trli_program_read(trli_program *program, int field, int de
 const trli_step *trli_program_producer(const trli_program *program, const trli_node *n, int *which);
 /* The scalar that holds a value which varies nowhere. */
 TRL_NODISCARD trl_err trli_program_scalar(trli_program *program, const char *label, trli_ir_value value, int *scalar);
+/* Likewise, of a scalar of the model that no other program makes. */
+TRL_NODISCARD trl_err trli_program_set_scalar(trli_program *program, const char *label, trli_ir_value value,
+                                              int scalar);
 /* Reserve the next step, zeroed; NULL and a recorded error without memory. */
 trli_step *trli_program_append(trli_program *program, trli_step_kind kind, const char *label);
 TRL_NODISCARD trl_err trli_program_add_root(trli_program *program, int field);

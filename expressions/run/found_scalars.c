@@ -342,6 +342,50 @@ bool trli_leaves_scalars(const trli_program *program)
     return any;
 }
 
+static void read_told(const trli_frame *frame, int scalar)
+{
+    const uint32_t spaces = frame->scalar_valid[scalar];
+    if (spaces == 0 || spaces & 1) return;
+    frame->scalar[scalar] = ((const volatile double *)frame->found_told)[scalar];
+    frame->scalar_valid[scalar] |= 1;
+}
+
+/* The space of a device that has found scalars of a program which the host does not have; 0: it has all. */
+static int finder_of(const trli_frame *frame, const trli_program *program)
+{
+    int space = 0;
+    for (int i = 0; i < program->nscalar_roots && !space; ++i) {
+        const uint32_t spaces = frame->scalar_valid[program->scalar_root[i]];
+        if (spaces && !(spaces & 1)) space = __builtin_ctz(spaces);
+    }
+    return space;
+}
+
+bool trli_found_scalars_come(const trli_frame *frame, const trli_program *program)
+{
+    const trli_reductions *all = &program->run->reductions;
+    const int space = all->nbatches > 0 ? finder_of(frame, program) : 0;
+    if (!space) return false;
+    frame->batch[all->first_batch].told_run =
+        trli_device_last_run(trli_device_of(trl_workers_devices(frame->model->run->workers), space));
+    return true;
+}
+
+trl_err trli_found_scalars_take(const trli_frame *frame, const trli_program *program)
+{
+    const trli_model_run *run = frame->model->run;
+    const trl_devices *devices = trl_workers_devices(run->workers);
+    const int space = finder_of(frame, program);
+    trl_err err = TRL_OK;
+    if (!space) return TRL_OK;
+    TRL_TRY(devices->n > 1 ? trl_workers_finish(run->workers)
+                           : trli_device_await(trli_device_of(devices, space),
+                                               frame->batch[program->run->reductions.first_batch].told_run));
+    for (int i = 0; i < program->nscalar_roots; ++i) read_told(frame, program->scalar_root[i]);
+done:
+    return err;
+}
+
 trl_err trli_frame_fetch_scalars(trli_frame *frame)
 {
     const trli_model *model = frame->model;
@@ -350,12 +394,7 @@ trl_err trli_frame_fetch_scalars(trli_frame *frame)
     for (int i = 0; i < model->nscalars; ++i) all &= frame->scalar_valid[i] & 1;
     if (all) return TRL_OK;
     TRL_TRY(trl_workers_finish(model->run->workers));
-    for (int i = 0; i < model->nscalars; ++i) {
-        const uint32_t spaces = frame->scalar_valid[i];
-        if (spaces == 0 || spaces & 1) continue;
-        frame->scalar[i] = ((const volatile double *)frame->found_told)[i];
-        frame->scalar_valid[i] |= 1;
-    }
+    for (int i = 0; i < model->nscalars; ++i) read_told(frame, i);
 done:
     return err;
 }

@@ -39,6 +39,12 @@ size_t trli_found_scalars_told(const trli_model *model);
 
 /* Whether a run of the program leaves scalars to be fetched that its users read. */
 bool trli_leaves_scalars(const trli_program *program);
+/* Right after a run whose scalars are not fetched (trli_frame.fetches_later): whether a device may be at them still,
+ * and they are to be taken; else the host has them, or they are there after trli_frame_fetch_scalars. */
+bool trli_found_scalars_come(const trli_frame *frame, const trli_program *program);
+/* Take them: the host waits for that run, but with one device not for others behind it, which make other ones. Fails
+ * with DEVICE. */
+TRL_NODISCARD trl_err trli_found_scalars_take(const trli_frame *frame, const trli_program *program);
 
 /* Of a frame that is made: let workers add to reductions that GPUs may bring together patch by patch. */
 void trli_found_scalars_part(const trli_frame *frame);

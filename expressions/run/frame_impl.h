@@ -46,7 +46,7 @@ typedef struct trli_batch_run {
     int64_t (*sum)[TRLI_PARTIAL_WORDS];   /* [nsums], and behind them: */
     double (*extreme)[TRLI_PARTIAL_PAIR]; /* [nextremes] */
     trli_merging all;                     /* of these numbers, once it was posted */
-    int64_t told_run;                     /* of the device that tells its results, */
+    int64_t told_run;                     /* of the device that tells its results, or finds them, */
     bool emptied;                         /* and has left its shares empty */
 } trli_batch_run;
 

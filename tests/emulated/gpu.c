@@ -34,6 +34,7 @@ typedef struct event {
     double at;
     struct stream *on;           /* the last record */
     int64_t recorded_to, passed; /* records, given and done */
+    int64_t asked;               /* the last one of which the host was told that it is not done */
 } event;
 
 typedef enum kind { COPY, LAUNCH, RECORD, WAIT } kind;
@@ -395,14 +396,15 @@ static int event_record(void *of, void *on)
     return give(on, (command){.kind = RECORD, .event = of});
 }
 
-/* The host waits for it. */
+/* The host waits for it if it asks again. */
 static int event_query(void *of, bool *passed)
 {
     event *at = of;
     lock();
-    if (at->on) pass(at, at->recorded_to, at->on);
+    *passed = at->passed == at->recorded_to || at->asked == at->recorded_to;
+    at->asked = at->recorded_to;
+    if (*passed && at->on) pass(at, at->recorded_to, at->on);
     unlock();
-    *passed = true;
     return SUCCESS;
 }
 

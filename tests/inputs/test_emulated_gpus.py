@@ -198,13 +198,13 @@ def check_points():
 
 
 def compare_waits(text, settings, gpus, least, most):
-    """A deck in 40 and 80 steps: fields and the time reached are those of the CPU, and in the 40 steps between the host
-    waits for devices so often."""
+    """A deck in 93 and 133 steps, between which nobody looks at its values (inputs/watch.c): fields and the time
+    reached are those of the CPU, and in these 40 steps the host waits for devices so often."""
     deck = pathlib.Path("waits.yaml").absolute()
     deck.write_text(text, encoding="utf-8")
     os.environ["TRL_EMULATED_GPUS"] = str(gpus)
     waits = []
-    for steps in (40, 80):
+    for steps in (93, 133):
         cpu, gpu = (run(deck, f"run.devices={devices}", f"grid.patches=[{gpus}, 1]", f"time.steps={steps}", *settings)
                     for devices in ("cpu", "gpu"))
         if cpu["fields"] != gpu["fields"] or cpu["time"] != gpu["time"]:
@@ -213,7 +213,7 @@ def compare_waits(text, settings, gpus, least, most):
         if cpu["device_waits"] != 0:
             sys.exit(f"without devices the host waits for them {cpu['device_waits']} times")
     if not least <= waits[1] - waits[0] <= most:
-        sys.exit(f"{settings}: the host waits for the device {waits} times in 40 and 80 steps of\n{text}")
+        sys.exit(f"{settings}: the host waits for the device {waits} times in 93 and 133 steps of\n{text}")
     os.environ["TRL_EMULATED_GPUS"] = "2"
 
 
