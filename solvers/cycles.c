@@ -168,13 +168,27 @@ static void swap_solution(const trli_solver *s)
 }
 
 /* An iteration up to the next c and r, whose sums are to be taken. The first one goes along what the cycle gives. */
-static trl_err iterate(trli_solver *s, cycles *m, bool first)
+static trl_err run_iteration(trli_solver *s, cycles *m, bool first)
 {
     trl_err err = TRL_OK;
     TRL_TRY(trli_multigrid_cycle_with_sums(s->multigrid));
     TRL_TRY(trli_solver_program(s, first ? s->take_cycle : m->direction));
     trli_vector_swap(s, &s->d);
     err = trli_solver_program_later(s, m->update, &m->due);
+done:
+    return err;
+}
+
+/* Where that fails by itself, all of the other ranks are to know it, so with several each program ends alone. */
+static trl_err iterate(trli_solver *s, cycles *m, bool first)
+{
+    const bool alone = trl_context_ranks(s->sim->ctx) == 1;
+    trl_err err = TRL_OK;
+    if (!alone) return run_iteration(s, m, first);
+    TRL_TRY(trli_solver_begin_launch(s));
+    err = run_iteration(s, m, first);
+    const trl_err ended = trli_solver_end_launch(s);
+    if (err == TRL_OK) err = ended;
 done:
     return err;
 }

@@ -75,6 +75,8 @@ struct trli_solver {
     bool at_zero, ahead, guess_due; /* x is zero; the method has begun with r; x is to be what ask.from has */
     int place, needed[TRLI_PLACES]; /* of the present solve in `placed_step`; iterations of the last one there */
     trl_gidx placed_step;
+    struct trli_relaunch *launch; /* of what is launched together, NULL: not made; and such parts, in one another */
+    int launching;
     bool mean_set;                    /* a direct solution makes it what it should be */
     bool mean_known;                  /* the solution of the step `mean_step` has it */
     double wanted_mean;               /* of a direct solution, where it is free */

@@ -9,7 +9,6 @@
 #include "compile_impl.h"
 #include "context_impl.h"
 #include "execution_impl.h"
-#include "executor_impl.h"
 #include "galerkin_impl.h"
 #include "grid_level_impl.h"
 #include "kernels_impl.h"
@@ -18,6 +17,7 @@
 #include "memory_impl.h"
 #include "multigrid_impl.h"
 #include "sides_impl.h"
+#include "solve_ahead_impl.h"
 #include "symbols_impl.h"
 
 enum { LEVELS_MOST = 24 };
@@ -32,8 +32,7 @@ struct trli_multigrid {
     int *taken;              /* [ntaken] fields that take the residual's place */
     int32_t ntaken, taken_capacity;
     trl_loop *loop;
-    struct trli_relaunch *chain; /* of the launches of a cycle; NULL: not made */
-    double *known;               /* [scalars] of the model, with which lines were prepared; NULL: there were none */
+    double *known; /* [scalars] of the model, with which lines were prepared; NULL: there were none */
 };
 
 /* ---- coefficients that are fields ---- */
@@ -273,7 +272,6 @@ void trli_multigrid_destroy(struct trli_multigrid **multigrid)
     trli_galerkin_destroy(&m->galerkin);
     for (int k = m->n - 1; k >= 0; --k) destroy_level(m, &m->level[k]);
     trl_loop_destroy(&m->loop);
-    trli_chain_destroy(&m->chain);
     trli_free(m->taken);
     trli_free(m->known);
     trli_free(m);
@@ -439,14 +437,15 @@ static trl_err run_cycle(struct trli_multigrid *m, const int *residual, bool sum
     const trli_vector pair = {s->r.now, (int *)residual};
     const bool other = residual != s->r.now;
     for (int k = 0; k < m->n; ++k) trli_kernels_poll(m->level[k].sim->model);
-    note(&c, trli_chain_begin(s->sim->devices, &m->chain));
+    const trl_err begun = trli_solver_begin_launch(s);
+    note(&c, begun);
     if (other) trli_vector_swap(s, &pair); /* in whose place programs look for the residual */
     if (m->by_entries)
         cycle_by_entries(&c, kind_of(m));
     else
         cycle(&c, 0, kind_of(m), true);
     if (other) trli_vector_swap(s, &pair);
-    note(&c, trli_chain_end(s->sim->devices));
+    if (begun == TRL_OK) note(&c, trli_solver_end_launch(s));
     return trli_agree_within(s->sim, c.err);
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "direct_impl.h"
+#include "executor_impl.h"
 #include "first_guess_impl.h"
 #include "lifecycle_impl.h"
 #include "lower_impl.h"
@@ -590,6 +591,7 @@ void trli_solver_destroy(trli_solver **solver)
 {
     if (*solver) trli_multigrid_destroy(&(*solver)->multigrid);
     if (*solver) trli_direct_destroy(&(*solver)->direct);
+    if (*solver) trli_chain_destroy(&(*solver)->launch);
     if (*solver) trli_free((*solver)->scalar);
     trli_free(*solver);
     *solver = NULL;

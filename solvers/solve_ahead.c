@@ -6,6 +6,7 @@
 #include "solve_ahead_impl.h"
 
 #include "direct_impl.h"
+#include "executor_impl.h"
 #include "found_scalars_impl.h"
 #include "lifecycle_impl.h"
 #include "solve_prepare_impl.h"
@@ -90,4 +91,16 @@ trl_err trli_solver_begin_method(trli_solver *s)
     s->ahead = true;
 done:
     return err;
+}
+
+trl_err trli_solver_begin_launch(trli_solver *s)
+{
+    const trl_err err = s->launching ? TRL_OK : trli_chain_begin(s->sim->devices, &s->launch);
+    s->launching += err == TRL_OK;
+    return err;
+}
+
+trl_err trli_solver_end_launch(trli_solver *s)
+{
+    return --s->launching ? TRL_OK : trli_chain_end(s->sim->devices);
 }

@@ -24,6 +24,10 @@ TRL_NODISCARD trl_err trli_solver_take(const trli_solver *s, const trli_program 
 /* Behind the residual of x, before it is looked at: let the method begin, if it is to and can: s->ahead. Collective:
  * yes. */
 TRL_NODISCARD trl_err trli_solver_begin_method(trli_solver *s);
+/* What one GPU of one process is given from here to the end is one launch (trli_chain_begin); such parts may be within
+ * one another. Fail with DEVICE, MEMORY, the first one before anything was begun. */
+TRL_NODISCARD trl_err trli_solver_begin_launch(trli_solver *s);
+TRL_NODISCARD trl_err trli_solver_end_launch(trli_solver *s);
 /* A solve begins, the next one of its step; and has needed so many iterations. */
 void trli_solver_find_place(trli_solver *s);
 void trli_solver_note_iterations(trli_solver *s);

@@ -160,13 +160,14 @@ static trli_gpu_call begin_call_in(const trl_task_args *args, const trli_step_ta
     const trli_frame *frame = args->frame;
     const trl_layout *layout = frame->model->layout;
     const trli_kernel_run on = {.grid = &layout->grid, .patch = &layout->patch[t->patch]};
-    trli_gpu_call call = {.label = t->step->label ? t->step->label : "ghosts",
-                          .launch = {.grid = trli_kernel_grid_of(&on),
-                                     .nonfinite = frame->alarm[args->space] + frame->alternate,
-                                     .late = trli_frame_late(frame, args->space),
-                                     .found = frame->found[args->space]},
-                          .array = array,
-                          .scalar = scalar};
+    trli_gpu_call call = {
+        .label = t->step->label ? t->step->label : "ghosts",
+        .launch = {.grid = trli_kernel_grid_of(&on),
+                   .nonfinite = t->step->variable ? frame->alarm[args->space] + frame->alternate : NULL,
+                   .late = trli_frame_late(frame, args->space),
+                   .found = frame->found[args->space]},
+        .array = array,
+        .scalar = scalar};
     for (int a = 0; a < 3; ++a) {
         call.launch.lo[a] = box->lo[a];
         call.launch.hi[a] = box->hi[a];

@@ -6,7 +6,8 @@
  * waits for it, or for what waits for it, so that what a stream was not told to wait for comes too late;
  * TRL_EMULATED_IPC=off: processes may not open each other's memory, as those of different containers;
  * TRL_EMULATED_FAIL=9: the ninth launch of a process and those behind it fail; TRL_EMULATED_KILL=9: the ninth kills it;
- * TRL_EMULATED_COUNT=FILE: where a process writes in the end how many kernels it launched. */
+ * TRL_EMULATED_COUNT=FILE: where a process writes in the end how many kernels it launched, by how many launches, and
+ * how often it changed a kernel's arguments in a graph. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
@@ -63,6 +64,7 @@ static bool lazy, idle;
 static int64_t fails, kills;     /* launches from which on; 0: never */
 static _Atomic int64_t launches; /* so far */
 static _Atomic int64_t kernels;  /* of these */
+static _Atomic int64_t changes;  /* of arguments in graphs */
 
 static int64_t number_of(const char *name)
 {
@@ -74,7 +76,8 @@ static void write_count(void)
 {
     FILE *out = fopen(getenv("TRL_EMULATED_COUNT"), "w");
     if (!out) return;
-    (void)fprintf(out, "%lld\n", (long long)atomic_load(&kernels));
+    (void)fprintf(out, "%lld %lld %lld\n", (long long)atomic_load(&kernels), (long long)atomic_load(&launches),
+                  (long long)atomic_load(&changes));
     (void)fclose(out);
 }
 
@@ -506,6 +509,7 @@ static int graph_make(void *of, void **executable)
 static int graph_change(void *executable, void *of, const trli_gpu_work *w)
 {
     (void)executable;
+    (void)atomic_fetch_add(&changes, 1);
     take_arguments(of, w);
     return SUCCESS;
 }

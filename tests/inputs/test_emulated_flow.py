@@ -91,6 +91,21 @@ def check_iterations(deck):
         sys.exit(f"a device is called for products alone: {calls[-60:]}")
 
 
+def check_launches(deck):
+    """An iteration is one launch. A stage has seven beside it: velocities and their projection, the guess and what the
+    solution was beyond it, two residuals and a shift; a step three, for a mean and guesses with corrections. In one of
+    eight steps solutions are looked at."""
+    write_deck(deck)
+    launches, iterations = [], []
+    os.environ["TRL_EMULATED_COUNT"] = "launches.txt"
+    for steps in (27, 39):  # between which nobody looks at values
+        iterations.append(run(deck, f"time.steps={steps}", *CG)["solvers"][0]["iterations"])
+        launches.append(int(pathlib.Path("launches.txt").read_text(encoding="utf-8").split()[1]))
+    del os.environ["TRL_EMULATED_COUNT"]
+    if launches[1] - launches[0] > 12 * (3 * 7 + 3) + 2 * 3 + iterations[1] - iterations[0]:
+        sys.exit(f"in 27 and 39 steps of a flow a GPU is given {launches} launches, in {iterations} iterations")
+
+
 def check_images(deck):
     """Kernels that read off the axes have the points at the other side of the box: no launch copies ghosts."""
     write_deck(deck)
@@ -99,7 +114,7 @@ def check_images(deck):
         os.environ.update(TRELLIS_GPU_IMAGES=images, TRL_EMULATED_COUNT="kernels.txt")
         for steps in (10, 15):
             ends(deck, "run.devices=gpu", f"time.steps={steps}")
-            kernels[images, steps] = int(pathlib.Path("kernels.txt").read_text(encoding="utf-8"))
+            kernels[images, steps] = int(pathlib.Path("kernels.txt").read_text(encoding="utf-8").split()[0])
     del os.environ["TRELLIS_GPU_IMAGES"], os.environ["TRL_EMULATED_COUNT"]
     if kernels["off", 15] - kernels["off", 10] != kernels["on", 15] - kernels["on", 10] + 5 * 3:
         sys.exit(f"a GPU launches so many kernels in steps of a flow, and where ghosts are copied: {kernels}")
@@ -146,6 +161,7 @@ os.environ["TRL_EMULATED_GPUS"] = "1"
 check_waits(DECK)
 check_calls(DECK)
 check_iterations(DECK)
+check_launches(DECK)
 check_images(DECK)
 check_copies(DECK)
 check_ends(DECK)
