@@ -12,6 +12,7 @@
 enum {
     KEPT = 12,     /* graphs: time levels rotate, and alarms alternate */
     WARM_UP = 3,   /* times that calls enqueue by themselves: placements that are tried do not last longer */
+    STALE = 128,   /* launches after which a graph that was in none of them makes room for one of other kernels */
     FEW = 4,       /* kernels of a chain for which no graph is made */
     LANES = 16,    /* of a graph: more take longer to launch than they gain */
     SCALARS = 2,   /* the argument that changes most often */
@@ -327,11 +328,21 @@ static int change(trli_relaunch *r, const trli_gpu_api *api, kept *k)
     return code;
 }
 
+/* Of those kept, perhaps only of those with the kernels that are gathered, the one that was not used for longest. */
+static kept *find_oldest(trli_relaunch *r, bool alike)
+{
+    kept *oldest = NULL;
+    for (int i = 0; i < r->nkept; ++i) {
+        kept *k = &r->kept[i];
+        if ((!oldest || k->used < oldest->used) && (!alike || same_kernels(&k->work, &r->now))) oldest = k;
+    }
+    return oldest;
+}
+
 /* The first of those kept that is as what is gathered is, but for scalars; else a place for it: a new one, or that
- * which was not used for longest. */
+ * which was not used for longest. A chain may have other kernels from time to time: graphs are not made anew for it. */
 static kept *choose(trli_relaunch *r, bool *fits)
 {
-    kept *oldest = &r->kept[0];
     *fits = true;
     for (int i = 0; i < r->nkept; ++i)
         if (same_but_scalars(&r->kept[i].work, &r->now)) return &r->kept[i];
@@ -339,10 +350,9 @@ static kept *choose(trli_relaunch *r, bool *fits)
         *fits = false;
         return &r->kept[r->nkept++];
     }
-    for (int i = 1; i < KEPT; ++i)
-        if (r->kept[i].used < oldest->used) oldest = &r->kept[i];
-    *fits = same_kernels(&oldest->work, &r->now);
-    return oldest;
+    kept *oldest = find_oldest(r, false), *alike = find_oldest(r, true);
+    *fits = alike && (alike == oldest || r->times - oldest->used < STALE);
+    return *fits ? alike : oldest;
 }
 
 static trl_err launch_all(const trli_relaunch *r, const trli_gpu_api *api, const gathered *g, void *stream)
@@ -375,6 +385,12 @@ static trl_err note_state(const trli_relaunch *r, kept *k)
     return TRL_OK;
 }
 
+/* What others gather needs none: it may have been kept so, and be launched by itself now. */
+static bool lacks_graph(const trli_relaunch *r, const kept *k)
+{
+    return k->work.n > 1 && !k->executable && (sending || !r->device->chain);
+}
+
 /* Keep what was gathered. */
 static trl_err keep(trli_relaunch *r, const trli_gpu_api *api, kept **result, int *code)
 {
@@ -384,12 +400,12 @@ static trl_err keep(trli_relaunch *r, const trli_gpu_api *api, kept **result, in
     *code = 0;
     if (fits) {
         *code = change(r, api, k);
-        return TRL_OK;
+    } else {
+        forget(api, k);
+        k->work = r->now;
+        r->now = (gathered){0};
     }
-    forget(api, k);
-    k->work = r->now;
-    r->now = (gathered){0};
-    if (k->work.n > 1 && (sending || !r->device->chain)) err = make_graph(r, api, k, code);
+    if (*code == 0 && lacks_graph(r, k)) err = make_graph(r, api, k, code);
     return err;
 }
 
@@ -451,7 +467,7 @@ trl_err trli_relaunch_begin(trli_relaunch *r, const trli_relaunch_state *state, 
     r->now.n = r->now.used = 0;
     TRL_TRY(write_state(r, state));
     kept *k = find_state(r);
-    if (!k) return TRL_OK;
+    if (!k || lacks_graph(r, k)) return TRL_OK;
     TRL_TRY(trli_gpu_use(r->device, r->stream, &api, &stream));
     err = launch_kept(r, api, k, stream);
     *done = true;

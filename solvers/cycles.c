@@ -9,10 +9,15 @@
 #include "multigrid_impl.h"
 #include "solve_ahead_impl.h"
 
+/* How far an iteration of conjugate gradients is: devices have nothing of it; all up to its direction; or all. */
+typedef enum progress { NOTHING, DIRECTION, ALL } progress;
+
 typedef struct cycles {
     trli_program *begin, *direction, *update;
     int first_rr, rr, rho, next_rho, dq;
-    bool due; /* the sums of `update` are to be taken */
+    progress progress;             /* of the iteration that follows */
+    bool due;                      /* the sums of `update` are to be taken */
+    double factor[TRLI_PLACES][2]; /* of the residual: by the last first iteration there, and by a later one */
 } cycles;
 
 static trl_err compile_start(trli_solver *s, cycles *m)
@@ -81,7 +86,7 @@ trl_err trli_krylov_compile_cycle(trli_solver *s)
     TRL_TRY(values_of(s, &a, &b));
     TRL_TRY(trli_solver_begin(s, "solution of a cycle", &s->take_cycle));
     trli_solver_read(s, trli_multigrid_solution(s->multigrid), a);
-    TRL_TRY(trli_solver_store(s, s->take_cycle, s->d.next, a));
+    TRL_TRY(trli_solver_store(s, s->take_cycle, s->d.now, a));
 done:
     trli_free(a);
     trli_free(b);
@@ -93,8 +98,7 @@ trl_err trli_krylov_cycle(trli_solver *s, const int *of)
     trl_err err = TRL_OK;
     if (!s->cycles) return TRL_OK;
     TRL_TRY(trli_multigrid_cycle(s->multigrid, of));
-    TRL_TRY(trli_solver_program(s, s->take_cycle));
-    trli_vector_swap(s, &s->d);
+    err = trli_solver_program(s, s->take_cycle);
 done:
     return err;
 }
@@ -167,26 +171,38 @@ static void swap_solution(const trli_solver *s)
     trli_vector_swap(s, &s->r);
 }
 
-/* An iteration up to the next c and r, whose sums are to be taken. The first one goes along what the cycle gives. */
-static trl_err run_iteration(trli_solver *s, cycles *m, bool first)
+/* d = the direction. The first one is what the cycle gives. */
+static trl_err turn(trli_solver *s, const cycles *m, bool first)
 {
     trl_err err = TRL_OK;
     TRL_TRY(trli_multigrid_cycle_with_sums(s->multigrid));
-    TRL_TRY(trli_solver_program(s, first ? s->take_cycle : m->direction));
+    if (first) return trli_solver_program(s, s->take_cycle);
+    TRL_TRY(trli_solver_program(s, m->direction));
     trli_vector_swap(s, &s->d);
-    err = trli_solver_program_later(s, m->update, &m->due);
 done:
     return err;
 }
 
-/* Where that fails by itself, all of the other ranks are to know it, so with several each program ends alone. */
-static trl_err iterate(trli_solver *s, cycles *m, bool first)
+/* What an iteration has not done yet, up to its direction or the next c and r, whose sums are to be taken. */
+static trl_err go_on(trli_solver *s, cycles *m, bool first, progress to)
 {
-    const bool alone = trl_context_ranks(s->sim->ctx) == 1;
     trl_err err = TRL_OK;
-    if (!alone) return run_iteration(s, m, first);
+    if (m->progress < DIRECTION) TRL_TRY(turn(s, m, first));
+    if (to == ALL) TRL_TRY(trli_solver_program_later(s, m->update, &m->due));
+    m->progress = to;
+done:
+    return err;
+}
+
+/* It is one launch. If that fails by itself, all of the other ranks are to know it, so with several each program ends
+ * alone. */
+static trl_err iterate(trli_solver *s, cycles *m, bool first, progress to)
+{
+    const bool together = m->progress < DIRECTION && trl_context_ranks(s->sim->ctx) == 1;
+    trl_err err = TRL_OK;
+    if (!together) return go_on(s, m, first, to);
     TRL_TRY(trli_solver_begin_launch(s));
-    err = run_iteration(s, m, first);
+    err = go_on(s, m, first, to);
     const trl_err ended = trli_solver_end_launch(s);
     if (err == TRL_OK) err = ended;
 done:
@@ -195,26 +211,41 @@ done:
 
 static trl_err cg_begin(trli_solver *s, trli_krylov *method)
 {
-    return iterate(s, (cycles *)method, true);
+    cycles *m = (cycles *)method;
+    m->progress = NOTHING;
+    return iterate(s, m, true, ALL);
+}
+
+/* Whether an iteration with a residual, of which a device tells later, will leave too much, if it does what the last
+ * one did in its place. A direction that is in vain costs more than to wait for the sums. */
+static bool foresees_another(const trli_solver *s, const cycles *m, int iteration, double norm, double target)
+{
+    const double clearly = 1.25;
+    return m->due && m->factor[s->place][iteration > 0] * norm > clearly * target;
 }
 
 static trl_err cg_run(trli_solver *s, trli_krylov *method, double target, int most, int *iterations, double *norm,
                       bool *broken)
 {
     cycles *m = (cycles *)method;
-    bool begun = s->ahead;
     trl_err err = TRL_OK;
+    if (!s->ahead) m->progress = NOTHING;
     s->ahead = false;
     TRL_TRY(start(s, m, norm));
     for (*iterations = 0; *iterations < most && !(*norm <= target) && isfinite(*norm); ++*iterations) {
-        if (!begun) TRL_TRY(iterate(s, m, *iterations == 0));
-        begun = false;
+        const int k = *iterations;
+        const double before = *norm;
+        if (m->progress < ALL) TRL_TRY(iterate(s, m, k == 0, ALL));
+        m->progress = NOTHING;
+        swap_solution(s);
+        if (k + 1 < most && foresees_another(s, m, k, before, target)) TRL_TRY(iterate(s, m, false, DIRECTION));
         TRL_TRY(trli_solver_take(s, m->update, m->due));
         const double rho = trli_solver_scalar(s, m->rho);
         *broken = !isfinite(rho / trli_solver_scalar(s, m->dq)) || rho == 0;
+        if (*broken) swap_solution(s); /* back */
         if (*broken) break;
-        swap_solution(s);
         *norm = trli_solver_norm(s, trli_solver_scalar(s, m->rr));
+        m->factor[s->place][k > 0] = *norm / before;
     }
 done:
     return err;

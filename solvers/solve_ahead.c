@@ -9,6 +9,7 @@
 #include "executor_impl.h"
 #include "found_scalars_impl.h"
 #include "lifecycle_impl.h"
+#include "multigrid_impl.h"
 #include "solve_prepare_impl.h"
 #include "told_sums_impl.h"
 
@@ -81,12 +82,14 @@ void trli_solver_note_iterations(trli_solver *s)
     s->needed[s->place] = s->stats.last_iterations;
 }
 
-/* As the last solve in its place of a step did, this one is foreseen to need iterations. */
+/* As the last solve in its place of a step did, this one is foreseen to need iterations. The host has a part in cycles
+ * by entries, and would wait for the residual. */
 trl_err trli_solver_begin_method(trli_solver *s)
 {
     const trli_krylov_type *type = trli_krylov_of(s, s->method);
     trl_err err = TRL_OK;
     if (!type || !type->begin || s->needed[s->place] == 0 || !trli_solver_is_prepared(s)) return TRL_OK;
+    if (trli_multigrid_by_entries(s->multigrid)) return TRL_OK;
     TRL_TRY(type->begin(s, trli_krylov_made(s, type)));
     s->ahead = true;
 done:

@@ -50,16 +50,16 @@ def ends(deck, *settings):
 
 def check_waits(deck):
     """In a step of three stages whose solutions are trusted nothing is waited for; where these are found by iterations,
-    the sums of each."""
+    the sums of the last one. What was foreseen may be wrong in a few."""
     write_deck(deck)
     for settings in ((), CG):
         reports = [run(deck, "run.devices=gpu", f"time.steps={steps}", *settings) for steps in (40, 80)]
-        waits, iterations = ([of(r) for r in reports] for of in (lambda r: r["device_waits"],
-                                                                 lambda r: r["solvers"][0]["iterations"]))
-        most = 20 + (iterations[1] - iterations[0] if settings else 0)  # and in one step of eight
-        if waits[1] - waits[0] > most:
-            sys.exit(f"in 40 and 80 steps of a flow the host waits for the device {waits} times, in {iterations} "
-                     f"iterations with {settings}")
+        waits = [report["device_waits"] for report in reports]
+        solves, iterations = ([report["solvers"][0][key] for report in reports] for key in ("solves", "iterations"))
+        most = 20 + (solves[1] - solves[0] if settings else 0)  # in one step of eight solutions are looked at
+        if waits[1] - waits[0] > most or (settings and iterations[1] - iterations[0] < solves[1] - solves[0] + 10):
+            sys.exit(f"in 40 and 80 steps of a flow the host waits for the device {waits} times, in {solves} solves of "
+                     f"{iterations} iterations with {settings}")
 
 
 def calls_of(deck, *settings):
@@ -92,9 +92,9 @@ def check_iterations(deck):
 
 
 def check_launches(deck):
-    """An iteration is one launch. A stage has seven beside it: velocities and their projection, the guess and what the
-    solution was beyond it, two residuals and a shift; a step three, for a mean and guesses with corrections. In one of
-    eight steps solutions are looked at."""
+    """An iteration is one launch, or two where it begins before it is wanted. A stage has seven beside it: velocities
+    and their projection, the guess and what the solution was beyond it, two residuals and a shift; a step three, for a
+    mean and guesses with corrections. In one of eight steps solutions are looked at."""
     write_deck(deck)
     launches, iterations = [], []
     os.environ["TRL_EMULATED_COUNT"] = "launches.txt"
@@ -102,7 +102,8 @@ def check_launches(deck):
         iterations.append(run(deck, f"time.steps={steps}", *CG)["solvers"][0]["iterations"])
         launches.append(int(pathlib.Path("launches.txt").read_text(encoding="utf-8").split()[1]))
     del os.environ["TRL_EMULATED_COUNT"]
-    if launches[1] - launches[0] > 12 * (3 * 7 + 3) + 2 * 3 + iterations[1] - iterations[0]:
+    solves, more = 12 * 3, iterations[1] - iterations[0] - 12 * 3
+    if launches[1] - launches[0] > 12 * (3 * 7 + 3) + 2 * 3 + solves + 2 * more:
         sys.exit(f"in 27 and 39 steps of a flow a GPU is given {launches} launches, in {iterations} iterations")
 
 
