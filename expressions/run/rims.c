@@ -9,8 +9,6 @@
 
 #include "ahead_impl.h"
 #include "compute_impl.h"
-#include "context_impl.h"
-#include "cost_impl.h"
 #include "model_run_impl.h"
 #include "pipeline_impl.h"
 #include "slot_plan_impl.h"
@@ -27,9 +25,6 @@ enum {
     LINE = 8        /* points of a line of the cache: rows are cut between lines, so that no lanes are in vain */
 #endif
 };
-
-/* "on", "apart" or "ahead": for tests and measurements. */
-static const char rims_wanted[] = "TRELLIS_RIMS";
 
 static bool is_exchanged(const trli_model *model, int axis)
 {
@@ -108,28 +103,11 @@ static int cut(const trli_model *model, const trli_reads *reads, int patch, unsi
     return n;
 }
 
-/* Through the memory of a node, rims hide that other ranks are late. Where memory is what a kernel waits for, and its
- * rows are short, rows in rims that inner points read, too, cost more: 3 to 15 % of a step of one scalar at 256^3. */
-static bool rims_pay(const trli_model *model, const trli_work *work, const trl_box *box)
-{
-    enum { SHORT = 16384 /* bytes of a row, of all that is read and written */ };
-    const double bytes = (double)(work->inputs + work->outputs) * sizeof(double);
-    const double cached = (double)model->run->nworkers * (double)trl_context_cache_bytes(model->ctx, 2);
-#ifdef TRL_SMALL_SIZES
-    const bool always = true;
-#else
-    const bool always = model->run->lanes > model->run->nworkers || getenv(rims_wanted);
-#endif
-    return always || trli_awaits_mpi(model) || (double)trl_box_points(box) * bytes <= cached ||
-           (double)(box->hi[0] - box->lo[0]) * bytes >= SHORT;
-}
-
 int trli_rims_cut(const trli_program *program, const trli_step *step, int patch, unsigned *axes,
                   trl_box box[TRLI_RIMS_MOST])
 {
     const trli_step_plan *p = trli_plan_of(program, step);
     if (step->kind != TRLI_STEP_KERNEL || !slabs_allow(p)) return 1;
-    if (!rims_pay(program->model, &program->work[step - program->step], &box[0])) return 1;
     *axes = axes_of(program->model, p, patch, *axes);
     return cut(program->model, &p->reads, patch, *axes, box);
 }
@@ -220,7 +198,7 @@ static bool parts_take_rims(const trli_model *model, int n)
 #else
     const bool always = false;
 #endif
-    const char *text = getenv(rims_wanted);
+    const char *text = getenv("TRELLIS_RIMS");
     if (model->run->lanes > model->run->nworkers || (text && strcmp(text, "apart") == 0)) return false;
     return always || n > model->run->nworkers || (text && strcmp(text, "ahead") == 0);
 }
