@@ -172,7 +172,9 @@ static trl_err add_compute(trli_tasks_builder *b, const trli_step *s, int patch)
     box[0] = trli_step_box(b->program, s, 0, patch);
     const trl_box around = box[0];
     unsigned axes = b->awaits[patch];
-    const int n = axes ? trli_rims_cut(b->program, s, patch, &axes, box) : 1;
+    trli_fused_sums *fused = trli_fused_sums_of(b->program, s);
+    const bool sums_once = fused && b->model->run->gpu_kernels; /* each task makes the share of the patch anew */
+    const int n = axes && !sums_once ? trli_rims_cut(b->program, s, patch, &axes, box) : 1;
     TRL_TRY(trli_next_tasks(b, s, patch, n, &first));
     first->around = around;
     first->nrims = n - 1;
@@ -180,7 +182,7 @@ static trl_err add_compute(trli_tasks_builder *b, const trli_step *s, int patch)
         trli_step_task *t = &first[i];
         trl_task task;
         t->inner = i > 0 ? first : NULL;
-        t->fused = trli_fused_sums_of(b->program, s);
+        t->fused = fused;
         TRL_TRY(add_box(b, s, t, &box[i], &task));
         if (i > 0 && (first->nrims > 0 || shares_ghosts(first)))
             TRL_TRY(trl_graph_add_dependency(b->tasks.graph, first->task, task));

@@ -85,6 +85,21 @@ def check_solver():
         sys.exit(f"{iterations} iterations moved {moved}")
 
 
+def check_sums():
+    """Kernels make sums of a whole patch, also where several devices may have the images that its rims read."""
+    deck = pathlib.Path("sums.yaml").absolute()
+    deck.write_text("trellis: 1\ngrid: {cells: [16, 9], periodic: [false, true], patches: [1, 1]}\n"
+                    "solvers: {s: {method: cg, preconditioner: none}}\nequations:\n"
+                    "  a: {initial: \"1.5 + 0.4*sin(6*x)*cos(5*y)\", ddt: \"0.01*laplacian(a)\",\n"
+                    "      boundary: {x-: {neumann: 0}, x+: {neumann: 0}}}\n"
+                    "  p: {solve: \"div(at(1/a, faces)*grad(p)) = sin(2*pi*y)\", solver: s,\n"
+                    "      boundary: {x-: {dirichlet: 0}, x+: {neumann: 0}}}\n"
+                    "time: {method: euler, dt: 0.001, steps: 3}\n", encoding="utf-8")
+    hashes = [run(deck, f"run.devices={devices}")["fields"]["p"]["hash"] for devices in ("cpu", "gpu")]
+    if hashes[0] != hashes[1]:
+        sys.exit(f"sums of a patch with rims on devices: {hashes}")
+
+
 def check_smoothers():
     """Colours of points are relaxed on the device, lines of a level by the CPU: bits and iterations are the CPU's."""
     deck = pathlib.Path("smoothers.yaml").absolute()
@@ -344,6 +359,7 @@ check_failures()
 check_coarse_grids()
 check_points()
 check_solver()
+check_sums()
 check_smoothers()
 check_direct()
 check_direct_failures()
