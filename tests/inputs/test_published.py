@@ -140,7 +140,7 @@ def cavity_orders():
                               [last["energy"]]))
                 if n < 64:
                     continue
-                before, after = ([rms(a, b) for a, b in zip(*found[i:i + 2])] for i in (-3, -2))
+                before, after = ([rms(a, b) for a, b in zip(*pair)] for pair in (found[-3:-1], found[-2:]))
                 orders = [math.log2(b / a) for b, a in zip(before, after)]
                 row(reynolds, lid, f"{n // 4}, {n // 2}, {n}", *orders, *after[:2])
             check(f"orders of the cavity, Re = {reynolds}", min(orders[:2]) > least, orders)
