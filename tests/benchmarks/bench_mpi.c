@@ -24,7 +24,7 @@ static const char heat[] = "trellis: 1\n"
                            "equations:\n"
                            "  T: {initial: \"sin(2*pi*x)*sin(2*pi*y)*cos(2*pi*z)\", ddt: \"laplacian(T)\"}\n"
                            "time: {method: euler, dt: 1.0e-7, end: 1.0}\n"
-                           "run: {time_blocking: 1}\n"; /* shows the exchange of each step */
+                           "run: {time_blocking: 1, compile: always}\n"; /* shows the exchange of each step */
 static const char transport[] = "trellis: 1\n"
                                 "grid: {cells: [%d, %d, %d], periodic: [true, true, true]}\n"
                                 "expressions: {velocity: [1, 0.5, 0.25]}\n"
@@ -34,7 +34,7 @@ static const char transport[] = "trellis: 1\n"
                                 "    initial: \"i*sin(2*pi*x) + cos(2*pi*y)*cos(2*pi*z)\"\n"
                                 "    ddt: \"div(0.001*i*grad(phi{i}) - advective_flux(phi{i}, velocity))\"\n"
                                 "time: {method: euler, dt: 1.0e-6, end: 1.0}\n"
-                                "run: {time_blocking: 1}\n";
+                                "run: {time_blocking: 1, compile: always}\n";
 
 #define WITHOUT(pass) "run.passes." pass "=false"
 static const char as_it_is[] = "run.passes.overlap=true";
