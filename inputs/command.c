@@ -130,7 +130,7 @@ static const trli_command commands[] = {
                 {"--figure", "NUMBER", "of scalability: this figure alone, 4.3 to 4.7", false},
                 {"--minutes", "M", "of scalability: what tells most, in so many minutes", false},
                 {"--pictures", "FOLDER", "of scalability: draw FOLDER/figure-NUMBER.png", false},
-                {"--parts", "LIST", "of solve: these parts alone, of poisson,cycle,products,weak", false},
+                {"--parts", "LIST", "of mpi and solve: these parts alone; a wrong name lists them", false},
                 {"--cells", "LIST", "of solve: cells along each axis", false},
                 {"--ranks", "LIST", "of solve: how many ranks to start by mpirun, as 2,4", false}}},
     {.name = "info",

@@ -82,6 +82,15 @@ typedef struct trli_limits {
 /* Best of several passes over arrays that no cache holds, on one thread and on all; printed and reported. */
 TRL_NODISCARD trl_err trli_limits_measure(trli_bench *bench, trli_limits *one, trli_limits *all);
 
+/* ---- bench_cores.c: what each core does while all of them work ---- */
+
+/* rate[bench->threads]: cells that a step of heat by hand updates in a second, on each core at once. Fails with
+ * MEMORY. */
+TRL_NODISCARD trl_err trli_cores_measure(trli_bench *bench, double *rate);
+/* How fast equal shares of work on each of some ranks, whose threads have cores that follow one another, are at most,
+ * as a part of what the same cores reach if each does what it can; of n cores, whose rates these are. */
+double trli_cores_allow(const double *rate, int n, int ranks, int threads);
+
 /* ---- bench_measure.c ---- */
 
 typedef struct trli_spread {
@@ -116,6 +125,10 @@ TRL_NODISCARD trl_err trli_rounds_run(trli_contender *contender, int n, int roun
  * Fails with INPUT. */
 TRL_NODISCARD trl_err trli_bench_list(const trli_bench *bench, const char *option, const char *text,
                                       const char *otherwise, trli_numbers *numbers);
+/* Which parts of a benchmark the option --parts asks for, by name, where the same
+ * ones follow each other; all if it was not given. Fails with INPUT. */
+TRL_NODISCARD trl_err trli_bench_parts(const trli_bench *bench, const char *benchmark, const char *const *name, int n,
+                                       bool *wanted);
 /* amount/seconds of a contender. */
 trli_spread trli_rate(const trli_contender *contender, int rounds, double amount);
 /* Speed of a contender over another's, round by round. */

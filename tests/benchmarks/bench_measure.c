@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "bench_impl.h"
@@ -41,6 +42,32 @@ trl_err trli_bench_list(const trli_bench *bench, const char *option, const char 
         numbers->at[numbers->n++] = (int)number;
         if (*end == 0) return TRL_OK;
     }
+}
+
+trl_err trli_bench_parts(const trli_bench *bench, const char *benchmark, const char *const *name, int n, bool *wanted)
+{
+    enum { LIST_ROOM = 256 };
+    char known[LIST_ROOM] = "";
+    for (int i = 0; i < n; ++i) {
+        const size_t used = strlen(known);
+        wanted[i] = !bench->parts;
+        if (i > 0 && strcmp(name[i], name[i - 1]) == 0) continue;
+        snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", name[i]);
+    }
+    for (const char *at = bench->parts; at && *at;) {
+        const size_t length = strcspn(at, ",");
+        bool found = false;
+        for (int i = 0; i < n; ++i) {
+            if (strlen(name[i]) != length || strncmp(name[i], at, length) != 0) continue;
+            found = wanted[i] = true;
+        }
+        if (!found)
+            return trl_fail(bench->ctx, TRL_ERR_INPUT, NULL, "trellis bench %s: there is no part '%.*s'; use %s",
+                            benchmark, (int)length, at, known);
+        at += length;
+        at += *at == ',';
+    }
+    return TRL_OK;
 }
 
 static int compare(const void *a, const void *b)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Decks on every split of this machine's cores into ranks x threads. Each run is a program of its own, under the
- * launcher; the runs of a case take turns. */
+ * launcher; the runs of a case take turns. Ranks have equal shares, so the slowest core decides, where threads take
+ * what they can: "cores" is what this allows, by loops by hand just before each run. */
 #include <stdio.h>
 #include <string.h>
 
@@ -11,7 +12,7 @@
 enum { SPLITS_MOST = 16, ROUNDS = 3, TEXT_ROOM = 2048 };
 
 typedef struct mpi_case {
-    const char *name, *deck; /* the deck takes cells three times, then steps */
+    const char *part, *name, *deck; /* for --parts; the deck takes cells three times, then steps */
     int equations;
     const char *setting; /* for --set */
     int cells;           /* along each axis, of all ranks together, or */
@@ -41,23 +42,26 @@ static const char as_it_is[] = "run.passes.overlap=true";
 
 /* The most telling first. */
 static const mpi_case cases[] = {
-    {"heat 256^3", heat, 1, as_it_is, 256, false, 4e9},
-    {"transport n = 16, 128^3", transport, 16, as_it_is, 128, false, 3e9},
-    {"heat 256^3, time blocks by choice", heat, 1, "run.time_blocking=auto", 256, false, 1e10},
-    {"transport n = 16, 128^3, without overlap", transport, 16, WITHOUT("overlap"), 128, false, 3e9},
-    {"heat 256^3, without overlap", heat, 1, WITHOUT("overlap"), 256, false, 4e9},
-    {"heat 64^3", heat, 1, as_it_is, 64, false, 1e9},
-    {"heat, 64^3 per rank", heat, 1, as_it_is, 64, true, 5e8},
-    {"transport n = 16, 128^3, without shared memory", transport, 16, WITHOUT("shared"), 128, false, 3e9},
-    {"heat 256^3, without shared memory", heat, 1, WITHOUT("shared"), 256, false, 4e9},
-    {"heat 512^3", heat, 1, as_it_is, 512, false, 6e9},
+    {"heat", "heat 256^3", heat, 1, as_it_is, 256, false, 4e9},
+    {"transport", "transport n = 16, 128^3", transport, 16, as_it_is, 128, false, 3e9},
+    {"blocks", "heat 256^3, time blocks by choice", heat, 1, "run.time_blocking=auto", 256, false, 1e10},
+    {"overlap", "transport n = 16, 128^3, without overlap", transport, 16, WITHOUT("overlap"), 128, false, 3e9},
+    {"overlap", "heat 256^3, without overlap", heat, 1, WITHOUT("overlap"), 256, false, 4e9},
+    {"small", "heat 64^3", heat, 1, as_it_is, 64, false, 1e9},
+    {"weak", "heat, 64^3 per rank", heat, 1, as_it_is, 64, true, 5e8},
+    {"messages", "transport n = 16, 128^3, without shared memory", transport, 16, WITHOUT("shared"), 128, false, 3e9},
+    {"messages", "heat 256^3, without shared memory", heat, 1, WITHOUT("shared"), 256, false, 4e9},
+    {"large", "heat 512^3", heat, 1, as_it_is, 512, false, 6e9},
 };
+
+enum { CASES = sizeof cases / sizeof *cases };
 
 /* A case on one split of the cores. */
 typedef struct mpi_run {
     int ranks, threads, cells[3], steps;
     trli_spread rate;       /* updates of equations per second */
     double overlap, late;   /* medians; part of the loop in which ranks waited for what was not sent yet */
+    double allowed;         /* median of what the cores allowed equal shares just before (trli_cores_allow) */
     double messages, bytes; /* of a step, of all ranks */
     double least_messages, least_bytes;
     char hash[20];
@@ -126,6 +130,7 @@ static void report_run(trli_bench *bench, const mpi_run *run, const mpi_run *one
         const char *key;
         double value;
     } number[] = {{"of_best", run->rate.median / best},
+                  {"cores_allow", run->allowed},
                   {"of_one_rank", run->rate.median / one->rate.median},
                   {"overlap", run->overlap},
                   {"late", run->late},
@@ -133,10 +138,10 @@ static void report_run(trli_bench *bench, const mpi_run *run, const mpi_run *one
                   {"least_messages_per_step", run->least_messages},
                   {"bytes_per_step", run->bytes},
                   {"least_bytes_per_step", run->least_bytes}};
-    printf("  %3d x %-3d %9.0f (%.0f to %.0f) %7.3f %8.3f %8.3f %6.3f %9.0f /%5.0f %10.4g /%10.4g\n", run->ranks,
+    printf("  %3d x %-3d %9.0f (%.0f to %.0f) %7.3f %8.3f %6.3f %8.3f %6.3f %9.0f /%5.0f %10.4g /%10.4g\n", run->ranks,
            run->threads, 1e-6 * run->rate.median, 1e-6 * run->rate.min, 1e-6 * run->rate.max, run->rate.median / best,
-           run->rate.median / one->rate.median, run->overlap, run->late, run->messages, run->least_messages, run->bytes,
-           run->least_bytes);
+           run->rate.median / one->rate.median, run->allowed, run->overlap, run->late, run->messages,
+           run->least_messages, run->bytes, run->least_bytes);
     trli_json_begin_object(json);
     trli_json_key(json, "ranks");
     trli_json_integer(json, run->ranks);
@@ -172,10 +177,12 @@ static trl_err measure(trli_bench *bench, const mpi_case *c)
 {
     mpi_run run[SPLITS_MOST];
     double rate[SPLITS_MOST][ROUNDS], overlap[SPLITS_MOST][ROUNDS], late[SPLITS_MOST][ROUNDS], best = 0;
+    double allowed[SPLITS_MOST][ROUNDS], *core = trli_new(bench->ctx, (size_t)bench->threads, sizeof *core);
     char deck[TEXT_ROOM];
     const int n = choose_splits(c, bench->threads, run), rounds = bench->quick ? 1 : ROUNDS;
     trli_launch launch = {.ctx = bench->ctx};
     trl_err err = TRL_OK;
+    if (!core) TRL_TRY(trli_no_memory(bench->ctx, NULL, "for the rates of cores"));
     for (int r = 0; r < rounds; ++r)
         for (int i = 0; i < n; ++i) {
             mpi_run *at = &run[r % 2 ? n - 1 - i : i];
@@ -186,14 +193,17 @@ static trl_err measure(trli_bench *bench, const mpi_case *c)
             at->steps = bench->quick ? 10 : (int)(c->updates * (c->weak ? at->ranks * at->threads : 1) / updates) + 60;
             snprintf(deck, sizeof deck, c->deck, at->cells[0], at->cells[1], at->cells[2]);
             TRL_TRY(trli_launch_prepare(&launch, deck));
+            TRL_TRY(trli_cores_measure(bench, core));
+            allowed[at - run][r] = trli_cores_allow(core, bench->threads, at->ranks, at->threads);
             TRL_TRY(run_once(bench, &launch, c, at, &rate[at - run][r], &overlap[at - run][r], &late[at - run][r]));
         }
     printf("\n%s: million updates per second, all cores\n", c->name);
-    printf("  ranks x threads   median (least to most)  of best  of 1 rank  overlap   late  messages / least   bytes / "
-           "least\n");
+    printf("  ranks x threads   median (least to most)  of best  of 1 rank  cores  overlap   late  messages / "
+           "least   bytes / least\n");
     for (int i = 0; i < n; ++i) {
         run[i].rate = trli_spread_of(rate[i], rounds);
         run[i].overlap = trli_spread_of(overlap[i], rounds).median;
+        run[i].allowed = trli_spread_of(allowed[i], rounds).median;
         run[i].late = trli_spread_of(late[i], rounds).median;
         if (run[i].rate.median > best) best = run[i].rate.median;
     }
@@ -213,18 +223,24 @@ static trl_err measure(trli_bench *bench, const mpi_case *c)
     trli_json_end_object(bench->json);
     fflush(stdout);
 done:
+    trli_free(core);
     trli_launch_clean(&launch);
     return err;
 }
 
 trl_err trli_bench_mpi(trli_bench *bench)
 {
+    const char *part[CASES];
+    bool wanted[CASES];
     trl_err err = TRL_OK;
+    for (int i = 0; i < CASES; ++i) part[i] = cases[i].part;
+    TRL_TRY(trli_bench_parts(bench, "mpi", part, CASES, wanted));
     trli_json_key(bench->json, "cores");
     trli_json_integer(bench->json, bench->threads);
     trli_json_key(bench->json, "cases");
     trli_json_begin_array(bench->json);
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) TRL_TRY(measure(bench, &cases[i]));
+    for (int i = 0; i < CASES; ++i)
+        if (wanted[i]) TRL_TRY(measure(bench, &cases[i]));
     trli_json_end_array(bench->json);
 done:
     return err;

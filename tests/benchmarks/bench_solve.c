@@ -62,27 +62,9 @@ void trli_bench_begin_row(const trli_bench *bench, const char *name, int cells, 
 
 static trl_err choose_parts(asked *a)
 {
-    const char *list = a->bench->parts;
-    char known[LIST_ROOM] = "";
-    for (int i = 0; i < PARTS; ++i) {
-        const size_t used = strlen(known);
-        a->part[i] = !list;
-        snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", parts[i].name);
-    }
-    for (const char *at = list; at && *at;) {
-        const size_t length = strcspn(at, ",");
-        bool found = false;
-        for (int i = 0; i < PARTS; ++i) {
-            if (strlen(parts[i].name) != length || strncmp(parts[i].name, at, length) != 0) continue;
-            found = a->part[i] = true;
-        }
-        if (!found)
-            return trl_fail(a->bench->ctx, TRL_ERR_INPUT, NULL, "trellis bench solve: there is no part '%.*s'; use %s",
-                            (int)length, at, known);
-        at += length;
-        at += *at == ',';
-    }
-    return TRL_OK;
+    const char *name[PARTS];
+    for (int i = 0; i < PARTS; ++i) name[i] = parts[i].name;
+    return trli_bench_parts(a->bench, "solve", name, PARTS, a->part);
 }
 
 /* 2, 4, 8, .. and all cores. Poisson's equation is solved on the last of them alone, unless the option says which. */
