@@ -23,7 +23,20 @@ typedef struct report_totals {
     int64_t device_waits;                                    /* of all */
     double overlap;                                          /* of communication with work, of all */
     double late;                                             /* mean */
+    double balance;                                          /* of the ranks' time in kernels: mean over most */
 } report_totals;
+
+/* What the kernels of a step take on this rank: mean of the steps that were timed. */
+static double kernel_seconds(const trl_simulation *sim)
+{
+    trl_kernel_stats kernel;
+    double sum = 0;
+    for (int k = 0; k < trl_simulation_kernels(sim); ++k) {
+        trl_simulation_get_kernel(sim, k, &kernel);
+        sum += kernel.measured;
+    }
+    return sum;
+}
 
 static trl_err gather_totals(const trli_session *run, report_totals *totals)
 {
@@ -32,7 +45,9 @@ static trl_err gather_totals(const trli_session *run, report_totals *totals)
     if (!run->sim) return TRL_OK;
     trl_simulation_get_stats(run->sim, &totals->stats);
     const trl_simulation_stats *s = &totals->stats;
-    int64_t most[] = {s->planned_bytes, s->peak_bytes, s->metadata_bytes, s->metadata_allocations, run->files.bytes};
+    const int64_t kernels = (int64_t)(1e9 * kernel_seconds(run->sim));
+    int64_t most[] = {s->planned_bytes,        s->peak_bytes,    s->metadata_bytes,
+                      s->metadata_allocations, run->files.bytes, kernels};
     int64_t sum[] = {s->comm_bytes,
                      s->comm_messages,
                      s->allocations_after_first_step,
@@ -40,11 +55,12 @@ static trl_err gather_totals(const trli_session *run, report_totals *totals)
                      (int64_t)(1e9 * s->step_graph.idle),
                      s->messages_between_gpus,
                      (int64_t)(1e9 * s->step_graph.late),
-                     s->device_waits};
-    TRL_TRY(trli_allreduce(run->ctx, most, 5, MPI_INT64_T, MPI_MAX));
+                     s->device_waits,
+                     kernels};
+    TRL_TRY(trli_allreduce(run->ctx, most, 6, MPI_INT64_T, MPI_MAX));
     memcpy(totals->device_copies, s->device_copies, sizeof s->device_copies);
     memcpy(totals->device_bytes, s->device_bytes, sizeof s->device_bytes);
-    TRL_TRY(trli_allreduce(run->ctx, sum, 8, MPI_INT64_T, MPI_SUM));
+    TRL_TRY(trli_allreduce(run->ctx, sum, 9, MPI_INT64_T, MPI_SUM));
     TRL_TRY(trli_allreduce(run->ctx, totals->device_copies, TRL_WAYS, MPI_INT64_T, MPI_SUM));
     TRL_TRY(trli_allreduce(run->ctx, totals->device_bytes, TRL_WAYS, MPI_INT64_T, MPI_SUM));
     totals->planned_bytes = most[0];
@@ -57,6 +73,7 @@ static trl_err gather_totals(const trli_session *run, report_totals *totals)
     totals->allocations = sum[2];
     totals->between_gpus = sum[5];
     totals->device_waits = sum[7];
+    totals->balance = most[5] > 0 ? (double)sum[8] / ((double)most[5] * trl_context_ranks(run->ctx)) : 0;
     totals->late = 1e-9 * (double)sum[6] / trl_context_ranks(run->ctx);
     if (sum[3] > sum[6])
         totals->overlap = fmin(1, fmax(0, 1 - (double)sum[4] / (double)(sum[3] - sum[6])));
@@ -381,6 +398,7 @@ static void put_machine(const trli_session *run, const report_totals *totals, tr
     put_integer(json, "between_gpus", totals->between_gpus);
     put_number(json, "overlap", totals->overlap);
     put_number(json, "late_s", totals->late);
+    put_number(json, "balance", totals->balance);
     put_integer(json, "waits", run->agreements[0]);
     put_integer(json, "agreements_beside_steps", run->agreements[1]);
     trli_json_end_object(json);

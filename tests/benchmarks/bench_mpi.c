@@ -56,13 +56,16 @@ static const mpi_case cases[] = {
 
 enum { CASES = sizeof cases / sizeof *cases };
 
+/* What a run says, and what the cores allowed equal shares just before (trli_cores_allow): updates of equations in a
+ * second; part of the loop in which ranks waited for what was not sent yet; of the ranks' time in kernels, mean over
+ * most. */
+enum { RATE, ALLOWED, BALANCE, OVERLAP, LATE, NMEASURED };
+
 /* A case on one split of the cores. */
 typedef struct mpi_run {
     int ranks, threads, cells[3], steps;
-    trli_spread rate;       /* updates of equations per second */
-    double overlap, late;   /* medians; part of the loop in which ranks waited for what was not sent yet */
-    double allowed;         /* median of what the cores allowed equal shares just before (trli_cores_allow) */
-    double messages, bytes; /* of a step, of all ranks */
+    trli_spread spread[NMEASURED]; /* over rounds */
+    double messages, bytes;        /* of a step, of all ranks */
     double least_messages, least_bytes;
     char hash[20];
 } mpi_run;
@@ -97,8 +100,8 @@ static void choose_cells(const mpi_case *c, mpi_run *run)
     for (int n = 1, a = 2; n < boxes; n *= 2, a = (a + 2) % 3) run->cells[a] *= 2;
 }
 
-static trl_err run_once(trli_bench *bench, const trli_launch *launch, const mpi_case *c, mpi_run *run, double *rate,
-                        double *overlap, double *late)
+static trl_err run_once(trli_bench *bench, const trli_launch *launch, const mpi_case *c, mpi_run *run,
+                        double measured[NMEASURED])
 {
     char steps[32], *report = NULL, hash[sizeof run->hash];
     trl_err err = TRL_OK;
@@ -106,9 +109,10 @@ static trl_err run_once(trli_bench *bench, const trli_launch *launch, const mpi_
     const char *const extra[] = {"--set", c->setting, "--steps", steps, NULL};
     TRL_TRY(trli_launch_run(launch, run->ranks, run->threads, extra, &report));
     const double loop = trli_report_number(report, "\"loop\"", NULL);
-    *rate = trli_report_number(report, "\"cell_updates_per_s\"", NULL) * c->equations;
-    *overlap = trli_report_number(report, "\"comm\"", "\"overlap\"");
-    *late = trli_report_number(report, "\"comm\"", "\"late_s\"") / loop;
+    measured[RATE] = trli_report_number(report, "\"cell_updates_per_s\"", NULL) * c->equations;
+    measured[BALANCE] = trli_report_number(report, "\"comm\"", "\"balance\"");
+    measured[OVERLAP] = trli_report_number(report, "\"comm\"", "\"overlap\"");
+    measured[LATE] = trli_report_number(report, "\"comm\"", "\"late_s\"") / loop;
     run->messages = trli_report_number(report, "\"comm\"", "\"messages\"") / run->steps;
     run->bytes = trli_report_number(report, "\"comm\"", "\"bytes\"") / run->steps;
     trli_report_text(report, "\"hash\"", hash, sizeof hash);
@@ -116,7 +120,7 @@ static trl_err run_once(trli_bench *bench, const trli_launch *launch, const mpi_
         err = trl_fail(bench->ctx, TRL_ERR_BUG, NULL, "%s: %d x %d: hash %s, and %s before", c->name, run->ranks,
                        run->threads, hash, run->hash);
     memcpy(run->hash, hash, sizeof hash);
-    if (err == TRL_OK && !(loop > 0 && *rate > 0))
+    if (err == TRL_OK && !(loop > 0 && measured[RATE] > 0))
         err = trl_fail(bench->ctx, TRL_ERR_BUG, NULL, "%s: the report of a run has no times", c->name);
 done:
     trli_free(report);
@@ -129,19 +133,21 @@ static void report_run(trli_bench *bench, const mpi_run *run, const mpi_run *one
     const struct {
         const char *key;
         double value;
-    } number[] = {{"of_best", run->rate.median / best},
-                  {"cores_allow", run->allowed},
-                  {"of_one_rank", run->rate.median / one->rate.median},
-                  {"overlap", run->overlap},
-                  {"late", run->late},
+    } number[] = {{"of_best", run->spread[RATE].median / best},
+                  {"of_one_rank", run->spread[RATE].median / one->spread[RATE].median},
+                  {"cores_allow", run->spread[ALLOWED].median},
+                  {"balance", run->spread[BALANCE].median},
+                  {"overlap", run->spread[OVERLAP].median},
+                  {"late", run->spread[LATE].median},
                   {"messages_per_step", run->messages},
                   {"least_messages_per_step", run->least_messages},
                   {"bytes_per_step", run->bytes},
                   {"least_bytes_per_step", run->least_bytes}};
-    printf("  %3d x %-3d %9.0f (%.0f to %.0f) %7.3f %8.3f %6.3f %8.3f %6.3f %9.0f /%5.0f %10.4g /%10.4g\n", run->ranks,
-           run->threads, 1e-6 * run->rate.median, 1e-6 * run->rate.min, 1e-6 * run->rate.max, run->rate.median / best,
-           run->rate.median / one->rate.median, run->allowed, run->overlap, run->late, run->messages,
-           run->least_messages, run->bytes, run->least_bytes);
+    printf("  %3d x %-3d %9.0f (%.0f to %.0f) ", run->ranks, run->threads, 1e-6 * run->spread[RATE].median,
+           1e-6 * run->spread[RATE].min, 1e-6 * run->spread[RATE].max);
+    printf("%7.3f %8.3f %6.3f %8.3f %8.3f %6.3f ", number[0].value, number[1].value, number[2].value, number[3].value,
+           number[4].value, number[5].value);
+    printf("%9.0f /%5.0f %10.4g /%10.4g\n", run->messages, run->least_messages, run->bytes, run->least_bytes);
     trli_json_begin_object(json);
     trli_json_key(json, "ranks");
     trli_json_integer(json, run->ranks);
@@ -149,7 +155,7 @@ static void report_run(trli_bench *bench, const mpi_run *run, const mpi_run *one
     trli_json_integer(json, run->threads);
     trli_json_key(json, "steps");
     trli_json_integer(json, run->steps);
-    trli_spread_report(json, "updates_per_s", &run->rate);
+    trli_spread_report(json, "updates_per_s", &run->spread[RATE]);
     for (size_t i = 0; i < sizeof number / sizeof *number; ++i) {
         trli_json_key(json, number[i].key);
         trli_json_number(json, number[i].value);
@@ -176,8 +182,8 @@ static int choose_splits(const mpi_case *c, int cores, mpi_run *run)
 static trl_err measure(trli_bench *bench, const mpi_case *c)
 {
     mpi_run run[SPLITS_MOST];
-    double rate[SPLITS_MOST][ROUNDS], overlap[SPLITS_MOST][ROUNDS], late[SPLITS_MOST][ROUNDS], best = 0;
-    double allowed[SPLITS_MOST][ROUNDS], *core = trli_new(bench->ctx, (size_t)bench->threads, sizeof *core);
+    double measured[SPLITS_MOST][ROUNDS][NMEASURED], best = 0;
+    double *core = trli_new(bench->ctx, (size_t)bench->threads, sizeof *core);
     char deck[TEXT_ROOM];
     const int n = choose_splits(c, bench->threads, run), rounds = bench->quick ? 1 : ROUNDS;
     trli_launch launch = {.ctx = bench->ctx};
@@ -194,18 +200,20 @@ static trl_err measure(trli_bench *bench, const mpi_case *c)
             snprintf(deck, sizeof deck, c->deck, at->cells[0], at->cells[1], at->cells[2]);
             TRL_TRY(trli_launch_prepare(&launch, deck));
             TRL_TRY(trli_cores_measure(bench, core));
-            allowed[at - run][r] = trli_cores_allow(core, bench->threads, at->ranks, at->threads);
-            TRL_TRY(run_once(bench, &launch, c, at, &rate[at - run][r], &overlap[at - run][r], &late[at - run][r]));
+            double *m = measured[at - run][r];
+            m[ALLOWED] = trli_cores_allow(core, bench->threads, at->ranks, at->threads);
+            TRL_TRY(run_once(bench, &launch, c, at, m));
         }
     printf("\n%s: million updates per second, all cores\n", c->name);
-    printf("  ranks x threads   median (least to most)  of best  of 1 rank  cores  overlap   late  messages / "
+    printf("  ranks x threads   median (least to most)  of best  of 1 rank  cores  balance  overlap   late  messages / "
            "least   bytes / least\n");
     for (int i = 0; i < n; ++i) {
-        run[i].rate = trli_spread_of(rate[i], rounds);
-        run[i].overlap = trli_spread_of(overlap[i], rounds).median;
-        run[i].allowed = trli_spread_of(allowed[i], rounds).median;
-        run[i].late = trli_spread_of(late[i], rounds).median;
-        if (run[i].rate.median > best) best = run[i].rate.median;
+        for (int k = 0; k < NMEASURED; ++k) {
+            double value[ROUNDS];
+            for (int r = 0; r < rounds; ++r) value[r] = measured[i][r][k];
+            run[i].spread[k] = trli_spread_of(value, rounds);
+        }
+        if (run[i].spread[RATE].median > best) best = run[i].spread[RATE].median;
     }
     trli_json_begin_object(bench->json);
     trli_json_key(bench->json, "case");

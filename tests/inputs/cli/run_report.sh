@@ -27,7 +27,7 @@ inner = {
     "tasks": ["overhead_ns"],
     "workers": ["tasks", "operators", "active", "busy"],
     "memory": ["peak_bytes", "planned_bytes", "copy_bytes", "metadata_bytes", "metadata_allocations"],
-    "comm": ["bytes", "messages", "between_gpus", "overlap", "late_s", "waits", "agreements_beside_steps"],
+    "comm": ["bytes", "messages", "between_gpus", "overlap", "late_s", "balance", "waits", "agreements_beside_steps"],
     "graph": ["tau_1", "tau_inf", "amdahl"],
     "files": ["beside_steps", "beside_s"],
     "device_transfers": ["h2d_bytes", "d2h_bytes", "p2p_bytes", "h2d_copies", "d2h_copies", "p2p_copies"],
@@ -41,6 +41,7 @@ assert report["deck"] == "deck.yaml" and report["status"] == "done" and report["
 assert report["grid"]["cells"] == [16, 12] and report["patches"] >= 1
 assert report["memory"]["metadata_bytes"] > 1024 and report["memory"]["metadata_allocations"] > 10
 assert report["steps"] == 40 and report["steps_run"] == 40
+assert 0 <= report["comm"]["balance"] <= 1
 assert abs(report["time"] - 0.04) < 1e-15 and abs(report["dt"] - 1e-3) < 1e-15
 assert all(seconds >= 0 for seconds in report["wall"].values()) and report["wall"]["loop"] > 0
 assert 0 < report["step_s"]["least"] <= report["step_s"]["median"] <= report["step_s"]["most"]
