@@ -3,7 +3,8 @@
 # Part of Trellis, an expression-graph PDE solver framework.
 # ctest: timeout=3600
 """Random decks in every way of evaluation that must give the same bits: degrees of fusion, interpreted and compiled,
-patches, threads, ranks, placements on mock devices. Decks of ordinary differential equations are solved here, too."""
+patches, threads, ranks, placements on mock devices, in one file or several. Decks of ordinary differential equations
+are solved here, too."""
 import argparse
 import collections
 import concurrent.futures
@@ -20,6 +21,7 @@ import sys
 import placements
 import random_blocks
 import random_decks
+import random_includes
 import random_odes
 import refusals
 
@@ -86,6 +88,8 @@ def run(options, deck, folder, settings, out):
     report = folder / "report.json"
     report.unlink(missing_ok=True)
     ranks = [s.removeprefix("ranks=") for s in settings if s.startswith("ranks=")]
+    for seed in (s for s in settings if s.startswith("included=")):
+        deck = random_includes.write(seed, deck.read_text(encoding="utf-8"), folder)
     command = ["mpirun", "--oversubscribe", "--bind-to", "none", "-n", ranks[0]] if ranks else []
     command = command + [
         options.trellis, "run",
@@ -94,7 +98,7 @@ def run(options, deck, folder, settings, out):
     ]  # settings after it win; on many cores, all of them for each of many jobs are too many
     if "TRELLIS_BUILD" in os.environ:
         command += ["--plugin-path", os.path.join(os.environ["TRELLIS_BUILD"], "test_plugins")]
-    for setting in [s for s in settings if not s.startswith(("ranks=", "TRL_", "middle="))]:
+    for setting in [s for s in settings if not s.startswith(("ranks=", "TRL_", "middle=", "included="))]:
         command += ["--set", setting]
     environment = {"OMPI_MCA_ess_singleton_isolated": "1", **os.environ, **placements.environment(settings)}
     if not ranks:  # no daemon; Open MPI names its folder as that of other such runs
@@ -208,6 +212,8 @@ def ways_of(rng, number, dim, text, options):
     more = [[], [patches], ["run.fusion=node"], ["ranks=2"], ["ranks=2", patches, owners(rng)]]
     elsewhere = [["run.compile=never", *rng.choice(more)] for _ in range(options.placed)]
     for way in ways[1:] + elsewhere:
+        if rng.random() < 0.3:
+            way.append(f"included={rng.randrange(1000)}")
         way.append(f"output.compression={rng.choice(['off', 1, 9])}")
         if way in elsewhere or rng.random() < 0.5:
             way += placements.choose(rng)
@@ -252,7 +258,8 @@ def compare(options, number):
     wrong = unlike(results[0][0], solution)
     for settings in ways[1:]:
         results.append(run(options, deck, folder, settings, "out"))
-        if isinstance(results[-1][0], dict) and isinstance(results[0][0], dict):
+        included = any(s.startswith("included=") for s in settings)  # files then have fields in another order
+        if not included and isinstance(results[-1][0], dict) and isinstance(results[0][0], dict):
             wrong = wrong or differing_file(folder)
     passes = any(isinstance(found, dict) and found["passes"] for found, _ in results)
     results = [(bits(found), said) for found, said in results]
