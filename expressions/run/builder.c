@@ -69,19 +69,16 @@ trl_err trli_builder_begin(trli_task_builder *b, const trli_model *model, const 
 {
     const size_t np = (size_t)model->layout->nlocal, slots = (size_t)model->slots->n * np * TRLI_POINTS + 1;
     const size_t scalars = (size_t)model->nscalars + 1, opaques = (size_t)model->nopaques + 1;
-    const size_t channels = (size_t)model->run->nchannels + 1;
     trl_err err = TRL_OK;
     *b = (trli_task_builder){.model = model, .late_share = -1};
     b->slot_handle = trli_new(model->ctx, slots, sizeof *b->slot_handle);
     b->scalar_handle = trli_new(model->ctx, scalars, sizeof *b->scalar_handle);
     b->opaque_handle = trli_new(model->ctx, opaques, sizeof *b->opaque_handle);
-    b->collective = trli_new(model->ctx, channels, sizeof *b->collective);
-    if (!b->slot_handle || !b->scalar_handle || !b->opaque_handle || !b->collective)
+    if (!b->slot_handle || !b->scalar_handle || !b->opaque_handle)
         return trli_no_memory(model->ctx, NULL, "for the tasks of '%s'", name);
     for (size_t i = 0; i < slots; ++i) b->slot_handle[i] = -1;
     for (size_t i = 0; i < scalars; ++i) b->scalar_handle[i] = -1;
     for (size_t i = 0; i < opaques; ++i) b->opaque_handle[i] = -1;
-    for (size_t i = 0; i < channels; ++i) b->collective[i] = -1;
     TRL_TRY(trl_graph_create(model->ctx, name, graph));
     b->graph = *graph;
 done:
@@ -100,7 +97,6 @@ done:
     trli_free(b->slot_handle);
     trli_free(b->scalar_handle);
     trli_free(b->opaque_handle);
-    trli_free(b->collective);
     return err;
 }
 

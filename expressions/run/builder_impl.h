@@ -49,7 +49,6 @@ typedef struct trli_task_builder {
     trl_handle *opaque_handle;            /* [opaque expression] of those that may not run twice at once */
     const struct trli_late_scalars *late; /* that kernels find in memory; NULL: none */
     trl_handle late_share;                /* with which devices have them */
-    trl_handle *collective; /* [channel] for trli_builder_value: orders collective operations alike on all ranks */
 } trli_task_builder;
 
 /* Keys of handles whose data may be copied. */

@@ -283,7 +283,6 @@ trl_err trli_model_freeze(trli_model *model, const trli_program *step, const str
     trl_err err = TRL_OK;
     TRL_TRY(trli_slots_plan(model));
     for (int i = 0; i < model->nprograms; ++i) TRL_TRY(trli_execution_create(model->program[i]));
-    trli_reductions_deal_channels(model);
     if (model->late) model->late->share = model->run->nreductions++;
     for (int i = 0; i < model->nprograms; ++i)
         model->program[i]->run->told_share = model->program[i]->tells ? model->run->nreductions++ : -1;

@@ -33,7 +33,6 @@ struct trli_model_run {
     unsigned points;                        /* which there are of trli_points, a bit each */
     trli_part_size *part;                   /* [field][kind of patch][TRLI_POINTS] */
     size_t scratch_bytes;                   /* of a worker */
-    int nchannels;                          /* of reductions (trli_reductions.channel) */
     int nexchanges, nreductions, nbatches;  /* of all programs, */
     int nparts;                             /* and parts of kernels that may compute rims, too */
     struct trli_gpu_kernels *gpu_kernels;   /* NULL: there are no GPUs */

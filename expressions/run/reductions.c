@@ -9,7 +9,6 @@
 #include "memory_impl.h"
 #include "model_run_impl.h"
 #include "reductions_impl.h"
-#include "slot_plan_impl.h"
 
 enum {
 #ifdef TRL_SMALL_SIZES /* builds for testing: small problems have several tiles and groups */
@@ -229,27 +228,6 @@ trl_err trli_reductions_create(trli_program *program, trli_reductions *to)
 done:
     trli_free(taken);
     return err;
-}
-
-/* Whether a program before the n-th one has a channel, and meets it. */
-static bool is_used(const trli_model *model, int n, int channel)
-{
-    for (int i = 0; i < n; ++i) {
-        const trli_reductions *r = &model->program[i]->run->reductions;
-        if (r->nbatches > 0 && r->channel == channel && trli_programs_may_meet(model->program[i], model->program[n]))
-            return true;
-    }
-    return false;
-}
-
-void trli_reductions_deal_channels(const trli_model *model)
-{
-    model->run->nchannels = 1;
-    for (int i = 0; i < model->nprograms; ++i) {
-        trli_reductions *r = &model->program[i]->run->reductions;
-        while (r->nbatches > 0 && is_used(model, i, r->channel)) ++r->channel;
-        if (r->channel == model->run->nchannels) ++model->run->nchannels;
-    }
 }
 
 static void free_fused(trli_fused_sums *fused)

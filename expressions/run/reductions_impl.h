@@ -60,15 +60,12 @@ typedef struct trli_reductions {
     int nfused;
     trli_fused_sums *fused; /* [nfused] */
     int first, first_batch; /* of those of the model: a frame has what is in flight */
-    int channel;            /* in which ranks bring them together, in one order: programs that meet have others */
 } trli_reductions;
 
 /* Decide the groups and batches of an analysed program, and make the kernels. Fails with MEMORY; the caller
  * frees what was made also after a failure. */
 TRL_NODISCARD trl_err trli_reductions_create(trli_program *program, trli_reductions *reductions);
 void trli_reductions_free(trli_reductions *reductions);
-/* Deal the channels, once all programs have their reductions. */
-void trli_reductions_deal_channels(const trli_model *model);
 /* The points of a reduction on a patch; false: it has no share. */
 bool trli_reduction_box(const trli_program *program, const trli_step *s, int patch, trl_box *box);
 /* The batch that is computed in a step's place, or NULL. */

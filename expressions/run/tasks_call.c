@@ -74,9 +74,6 @@ static trl_err access_programs(trli_tasks_builder *b, trl_task task, const trli_
         if (!trli_program_is_in(program, called)) continue;
         TRL_TRY(access_plugins(b, task, program));
         TRL_TRY(access_shares(b, task, &program->run->reductions));
-        if (program->run->reductions.nbatches > 0)
-            TRL_TRY(trli_builder_value(&b->tasks, task, &b->tasks.collective[program->run->reductions.channel],
-                                       "collective", TRL_READ_WRITE));
     }
 done:
     return err;

@@ -155,7 +155,6 @@ static trl_err add_batch(trli_tasks_builder *b, const trli_reduction_batch *batc
     }
     for (int r = batch->first; r < batch->first + batch->n; ++r)
         TRL_TRY(trli_builder_scalar(&b->tasks, finish, all->reduction[r].step->scalar, TRL_WRITE));
-    TRL_TRY(trli_builder_value(&b->tasks, finish, &b->tasks.collective[all->channel], "collective", TRL_READ_WRITE));
 done:
     trli_free(share);
     return err;

@@ -4,7 +4,11 @@
 // ctest: np=1,3 timeout=300
 #include "../expressions/problem_fixture.h"
 
+#include <sched.h>
+
+#include <clock_impl.h>
 #include <execution_impl.h>
+#include <frame_impl.h>
 #include <simulation_impl.h>
 
 /* Series in the order of their names; several tiles of rows, and sides on which points count half. */
@@ -141,6 +145,92 @@ START_TEST(points_on_sides_count_half)
 }
 END_TEST
 
+/* ---- ranks that reduce in different orders ---- */
+
+static bool waits; /* types do, */
+static int stuck;  /* so many of them in vain, */
+static int times;  /* of so many on this rank */
+
+static trl_err compute_first(const void *state, trl_deps *deps)
+{
+    (void)state;
+    return trl_deps_compute(deps, "first", TRL_CELL);
+}
+
+static trl_err compute_second(const void *state, trl_deps *deps)
+{
+    (void)state;
+    return trl_deps_compute(deps, "second", TRL_CELL);
+}
+
+/* Set a number, on one rank once it has posted its part of a batch as often as this is done. */
+static void set_after(int rank, int batch, const trl_eval_args *args, const trl_box *box)
+{
+    const double patience = 20; /* s */
+    const double deadline = trli_clock() + patience;
+    const trl_array *to = &args->computed[0];
+    if (waits && trl_context_rank(test_ctx) == rank) {
+        const int first = sim->observe->run->reductions.first_batch;
+        const volatile int64_t *posted = &sim->frame->batch[first + batch].all.number;
+        ++times;
+        while (*posted < times && trli_clock() < deadline) sched_yield();
+        if (*posted < times) ++stuck;
+    }
+    for (trl_lidx j = box->lo[1]; j < box->hi[1]; ++j)
+        for (trl_lidx i = box->lo[0]; i < box->hi[0]; ++i)
+            ((double *)to->at)[trl_array_offset(to, i, j, 0)] = 3 + batch;
+}
+
+static trl_err set_first(const void *state, const trl_eval_args *args, const trl_box *box)
+{
+    (void)state;
+    set_after(0, 1, args, box);
+    return TRL_OK;
+}
+
+static trl_err set_second(const void *state, const trl_eval_args *args, const trl_box *box)
+{
+    (void)state;
+    set_after(1, 0, args, box);
+    return TRL_OK;
+}
+
+#define TYPE(called)                                                                           \
+    {                                                                                          \
+        .abi = TRL_PLUGIN_ABI, .size = sizeof(trl_expr_type), .name = #called, .doc = "waits", \
+        .advertise_dependents = compute_##called, .evaluate = set_##called                     \
+    }
+
+/* Rank 0 reduces the second before the first, and rank 1 the first before the second. What the last of the series
+ * reads keeps the memory of both. */
+START_TEST(ranks_reduce_in_different_orders)
+{
+    static const trl_expr_type one = TYPE(first), other = TYPE(second);
+    static const trl_expr_type *const types[] = {&one, &other, NULL};
+    test_types = types;
+    ck_ok(trl_context_set_threads(test_ctx, 3));
+    new_deck();
+    say("grid: {cells: [8, 9], periodic: true}\n"
+        "expressions: {a: {type: first}, b: {type: second}}\n"
+        "equations: {T: {initial: 1, ddt: \"-T\"}}\n"
+        "time: {dt: 1e-3, steps: 2}\n"
+        "output: {series: {every: {steps: 1}, values: {a: \"domain_max(first)\", b: \"domain_max(second)\","
+        " c: \"domain_max(first/domain_max(second))\"}}}\n");
+    ck_ok(open_problem());
+    ck_assert_int_eq(sim->observe->run->reductions.nbatches, 3);
+    waits = trl_context_ranks(test_ctx) > 1;
+    ck_ok(run_steps(2));
+    waits = false;
+    MPI_Allreduce(MPI_IN_PLACE, &stuck, 1, MPI_INT, MPI_SUM, trl_context_comm(test_ctx));
+    ck_assert_int_eq(stuck, 0);
+    ck_assert_double_eq(trl_simulation_series(sim)[0], 4);
+    ck_assert_double_eq(trl_simulation_series(sim)[1], 3);
+    ck_assert_double_eq(trl_simulation_series(sim)[2], 4.0 / 3);
+    close_problem();
+    test_types = NULL;
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     test_compile_quickly();
@@ -149,6 +239,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, a_reduction_that_needs_another_one_waits);
     tcase_add_test(tc, points_on_sides_count_half);
     tcase_add_test(tc, many_reductions_are_several_sweeps_and_one_message);
+    tcase_add_test(tc, ranks_reduce_in_different_orders);
 }
 
 TRL_TEST_MAIN("reductions", add_tests)
