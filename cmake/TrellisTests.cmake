@@ -162,7 +162,13 @@ function(trellis_link_emulated target)
     list(REMOVE_ITEM TRL_LAYER_OBJECTS "$<TARGET_OBJECTS:trl_scheduler>")
     list(APPEND TRL_LAYER_OBJECTS "$<FILTER:$<TARGET_OBJECTS:trl_scheduler>,EXCLUDE,/device_(cuda|none)\\.>")
     trellis_link_layers(${target})
+    foreach(part gpu memory fibers)
+        target_sources(${target} PRIVATE "${tests_folder}/emulated/${part}.c")
+    endforeach()
 endfunction()
+if(TRL_SANITIZE MATCHES "thread") # which would see calls begin on one stack and end on another
+    set_property(SOURCE "${tests_folder}/emulated/fibers.c" PROPERTY COMPILE_OPTIONS -fno-sanitize=thread)
+endif()
 
 # The command with GPUs that are the processor, and the compiler of their kernels.
 if(TARGET trellis)
@@ -172,8 +178,7 @@ if(TARGET trellis)
     set_target_properties(
         emulated_nvrtc PROPERTIES PREFIX "" OUTPUT_NAME nvrtc LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/emulated"
     )
-    add_executable(trellis_emulated inputs/main.c "${tests_folder}/emulated/gpu.c"
-                                    "${tests_folder}/emulated/memory.c")
+    add_executable(trellis_emulated inputs/main.c)
     trellis_link_emulated(trellis_emulated)
     set_target_properties(
         trellis_emulated PROPERTIES OUTPUT_NAME trellis RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/emulated"
@@ -273,8 +278,7 @@ endforeach()
 # Those of "emulated=1" again, with GPUs that are the processor.
 if(emulated_sources AND TARGET trellis)
     set(test_programs_emulated)
-    add_executable(tests_emulated "${tests_folder}/programs.c" "${tests_folder}/emulated/gpu.c"
-                                  "${tests_folder}/emulated/memory.c" ${emulated_sources})
+    add_executable(tests_emulated "${tests_folder}/programs.c" ${emulated_sources})
     trellis_link_emulated(tests_emulated)
     target_include_directories(tests_emulated PRIVATE "${tests_folder}" "${PROJECT_BINARY_DIR}/test_programs/emulated")
     target_link_libraries(tests_emulated PRIVATE PkgConfig::CHECK)

@@ -19,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "fibers.h"
 #include "memory.h"
 
 enum { ARGUMENTS = 3 };
@@ -234,13 +235,14 @@ static size_t bytes_of(const void *image)
 
 static int load(const void *image, void **library, void **found)
 {
-    void (*sizes)(size_t size[ARGUMENTS]);
+    void (*sizes)(size_t size[ARGUMENTS]), (*fibers)(void (*run)(unsigned, trl_fiber_body, void *), void (*wait)(void));
     kernel *k = calloc(1, sizeof *k);
     if (!k) return NO_MEMORY;
     k->file = memfd_create("trl_emulated", 0);
     k->library = open_image(k->file, image, bytes_of(image));
     void *run = find(k->library, "trl_emulated_run"), *tells = find(k->library, "trl_emulated_sizes");
-    if (!run || !tells) {
+    void *takes = find(k->library, "trl_emulated_fibers");
+    if (!run || !tells || !takes) {
         (void)fprintf(stderr, "emulated GPU: %s\n", dlerror());
         free(k);
         return FAILURE;
@@ -248,6 +250,8 @@ static int load(const void *image, void **library, void **found)
     memcpy(&k->run, &run, sizeof run);
     memcpy(&sizes, &tells, sizeof tells);
     sizes(k->size);
+    memcpy(&fibers, &takes, sizeof takes);
+    fibers(trl_fibers_run, trl_fibers_wait);
     *library = *found = k;
     return SUCCESS;
 }
