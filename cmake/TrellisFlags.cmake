@@ -46,6 +46,7 @@ if(TRL_WERROR)
     )
 endif()
 if(TRL_SANITIZE)
+    target_compile_definitions(trellis_flags INTERFACE TRL_SANITIZED)
     target_compile_options(
         trellis_flags INTERFACE "$<$<COMPILE_LANGUAGE:C>:-fsanitize=${TRL_SANITIZE};-fno-sanitize-recover=all>"
     )

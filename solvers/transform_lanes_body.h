@@ -8,7 +8,11 @@
  *     TARGET     the attribute of functions for this width
  *     VECTOR, LOOSE  the types of vectors, the second one at any address of a double */
 
+#ifdef TRL_SANITIZED /* copies of instrumented functions take long to compile */
+#define INLINE TARGET static inline
+#else
 #define INLINE TARGET static inline __attribute__((always_inline))
+#endif
 #define PASS TARGET static
 #define EACH_LANE _Pragma("GCC unroll 1") for (int l = 0; l < TRLI_LANES; l += (WIDTH))
 #define EACH(i, begin, condition) for (ptrdiff_t i = (begin); condition; ++i)
