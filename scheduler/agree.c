@@ -60,10 +60,10 @@ static const struct timespec nap = {.tv_nsec = 50000};
 void trli_agree_rest(const trl_context *ctx, int looks)
 {
     enum { SPINS = 2000, YIELDS = 100 };
-    const bool crowded = ctx->topology.shared || ctx->threads > ctx->topology.cores;
-    if (crowded && looks > YIELDS)
+    const bool yields = trli_context_yields(ctx);
+    if (yields && looks > YIELDS)
         nanosleep(&nap, NULL);
-    else if (crowded || looks > SPINS)
+    else if (yields || looks > SPINS)
         sched_yield();
 }
 

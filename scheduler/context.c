@@ -124,6 +124,11 @@ int trl_context_threads(const trl_context *ctx)
     return ctx->threads;
 }
 
+bool trli_context_yields(const trl_context *ctx)
+{
+    return ctx->topology.yields || ctx->threads > ctx->topology.cores;
+}
+
 /* Workers are not pinned if there are fewer of them than cores: which cores other programs keep busy is unknown
  * here, so the operating system chooses. */
 bool trl_context_pinned(const trl_context *ctx)

@@ -27,6 +27,7 @@ typedef struct trli_topology {
     int node_rank, node_ranks; /* which of the node's ranks this one is, and how many there are */
     int node_first;            /* the lowest rank of the node */
     bool shared; /* ranks outnumber cores, or a quota hides which cores belong to this process: no worker is pinned */
+    bool yields; /* these, or others, want the cores, too: waits let them (trli_context_yields) */
     int crowd_ranks, crowd_cores; /* ranks that outnumber their cores, this one among them; 0: there are none */
     /* Of the data cache of a level, per core that shares it; [0]: the last level. All cores are taken to be alike. */
     size_t cache_bytes[TRLI_CACHE_LEVELS + 1];
@@ -190,6 +191,8 @@ TRL_NODISCARD trl_err trli_mpi_check(trl_context *ctx, int status, const char *c
  * Thread: any. */
 trl_err trli_context_lose(trl_context *ctx, trl_err err);
 
+/* Whether who waits lets others have the core: threads outnumber cores, or others want them, too. */
+bool trli_context_yields(const trl_context *ctx);
 /* INTERRUPTED, with a message, if the option `stop` says so. */
 TRL_NODISCARD trl_err trli_context_stopped(trl_context *ctx);
 

@@ -320,7 +320,9 @@ static bool wait_for_work(trli_run_state *run, trli_worker *worker)
             trli_run_end_early(run);
         } else if (spins >= SPINS && trli_workers_wanted_elsewhere(worker->workers)) {
             break; /* a worker that tests poll tasks leaves too: another run's work may be what they wait for */
-        } else if (owner || spins < SPINS) {
+        } else if (owner) {
+            trli_workers_rest(worker->workers, &run->job, spins);
+        } else if (spins < SPINS) {
             trli_workers_pause(worker->workers);
         } else {
             trli_workers_sleep(worker->workers, &run->job);

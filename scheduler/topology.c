@@ -179,6 +179,13 @@ done:
     return err;
 }
 
+/* Whether Open MPI is told to yield where it waits: others want the cores of its ranks, too. */
+static bool is_told_to_yield(void)
+{
+    const char *text = getenv("OMPI_MCA_mpi_yield_when_idle");
+    return text && (strcmp(text, "1") == 0 || strcmp(text, "true") == 0);
+}
+
 /* Take the first to the last of those cores that the share is cut from. */
 static trl_err take_cores(trl_context *ctx, trli_topology *topology, const trli_core_share *share)
 {
@@ -191,6 +198,7 @@ static trl_err take_cores(trl_context *ctx, trli_topology *topology, const trli_
     }
     topology->cores = share->last - share->first;
     topology->shared = share->shared;
+    topology->yields = share->shared || is_told_to_yield();
     topology->crowd_ranks = share->crowd_ranks;
     topology->crowd_cores = share->crowd_cores;
     return TRL_OK;

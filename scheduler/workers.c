@@ -11,7 +11,7 @@ enum {
     SPINS = 2000,    /* times that a worker looks for openings between jobs before it sleeps */
     VISIT = 250,     /* looks that a vain visit to a job counts as */
     KEEP = 2,        /* looks between two times that a worker takes its lines back */
-    NAP_NS = 1000000 /* longest sleep at a job */
+    NAP_NS = 1000000 /* longest sleep */
 };
 
 /* Of trl_workers.open: the bit of a place, and the count of one more opening. */
@@ -38,11 +38,11 @@ void trli_workers_pause(const trl_workers *workers)
 #endif
 }
 
-static struct timespec after_nap(void)
+static struct timespec after_nap(long ns)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
-    t.tv_nsec += NAP_NS;
+    t.tv_nsec += ns;
     if (t.tv_nsec >= 1000000000) {
         t.tv_nsec -= 1000000000;
         ++t.tv_sec;
@@ -53,9 +53,9 @@ static struct timespec after_nap(void)
 /* seq_cst here and at the state that is checked: of a worker going to sleep and one that ends a job, at least one
  * sees the other. The lock is held from the count to the wait, so a thread that saw the count cannot signal in
  * between. */
-void trli_workers_sleep(trl_workers *workers, const trli_job *job)
+static void sleep_at(trl_workers *workers, const trli_job *job, long longest_ns)
 {
-    struct timespec until = after_nap();
+    struct timespec until = after_nap(longest_ns);
     pthread_mutex_lock(&workers->lock);
     atomic_fetch_add_explicit(&workers->sleepers, 1, memory_order_seq_cst);
     if (!job->over(job)) pthread_cond_timedwait(&workers->wake, &workers->lock, &until);
@@ -64,10 +64,24 @@ void trli_workers_sleep(trl_workers *workers, const trli_job *job)
     pthread_mutex_unlock(&workers->lock);
 }
 
+void trli_workers_sleep(trl_workers *workers, const trli_job *job)
+{
+    sleep_at(workers, job, NAP_NS);
+}
+
+void trli_workers_rest(trl_workers *workers, const trli_job *job, int looks)
+{
+    enum { YIELDS = 100, REST_NS = 50000 };
+    if (workers->yields && looks > YIELDS)
+        sleep_at(workers, job, REST_NS);
+    else
+        trli_workers_pause(workers);
+}
+
 /* Sleep until a place is opened after those seen; or for a while, then go back to a job that had no work. */
 static void sleep_between_jobs(trl_workers *w, uint64_t seen, bool again)
 {
-    struct timespec until = after_nap();
+    struct timespec until = after_nap(NAP_NS);
     pthread_mutex_lock(&w->lock);
     atomic_fetch_add_explicit(&w->sleepers, 1, memory_order_seq_cst);
     const bool news = openings_of(atomic_load_explicit(&w->open, memory_order_seq_cst)) != seen ||
@@ -300,7 +314,7 @@ trl_err trl_workers_create(trl_context *ctx, const char *policy, trl_workers **r
     w->ctx = ctx;
     w->serial = next_serial();
     w->creator = pthread_self();
-    w->yields = ctx->topology.shared || ctx->threads > ctx->topology.cores;
+    w->yields = trli_context_yields(ctx);
     init_sleep(w);
     ++ctx->workers_alive;
     TRL_TRY(trl_memory_alloc(ctx, strlen(policy) + 1, "workers", &memory));
