@@ -304,7 +304,7 @@ static bool wait_for_work(trli_run_state *run, trli_worker *worker)
     const wait_start start = begin_wait(run, worker);
     worker->pushed = 0;
     end_activity(run, worker);
-    for (int spins = 0; !found && !trli_run_over(run); ++spins) {
+    for (int spins = 0; !found && !trli_run_over(run);) {
         owner = owner || trli_polls_own(run);
         if (owner) {
             begin_activity(run);
@@ -321,9 +321,9 @@ static bool wait_for_work(trli_run_state *run, trli_worker *worker)
         } else if (spins >= SPINS && trli_workers_wanted_elsewhere(worker->workers)) {
             break; /* a worker that tests poll tasks leaves too: another run's work may be what they wait for */
         } else if (owner) {
-            trli_workers_rest(worker->workers, &run->job, spins);
+            spins += trli_workers_rest(worker->workers, &run->job, spins);
         } else if (spins < SPINS) {
-            trli_workers_pause(worker->workers);
+            spins += trli_workers_pause(worker->workers);
         } else {
             trli_workers_sleep(worker->workers, &run->job);
             spins = 0;

@@ -121,7 +121,7 @@ void trli_locks_start(trli_run_state *run)
 /* Acquire and release of the lists and links. Held for a few instructions, never during anything else. */
 static void enter_lists(const trli_run_state *run, trli_lock *lock)
 {
-    while (atomic_exchange_explicit(&lock->busy, true, memory_order_acquire)) trli_workers_pause(run->workers);
+    while (atomic_exchange_explicit(&lock->busy, true, memory_order_acquire)) (void)trli_workers_pause(run->workers);
 }
 
 static void leave_lists(trli_lock *lock)

@@ -64,14 +64,15 @@ static inline void trli_prefetch_to_write(const void *line)
 #endif
 }
 
-/* One step of waiting: a pause of the processor, or a yield if threads outnumber cores. */
-void trli_workers_pause(const trl_workers *workers);
+/* One step of waiting: a pause of the processor, or a yield if threads outnumber cores. Returns how many looks in vain
+ * it counts as. */
+int trli_workers_pause(const trl_workers *workers);
 /* Sleep for a while, or until woken, unless the job is over. A sleeping worker holds no task, so a wake-up that is
  * early or lost costs only time. */
 void trli_workers_sleep(trl_workers *workers, const trli_job *job);
 /* Between two looks for a message, of which so many were in vain: a pause; where threads outnumber cores, a short sleep
  * after many, as in trli_agree_rest: who yields is still given its share of the core. */
-void trli_workers_rest(trl_workers *workers, const trli_job *job, int looks);
+int trli_workers_rest(trl_workers *workers, const trli_job *job, int looks);
 /* Wake one sleeping worker, if there is one; wake all. */
 void trli_workers_wake_one(trl_workers *workers);
 void trli_workers_wake_all(trl_workers *workers);

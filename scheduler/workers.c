@@ -9,7 +9,8 @@
 
 enum {
     SPINS = 2000,    /* times that a worker looks for openings between jobs before it sleeps */
-    VISIT = 250,     /* looks that a vain visit to a job counts as */
+    VISIT = 250,     /* looks that a vain visit to a job counts as, */
+    YIELD = 20,      /* and a yield: it takes as long, and others want the core */
     KEEP = 2,        /* looks between two times that a worker takes its lines back */
     NAP_NS = 1000000 /* longest sleep */
 };
@@ -25,17 +26,18 @@ static uint64_t openings_of(uint64_t open)
 
 /* ---- waiting ---- */
 
-void trli_workers_pause(const trl_workers *workers)
+int trli_workers_pause(const trl_workers *workers)
 {
     if (workers->yields) {
         sched_yield();
-        return;
+        return YIELD;
     }
 #if defined(__x86_64__) || defined(__i386__)
     __builtin_ia32_pause();
 #elif defined(__aarch64__)
     __asm__ volatile("yield");
 #endif
+    return 1;
 }
 
 static struct timespec after_nap(long ns)
@@ -69,13 +71,15 @@ void trli_workers_sleep(trl_workers *workers, const trli_job *job)
     sleep_at(workers, job, NAP_NS);
 }
 
-void trli_workers_rest(trl_workers *workers, const trli_job *job, int looks)
+int trli_workers_rest(trl_workers *workers, const trli_job *job, int looks)
 {
-    enum { YIELDS = 100, REST_NS = 50000 };
-    if (workers->yields && looks > YIELDS)
+    enum { REST_NS = 50000 };
+    if (looks < SPINS) return trli_workers_pause(workers);
+    if (workers->yields)
         sleep_at(workers, job, REST_NS);
     else
-        trli_workers_pause(workers);
+        (void)trli_workers_pause(workers);
+    return 0;
 }
 
 /* Sleep until a place is opened after those seen; or for a while, then go back to a job that had no work. */
@@ -199,7 +203,7 @@ static void *work(void *arg)
     if (w->pins) trli_topology_pin(&w->ctx->topology, worker->index);
     uint64_t seen = 0; /* openings */
     bool again = false;
-    for (int spins = 0; !atomic_load_explicit(&w->stopping, memory_order_relaxed); ++spins) {
+    for (int spins = 0; !atomic_load_explicit(&w->stopping, memory_order_relaxed);) {
         if (worker->index >= atomic_load_explicit(&w->active, memory_order_relaxed)) rest(w, worker);
         /* Acquire: the jobs of the openings that are counted, or later ones. */
         const uint64_t open = atomic_load_explicit(&w->open, memory_order_acquire);
@@ -212,7 +216,7 @@ static void *work(void *arg)
             spins = 0;
         } else if (spins < SPINS) {
             if (spins % KEEP == 0) keep_lines(worker);
-            trli_workers_pause(w);
+            spins += trli_workers_pause(w);
         } else {
             sleep_between_jobs(w, seen, again);
             spins = 0;
@@ -449,7 +453,7 @@ static void close_place(trl_workers *w, int at, const trli_job *job)
     for (int i = 1; i < w->count; ++i) __builtin_prefetch(&w->worker[i].at);
     atomic_fetch_sub_explicit(&w->open, OPEN(at), memory_order_seq_cst);
     for (int i = 1; i < w->count; ++i)
-        while (atomic_load_explicit(&w->worker[i].at, memory_order_seq_cst) == job) trli_workers_pause(w);
+        while (atomic_load_explicit(&w->worker[i].at, memory_order_seq_cst) == job) (void)trli_workers_pause(w);
 }
 
 /* Work as worker 0, if no other caller does; a caller that finds the seat taken sleeps until it is free or its own
