@@ -9,7 +9,7 @@
 #include "engine_impl.h"
 #include "memory_impl.h"
 #include "nodes_impl.h"
-#include "placed_impl.h"
+#include "placed_calls_impl.h"
 
 static const char build_memory[] = "task graph";
 
@@ -26,8 +26,13 @@ static trl_err begin_call(void *data, const trl_task_args *args, bool *done)
     const trli_call *call = data;
     trli_call_run *state = state_of(call, args);
     (void)done;
-    *state = (trli_call_run){.frame = args->frame};
-    return call->desc.begin ? call->desc.begin(call->desc.data, args, &state->frame) : TRL_OK;
+    trl_err err = TRL_OK;
+    state->frame = args->frame;
+    state->rounds = 0;
+    state->again = false;
+    if (call->desc.begin) err = call->desc.begin(call->desc.data, args, &state->frame);
+    const trl_err begun = call->placed ? trli_placed_call_begin(call, args) : TRL_OK;
+    return err != TRL_OK ? err : begun;
 }
 
 static trl_err end_round(void *data, const trl_task_args *args, bool *done)
@@ -36,10 +41,12 @@ static trl_err end_round(void *data, const trl_task_args *args, bool *done)
     const trl_graph *graph = args->run->run->graph;
     trli_call_run *state = state_of(call, args);
     bool again = false;
+    trl_err err = TRL_OK;
     (void)done;
     ++state->rounds;
+    if (call->placed) trli_placed_round_end(state->placed, state, args->failed);
     if (!call->desc.again) return TRL_OK;
-    const trl_err err = call->desc.again(call->desc.data, args, state->rounds, &again);
+    err = call->desc.again(call->desc.data, args, state->rounds, &again);
     state->again = again && state->rounds < call->desc.rounds && (err == TRL_OK || call->desc.flags & TRL_TASK_ALWAYS);
     if (err != TRL_OK || state->again == again) return err;
     return trl_fail(graph->ctx, TRL_ERR_NUMERICS, NULL,
@@ -72,11 +79,9 @@ static trl_err check_desc(const trl_graph *graph, const trl_call_desc *desc)
 }
 
 /* After an error, too: tasks of the body that run always find their frame. */
-trl_err trl_graph_add_call(trl_graph *graph, const trl_call_desc *desc, trl_task *task)
+trl_err trli_graph_put_call(trl_graph *graph, const trl_call_desc *desc, const trli_placed_body *placed, trl_task *task)
 {
     trl_err err;
-    TRL_TRY(trli_graph_check_open(graph));
-    TRL_TRY(check_desc(graph, desc));
     const trl_task_desc begin = {.name = desc->name,
                                  .variant = {[TRL_KIND_CPU] = {begin_call}},
                                  .chunks = 1,
@@ -87,8 +92,18 @@ trl_err trl_graph_add_call(trl_graph *graph, const trl_call_desc *desc, trl_task
     TRL_TRY(trl_graph_add_task(graph, &begin, task));
     const int32_t index = (int32_t)(*task & INT32_MAX);
     trli_graph_records(graph)[index].flags |= TRLI_TASK_CALL;
-    trli_graph_calls(graph)[graph->calls.count++] =
-        (trli_call){.desc = *desc, .task = index, .around = TRLI_NONE, .first = TRLI_NONE, .end = TRLI_NONE};
+    trli_graph_calls(graph)[graph->calls.count++] = (trli_call){
+        .desc = *desc, .task = index, .around = TRLI_NONE, .first = TRLI_NONE, .end = TRLI_NONE, .placed = placed};
+done:
+    return err;
+}
+
+trl_err trl_graph_add_call(trl_graph *graph, const trl_call_desc *desc, trl_task *task)
+{
+    trl_err err;
+    TRL_TRY(trli_graph_check_open(graph));
+    TRL_TRY(check_desc(graph, desc));
+    TRL_TRY(trli_graph_put_call(graph, desc, NULL, task));
 done:
     return err;
 }
@@ -303,7 +318,7 @@ trl_err trli_calls_expand(trl_graph *graph)
 {
     trl_err err;
     const int32_t calls = (int32_t)graph->calls.count;
-    if (calls == 0 || graph->placed) return TRL_OK;
+    if (calls == 0) return TRL_OK;
     graph->sealed = false; /* for the ends, which are added */
     TRL_TRY(find_places(graph, calls));
     follow_ends(graph, calls);
@@ -450,13 +465,11 @@ const trli_call *trli_call_named(const trli_run_state *run, int32_t task, int64_
 trl_err trli_run_task(const trli_run_state *run, int32_t here, trl_task name, int32_t *task)
 {
     const trli_call *call = trli_call_named(run, here, name);
-    const trli_placed *placed = run->graph->placed;
-    const trl_err err = trli_graph_task(call ? call->desc.body : placed ? placed->logical : run->graph, name, task);
+    const trli_placed *placed = call ? (call->placed ? call->placed->of : NULL) : run->graph->placed;
+    const trl_err err = trli_graph_task(placed ? placed->logical : call ? call->desc.body : run->graph, name, task);
     if (err != TRL_OK) return err;
-    if (call)
-        *task += call->first;
-    else if (placed)
-        *task = placed->node_of[*task];
+    if (placed) *task = placed->node_of[*task];
+    if (call) *task += call->first;
     return TRL_OK;
 }
 
@@ -497,8 +510,10 @@ int32_t trli_call_continue(trli_run_state *run, trli_worker *worker, int32_t end
     if (run->call[c].again) {
         run->call[c].again = false;
         begin_round(run, call);
+        if (call->placed) trli_placed_round_again(run, c, end);
         return call->task;
     }
+    if (call->placed) trli_placed_call_end(run, c, end);
     if (trli_record(run, call->task)->flags & TRLI_TASK_WANTS) {
         const int32_t n = trli_wants(run, call->task, &want);
         trli_locks_release(run, worker, n, want);

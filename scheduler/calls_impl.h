@@ -11,6 +11,8 @@
 #include "graph_impl.h"
 #include "worker_impl.h"
 
+struct trli_placed_body;
+struct trli_placed_run;
 struct trli_run_state;
 
 typedef struct trli_call {
@@ -19,20 +21,25 @@ typedef struct trli_call {
     int32_t first, end;         /* tasks of the body: first <= t < end; the end of a round */
     int32_t around;             /* the call to whose body it belongs, or TRLI_NONE */
     int32_t handles, resources; /* of the graph: the body's begin here */
+    /* In a graph that stands for another one: the body is one, too, in the place of `body`'s; else NULL. */
+    const struct trli_placed_body *placed;
 } trli_call;
 
 /* What placement sees of a graph with calls: each is one task, with its own accesses. */
 typedef struct trli_shown_calls {
     int32_t *first;                 /* [tasks + 1] access_first without accesses of bodies */
     int32_t *ends;                  /* [tasks] of a call its end, of others themselves */
+    bool *parted;                   /* [calls] it writes parts of data, or adds to some */
     int32_t bare_call, bare_handle; /* a call that lacks an access to data of its body; TRLI_NONE: none does */
 } trli_shown_calls;
 
 /* A call in a run. */
 typedef struct trli_call_run {
-    void *frame;    /* of the body */
-    int64_t rounds; /* done */
-    bool again;     /* another one follows */
+    void *frame;                    /* of the body */
+    int64_t rounds;                 /* done */
+    bool again;                     /* another one follows */
+    bool under_way;                 /* a round of a body that is placed */
+    struct trli_placed_run *placed; /* of such a body, else NULL */
 } trli_call_run;
 
 static inline trli_call *trli_graph_calls(const trl_graph *graph)
@@ -46,6 +53,9 @@ static inline const int32_t *trli_shown_accesses(const trl_graph *graph)
     return graph->shown ? graph->shown->first : graph->access_first;
 }
 
+/* trl_graph_add_call, checked before. placed: as in trli_call. */
+TRL_NODISCARD trl_err trli_graph_put_call(trl_graph *graph, const trl_call_desc *desc,
+                                          const struct trli_placed_body *placed, trl_task *task);
 /* Copy the bodies of a graph's calls into it, while it is frozen, before anything is flattened. */
 TRL_NODISCARD trl_err trli_calls_expand(trl_graph *graph);
 /* Once it is flattened: USAGE if two calls that no dependencies put in order may not go on at once
@@ -65,9 +75,16 @@ TRL_NODISCARD trl_err trli_calls_show(trl_graph *graph);
 void trli_shown_calls_destroy(trl_graph *graph);
 /* USAGE if devices may do tasks of a graph, or have data of it, and a call does not say what its body touches. */
 TRL_NODISCARD trl_err trli_calls_check_placed(const trl_graph *graph);
-/* Have a graph that runs in place of a frozen one go round as that one does. node: [tasks] of the frozen one, those of
- * each body in a row. Fails with MEMORY. */
-TRL_NODISCARD trl_err trli_calls_take_over(trl_graph *graph, const trl_graph *logical, const int32_t *node);
+/* Whether devices may do tasks of a call's body: it, and those around it, run in the frame and the memory of the
+ * graph, and each of them makes what it writes alone. */
+bool trli_call_is_open(const trl_graph *graph, int32_t call);
+/* Tasks, handles, and resources of a frozen graph that are no body's come first; how many of them there are. */
+int32_t trli_own_tasks(const trl_graph *graph);
+int64_t trli_own_handles(const trl_graph *graph);
+int64_t trli_own_resources(const trl_graph *graph);
+/* For trli_place_graph: where calls whose bodies are placed need data, if these executors do the tasks. [accesses] of
+ * the graph as placement sees it; NULL: it has no such calls. Fails with MEMORY. */
+TRL_NODISCARD trl_err trli_calls_called(const trl_graph *graph, const uint8_t *executor, uint16_t **called);
 
 /* ---- runs ---- */
 

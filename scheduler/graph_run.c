@@ -5,7 +5,7 @@
 
 #include "calls_impl.h"
 #include "context_impl.h"
-#include "placed_impl.h"
+#include "placed_run_impl.h"
 #include "trace_impl.h"
 #include "workers_impl.h"
 

@@ -4,47 +4,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "placed_impl.h"
+#include "placed_calls_impl.h"
 
 static const char what[] = "placed graph";
-
-bool trli_placed_eligible(const trl_graph *graph, int32_t task, trl_kind kind)
-{
-    enum {
-        ONLY_WORKERS =
-            TRLI_TASK_WANTS | TRLI_TASK_PHASED | TRLI_TASK_SIGNALLED | TRL_TASK_POLL | TRL_TASK_SCOPE | TRL_TASK_ALWAYS
-    };
-    const trli_task_info *info = &trli_graph_info(graph)[task];
-    if (!info->variant[kind].run) return false;
-    if (graph->call_of && graph->call_of[task] != TRLI_NONE) return kind == TRL_KIND_CPU;
-    return kind == TRL_KIND_CPU || !(trli_graph_records(graph)[task].flags & ONLY_WORKERS);
-}
-
-trli_place_graph trli_graph_to_place(const trl_graph *graph)
-{
-    return (trli_place_graph){.tasks = graph->task_count,
-                              .first = graph->first,
-                              .successors = graph->successors,
-                              .order = graph->order,
-                              .access_first = trli_shown_accesses(graph),
-                              .access = graph->access,
-                              .handles = (int32_t)graph->handles.count,
-                              .handle = graph->handles.data,
-                              .follows = graph->follows.count > 0 ? graph->follows.data : NULL,
-                              .homes = graph->homes.count > 0 ? graph->homes.data : NULL,
-                              .pieces = graph->pieces.count > 0 ? graph->pieces.data : NULL,
-                              .ends = graph->shown ? graph->shown->ends : NULL};
-}
 
 typedef struct builder {
     trli_placed *placed;
     trl_graph *logical;
     trl_context *ctx;
     trli_placed_nodes nodes;
+    uint8_t *executor; /* [tasks] 0 of those of bodies, which are placed apart */
     const trli_transfer *transfer;
     int32_t *order, *region; /* [nodes] */
     int32_t *group;          /* [transfers] the first transfer of its launch */
     int32_t *node;           /* [nodes] a task of the new graph */
+    int32_t *task_of;        /* [tasks of the new graph without bodies] its logical task, or -1 */
     int32_t *launch;         /* [nodes] the launch of a task on a device, or -1 */
     int32_t *fence;          /* [nodes] set when the node is done, of a group when all are; -1: no one waits for it */
     bool *watched;           /* [nodes] the host waits for the fence; of a group its last one's */
@@ -113,25 +87,13 @@ static bool may_overlap(const builder *b)
     const trl_policy_handle *handle = graph->handles.data;
     for (int i = 0; i < b->placed->devices->n; ++i)
         if (!b->placed->devices->device[i]->captures) return false;
+    if (b->placed->lent) return false; /* a round waits for its devices */
     for (int32_t i = 0; i < b->nodes.n - b->nodes.tasks; ++i)
         if (b->transfer[i].from == 0 || b->transfer[i].to == 0) return false;
     for (int32_t t = 0; t < graph->task_count; ++t)
         for (int32_t a = graph->access_first[t]; a < graph->access_first[t + 1] && b->placed->executor[t] == 0; ++a)
             if (handle[graph->access[a].handle].bytes > 0) return false;
     return b->placed->nregions > 0;
-}
-
-/* Of tasks of models, which take their time for data. */
-static bool is_light(const builder *b)
-{
-    const size_t little = (size_t)1 << 16; /* bytes, in the time that it takes to wake a worker */
-    const trl_graph *graph = b->logical;
-    const trl_policy_handle *handle = graph->handles.data;
-    size_t bytes = 0;
-    for (int32_t t = 0; t < graph->task_count; ++t)
-        for (int32_t a = graph->access_first[t]; a < graph->access_first[t + 1] && b->placed->executor[t] == 0; ++a)
-            bytes += handle[graph->access[a].handle].bytes;
-    return graph->state && bytes < little;
 }
 
 /* Whether some launch of each run waits for a node. */
@@ -224,12 +186,33 @@ static trl_err add_node(builder *b, const trl_task_desc *desc, int32_t logical, 
     trl_err err;
     TRL_TRY(trl_graph_add_task(b->placed->graph, desc, &task));
     *node = (int32_t)(task & INT32_MAX);
-    b->placed->task_of[*node] = logical;
+    b->task_of[*node] = logical;
 done:
     return err;
 }
 
-/* A task for workers as it is, with its wants and accesses. */
+static trl_err add_wants_and_accesses(builder *b, int32_t t)
+{
+    const trl_graph *logical = b->logical;
+    trl_err err = TRL_OK;
+    for (int32_t i = logical->want_first[t]; i < logical->want_first[t + 1]; ++i) {
+        const trl_task task = trli_graph_public(b->placed->graph, b->node[t]);
+        const trl_resource resource = trli_graph_public(b->placed->graph, logical->want[i].resource);
+        TRL_TRY(logical->want[i].mode == TRLI_LOCK ? trl_graph_add_lock(b->placed->graph, task, resource)
+                                                   : trl_graph_add_use(b->placed->graph, task, resource));
+    }
+    for (int32_t i = logical->access_first[t]; i < logical->access_first[t + 1]; ++i) {
+        trli_list *accesses = &b->placed->graph->accesses;
+        const trl_policy_access *a = &logical->access[i];
+        TRL_TRY(trli_list_reserve(b->ctx, accesses, 1, sizeof(trli_added_access), what));
+        ((trli_added_access *)accesses->data)[accesses->count++] =
+            (trli_added_access){b->node[t], a->handle, a->mode, a->part};
+    }
+done:
+    return err;
+}
+
+/* A task for workers as it is. */
 static trl_err add_worker_task(builder *b, int32_t t)
 {
     const trl_graph *logical = b->logical;
@@ -247,19 +230,7 @@ static trl_err add_worker_task(builder *b, int32_t t)
                                 .signals = info->signals};
     trl_err err;
     TRL_TRY(add_node(b, &desc, t, &b->node[t]));
-    for (int32_t i = logical->want_first[t]; i < logical->want_first[t + 1]; ++i) {
-        const trl_task task = trli_graph_public(b->placed->graph, b->node[t]);
-        const trl_resource resource = trli_graph_public(b->placed->graph, logical->want[i].resource);
-        TRL_TRY(logical->want[i].mode == TRLI_LOCK ? trl_graph_add_lock(b->placed->graph, task, resource)
-                                                   : trl_graph_add_use(b->placed->graph, task, resource));
-    }
-    for (int32_t i = logical->access_first[t]; i < logical->access_first[t + 1]; ++i) {
-        trli_list *accesses = &b->placed->graph->accesses;
-        const trl_policy_access *a = &logical->access[i];
-        TRL_TRY(trli_list_reserve(b->ctx, accesses, 1, sizeof(trli_added_access), what));
-        ((trli_added_access *)accesses->data)[accesses->count++] =
-            (trli_added_access){b->node[t], a->handle, a->mode, a->part};
-    }
+    TRL_TRY(add_wants_and_accesses(b, t));
 done:
     return err;
 }
@@ -322,13 +293,34 @@ static bool is_in_body(const builder *b, int32_t x)
     return b->logical->call_of && x < b->nodes.tasks && b->logical->call_of[x] != TRLI_NONE;
 }
 
-/* Bodies of calls come last, as in the logical graph: each is a range of tasks. */
+/* A call, whose successors are those of its end. Freeze adds the body. */
+static trl_err add_call(builder *b, int32_t number)
+{
+    const trli_call *call = &trli_graph_calls(b->logical)[number];
+    const trli_placed_body *body = &b->placed->body[number];
+    trl_call_desc desc = call->desc;
+    trl_task task;
+    trl_err err;
+    desc.name = trli_graph_task_name(b->logical, call->task);
+    if (body->of) desc.body = body->of->graph;
+    TRL_TRY(trli_graph_put_call(b->placed->graph, &desc, body->of ? body : NULL, &task));
+    b->node[call->task] = b->node[call->end] = (int32_t)(task & INT32_MAX);
+    b->task_of[b->node[call->task]] = call->task;
+    TRL_TRY(add_wants_and_accesses(b, call->task));
+done:
+    return err;
+}
+
+/* Calls have the numbers of those of the logical graph. */
 static trl_err add_tasks(builder *b)
 {
     trl_err err = TRL_OK;
+    for (int32_t c = 0; c < b->logical->calls.count; ++c)
+        if (trli_graph_calls(b->logical)[c].around == TRLI_NONE) TRL_TRY(add_call(b, c));
     for (int32_t i = 0; i < b->nodes.n; ++i) {
         const int32_t x = b->order[i];
-        if (is_in_body(b, x)) continue;
+        if (is_in_body(b, x) || (x < b->nodes.tasks && trli_graph_records(b->logical)[x].flags & TRLI_TASK_CALL))
+            continue;
         if (!is_launched(b, x)) {
             TRL_TRY(add_worker_task(b, x));
             continue;
@@ -336,12 +328,17 @@ static trl_err add_tasks(builder *b)
         TRL_TRY(add_launch(b, x));
         TRL_TRY(add_commands(b, x));
     }
-    for (int32_t t = 0; t < b->nodes.tasks; ++t) {
-        if (is_in_body(b, t)) TRL_TRY(add_worker_task(b, t));
-        b->placed->node_of[t] = b->node[t];
-    }
+    for (int32_t t = 0; t < b->nodes.tasks; ++t) b->placed->node_of[t] = b->node[t];
 done:
     return err;
+}
+
+/* Whether a node has none in the graph yet: a task of a body that is not the end of the call itself. */
+static bool comes_with_body(const builder *b, int32_t x)
+{
+    if (!is_in_body(b, x)) return false;
+    const trli_call *call = &trli_graph_calls(b->logical)[b->logical->call_of[x]];
+    return x != call->end || call->around != TRLI_NONE;
 }
 
 static trl_err add_edges(builder *b)
@@ -349,9 +346,9 @@ static trl_err add_edges(builder *b)
     const trli_placed_nodes *nodes = &b->nodes;
     trl_err err = TRL_OK;
     for (int32_t x = 0; x < nodes->n; ++x)
-        for (int32_t k = nodes->after_first[x]; k < nodes->after_first[x + 1]; ++k) {
+        for (int32_t k = nodes->after_first[x]; k < nodes->after_first[x + 1] && !comes_with_body(b, x); ++k) {
             const int32_t y = nodes->after[k];
-            if (is_launched(b, x) && !is_launched(b, y)) continue; /* by a watch */
+            if (is_in_body(b, y) || (is_launched(b, x) && !is_launched(b, y))) continue; /* the latter by a watch */
             if (b->node[x] != b->node[y]) TRL_TRY(trli_graph_add_edge(b->placed->graph, b->node[x], b->node[y]));
         }
     b->placed->nwatches = 0;
@@ -363,7 +360,7 @@ done:
 
 /* ---- the rest of the graph ---- */
 
-/* Copy what tasks refer to: handles, resources and phases, with the same numbers. */
+/* Copy what tasks refer to: handles, resources and phases, with the same numbers. Those of bodies come with them. */
 static trl_err copy_names(builder *b)
 {
     trl_graph *to = b->placed->graph;
@@ -372,13 +369,13 @@ static trl_err copy_names(builder *b)
     const trli_resource *resource = from->resources.data;
     const trli_phase *phase = from->phases.data;
     trl_err err = TRL_OK;
-    for (int64_t i = 0; i < from->handles.count; ++i) {
+    for (int64_t i = 0; i < trli_own_handles(from); ++i) {
         const trl_handle_desc desc = {trli_graph_text(from, handle[i].name), handle[i].bytes, handle[i].block,
                                       handle[i].key};
         trl_handle added;
         TRL_TRY(trl_graph_add_handle(to, &desc, &added));
     }
-    for (int64_t i = 0; i < from->resources.count; ++i) {
+    for (int64_t i = 0; i < trli_own_resources(from); ++i) {
         const trl_resource parent = resource[i].parent < 0 ? TRL_NO_PARENT : trli_graph_public(to, resource[i].parent);
         const trl_resource_desc desc = {trli_graph_text(from, resource[i].name), parent, resource[i].data,
                                         resource[i].bytes};
@@ -424,9 +421,9 @@ static trl_err make_arrays(builder *b)
     b->watched = trli_new(b->ctx, n, sizeof *b->watched);
     p->node_of = trli_new(b->ctx, tasks, sizeof *p->node_of);
     p->call = trli_new(b->ctx, tasks, sizeof *p->call);
-    p->task_of = trli_new(b->ctx, 2 * n, sizeof *p->task_of); /* a node and its watch */
+    b->task_of = trli_new(b->ctx, 2 * n, sizeof *b->task_of); /* a node and its watch */
     if (!b->order || !b->region || !b->group || !b->node || !b->launch || !b->fence || !b->watched || !p->node_of ||
-        !p->call || !p->task_of)
+        !p->call || !b->task_of)
         return trli_no_memory(b->ctx, NULL, "for a placed graph");
     for (size_t x = 0; x < n; ++x) b->fence[x] = b->launch[x] = -1;
     return TRL_OK;
@@ -435,8 +432,8 @@ static trl_err make_arrays(builder *b)
 static void free_builder(builder *b)
 {
     trli_placed_nodes_free(&b->nodes);
-    void *arrays[] = {b->order, b->region,  b->group, b->node, b->launch,
-                      b->fence, b->watched, b->head,  b->last, b->waited};
+    void *arrays[] = {b->task_of, b->executor, b->order,   b->region, b->group, b->node,
+                      b->launch,  b->fence,    b->watched, b->head,   b->last,  b->waited};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; ++i) trli_free(arrays[i]);
 }
 
@@ -464,6 +461,19 @@ static bool has_urgent(const builder *b)
            b->logical->flags & TRL_TASK_URGENT && !(text && strcmp(text, "off") == 0);
 }
 
+static trl_err freeze(builder *b)
+{
+    trli_placed *p = b->placed;
+    const size_t own = (size_t)p->graph->task_count;
+    trl_err err;
+    TRL_TRY(trl_graph_freeze(p->graph));
+    p->task_of = trli_new(b->ctx, (size_t)p->graph->task_count + 1, sizeof *p->task_of);
+    if (!p->task_of) return trli_no_memory(b->ctx, NULL, "for a placed graph");
+    memcpy(p->task_of, b->task_of, own * sizeof *p->task_of);
+done:
+    return err;
+}
+
 static trl_err build(builder *b)
 {
     trli_placed *p = b->placed;
@@ -472,7 +482,7 @@ static trl_err build(builder *b)
     find_free_type(b);
     p->urgent = has_urgent(b);
     p->alone = trli_placed_alone(p);
-    TRL_TRY(trli_placed_nodes_find(b->logical, p->executor, &p->transfers, p->late, &b->nodes));
+    TRL_TRY(trli_placed_nodes_find(b->logical, b->executor, &p->transfers, p->late, &b->nodes));
     b->transfer = p->transfers.list.data;
     TRL_TRY(make_arrays(b));
     TRL_TRY(trli_regions_find(b->ctx, &b->nodes, b->order, b->region, &regions));
@@ -481,7 +491,7 @@ static trl_err build(builder *b)
     p->joint = trli_new(b->ctx, (size_t)b->nodes.n * (size_t)p->devices->n + 1, sizeof *p->joint);
     if (!p->joint) TRL_TRY(trli_no_memory(b->ctx, NULL, "for a placed graph"));
     p->overlaps = may_overlap(b);
-    p->light = is_light(b);
+    p->light = trli_placed_is_light(p);
     TRL_TRY(find_fences(b));
     b->waited = trli_new(b->ctx, (size_t)p->fences.count * TRLI_STREAMS + 1, sizeof *b->waited);
     p->watch = trli_new(b->ctx, (size_t)p->nwatches + 1, sizeof *p->watch);
@@ -492,42 +502,73 @@ static trl_err build(builder *b)
     TRL_TRY(copy_names(b));
     TRL_TRY(add_tasks(b));
     TRL_TRY(add_edges(b));
-    TRL_TRY(trli_calls_take_over(p->graph, b->logical, p->node_of));
-    if (b->logical->calls.count == 0) TRL_TRY(trli_placed_relaunches_create(p, &b->nodes));
-    TRL_TRY(trl_graph_freeze(p->graph));
+    if (b->logical->calls.count == 0 && !p->lent) TRL_TRY(trli_placed_relaunches_create(p, &b->nodes));
+    TRL_TRY(freeze(b));
     TRL_TRY(trli_placed_data_find(p));
+    TRL_TRY(trli_placed_bodies_join(p));
 done:
+    return err;
+}
+
+/* What is lent to a body is in all spaces where it is read, and stays as it is. */
+static trl_err find_transfers(builder *b, const trli_platform *platform)
+{
+    trli_placed *p = b->placed;
+    trl_graph *logical = b->logical;
+    trli_place_graph view = trli_graph_to_place(logical);
+    const uint16_t everywhere = (uint16_t)((1u << platform->executors) - 1);
+    uint16_t *called = NULL, *valid = trli_new(b->ctx, (size_t)logical->handles.count + 1, sizeof *valid);
+    trl_err err = TRL_OK;
+    if (!valid) return trli_no_memory(b->ctx, NULL, "for a placed graph");
+    for (int64_t h = 0; h < logical->handles.count; ++h)
+        valid[h] = p->lent && p->lent[h] ? everywhere : 1u << TRLI_ANYWHERE;
+    TRL_TRY(trli_calls_called(logical, p->executor, &called));
+    view.valid = valid;
+    view.called = called;
+    TRL_TRY(trli_transfers_find(b->ctx, &view, platform, b->executor, &p->transfers));
+done:
+    trli_free(valid);
+    trli_free(called);
+    return err;
+}
+
+trl_err trli_placed_create_in(trl_graph *logical, const trl_devices *devices, const trli_platform *platform,
+                              const uint8_t *executor, bool late, bool *lent, trli_placed **placed)
+{
+    trl_context *ctx = logical->ctx;
+    builder b = {.logical = logical, .ctx = ctx};
+    const size_t own = (size_t)trli_own_tasks(logical), n = (size_t)logical->task_count;
+    trl_err err = TRL_OK;
+    *placed = NULL;
+    trli_placed *p = b.placed = trli_new(ctx, 1, sizeof *p);
+    if (!p) {
+        trli_free(lent);
+        return trli_no_memory(ctx, NULL, "for a placed graph");
+    }
+    p->logical = logical;
+    p->devices = devices;
+    p->late = late;
+    p->lent = lent;
+    p->executor = trli_new(ctx, n + 1, sizeof *p->executor);
+    b.executor = trli_new(ctx, n + 1, sizeof *b.executor);
+    if (!p->executor || !b.executor) TRL_TRY(trli_no_memory(ctx, NULL, "for a placed graph"));
+    memcpy(p->executor, executor, n * sizeof *executor);
+    memcpy(b.executor, executor, own * sizeof *executor);
+    TRL_TRY(find_transfers(&b, platform));
+    TRL_TRY(trli_placed_bodies_create(p, platform));
+    TRL_TRY(build(&b));
+    *placed = p;
+    p = NULL;
+done:
+    free_builder(&b);
+    trli_placed_destroy(&p);
     return err;
 }
 
 trl_err trli_placed_create(trl_graph *logical, const trl_devices *devices, const trli_platform *platform,
                            const uint8_t *executor, bool late, trli_placed **placed)
 {
-    trl_context *ctx = logical->ctx;
-    builder b = {.logical = logical, .ctx = ctx};
-    trl_err err = TRL_OK;
-    trli_place_graph view = trli_graph_to_place(logical);
-    uint16_t *valid = NULL;
-    *placed = NULL;
-    trli_placed *p = b.placed = trli_new(ctx, 1, sizeof *p);
-    if (!p) return trli_no_memory(ctx, NULL, "for a placed graph");
-    p->logical = logical;
-    p->devices = devices;
-    p->late = late;
-    p->executor = trli_new(ctx, (size_t)logical->task_count + 1, sizeof *p->executor);
-    view.valid = valid = trli_new(ctx, (size_t)logical->handles.count + 1, sizeof *valid);
-    if (!p->executor || !valid) TRL_TRY(trli_no_memory(ctx, NULL, "for a placed graph"));
-    memcpy(p->executor, executor, (size_t)logical->task_count * sizeof *executor);
-    for (int64_t h = 0; h < logical->handles.count; ++h) valid[h] = 1u << TRLI_ANYWHERE;
-    TRL_TRY(trli_transfers_find(ctx, &view, platform, executor, &p->transfers));
-    TRL_TRY(build(&b));
-    *placed = p;
-    p = NULL;
-done:
-    free_builder(&b);
-    trli_free(valid);
-    trli_placed_destroy(&p);
-    return err;
+    return trli_placed_create_in(logical, devices, platform, executor, late, NULL, placed);
 }
 
 void trli_placed_destroy(trli_placed **placed)
@@ -536,6 +577,7 @@ void trli_placed_destroy(trli_placed **placed)
     *placed = NULL;
     if (!p) return;
     trl_graph_destroy(&p->graph);
+    trli_placed_bodies_destroy(p);
     trli_placed_relaunches_destroy(p);
     trli_transfers_free(&p->transfers);
     trli_list_free(&p->commands);
@@ -544,6 +586,7 @@ void trli_placed_destroy(trli_placed **placed)
 #ifdef TRL_POISON
     trli_free(p->part);
 #endif
-    void *arrays[] = {p->executor, p->node_of, p->task_of, p->launch, p->joint, p->watch, p->call, p->changed, p};
+    void *arrays[] = {p->executor, p->node_of, p->task_of, p->launch, p->joint,
+                      p->watch,    p->call,    p->changed, p->lent,   p};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; ++i) trli_free(arrays[i]);
 }

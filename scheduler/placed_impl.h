@@ -56,8 +56,10 @@ typedef struct trli_placed {
     trl_graph *logical; /* the graph that is placed */
     trl_graph *graph;   /* the graph that is run */
     const trl_devices *devices;
-    bool late;                /* copies wait for their readers: no prefetch */
-    uint8_t *executor;        /* [logical tasks] executor of each */
+    bool late;                     /* copies wait for their readers: no prefetch */
+    uint8_t *executor;             /* [logical tasks] executor of each, those of bodies of calls included */
+    struct trli_placed_body *body; /* [logical calls] of those that are placed and in no other one; NULL: none is */
+    bool *lent; /* of a call's body: [logical handles] data that is brought before the call; NULL: it is no body */
     trli_transfers transfers; /* between the logical tasks */
     int32_t *node_of;         /* [logical tasks] its task of `graph` */
     int32_t *task_of;         /* [tasks of graph] its logical task, or -1 */
@@ -86,30 +88,6 @@ typedef struct trli_placed {
     int64_t copies[TRL_WAYS], bytes[TRL_WAYS];
     trli_placed_times times; /* guarded, as the counts are */
 } trli_placed;
-
-/* s of the host's clock. */
-typedef struct trli_busy_span {
-    double begin, end;
-} trli_busy_span;
-
-/* The state of a placed graph that a run changes. */
-typedef struct trli_placed_run {
-    trli_fence **fence; /* [nfences], then two around each call and each transfer of a device */
-    _Atomic bool *set;  /* [nfences] whether the fence was set in this run; then the same for each pair of the others */
-    int64_t *number;    /* [nfences] of a joint one's copy among those to its device */
-    _Atomic int64_t copied[TRLI_EXECUTORS]; /* copies to a device with joint fences, ever */
-    /* How many of them a stream of another device, or of this one, waits for already. */
-    _Atomic int64_t covered[TRLI_EXECUTORS][TRLI_EXECUTORS][TRLI_STREAMS];
-    _Atomic bool apart[TRLI_EXECUTORS][TRLI_STREAMS]; /* the stream waits for the runs before, in this run */
-    trli_outcome outcome; /* of the devices' calls and copies, whose numbers are logical tasks */
-    /* A fence of each device that was set when a watched run began, and the time of the host's clock then. */
-    trli_fence *origin[TRLI_EXECUTORS];
-    int64_t origin_ns;
-    trli_fence *meet[TRLI_EXECUTORS][TRLI_STREAMS]; /* of virtual clocks: set before the origin */
-    trli_busy_span *busy;                           /* [calls] times in which devices computed, of a watched run */
-    double *call_begin;                             /* [logical tasks] start of its call; negative: no call */
-    _Atomic int64_t copies[TRL_WAYS], bytes[TRL_WAYS];
-} trli_placed_run;
 
 static inline int32_t trli_placed_fences(const trli_placed *placed)
 {
@@ -146,26 +124,6 @@ TRL_NODISCARD trl_err trli_regions_find(trl_context *ctx, const trli_placed_node
 TRL_NODISCARD trl_err trli_groups_find(const trli_placed *placed, const trli_placed_nodes *nodes, int32_t *order,
                                        int32_t *group);
 
-/* ---- placed_times.c ---- */
-
-/* Fences of devices with virtual clocks. Fails with MEMORY, DEVICE. */
-TRL_NODISCARD trl_err trli_placed_times_create(trli_run_state *run);
-void trli_placed_times_destroy(trli_run_state *run);
-/* A watched run begins: all streams with virtual clocks wait for each other, so that the clocks begin the run at the
- * same time, whatever they added up before. */
-void trli_placed_times_meet(trli_run_state *run);
-/* Record the times of a watched run, in s after its start: begin; then each call of a device; then, after all calls,
- * each copy. */
-void trli_placed_times_start(trli_run_state *run);
-/* n: number of the calls recorded before. */
-void trli_placed_times_call(trli_run_state *run, int32_t n, int32_t task, trli_busy_span span);
-/* Call it after all n calls and before the copies. Merges the times in which devices computed; returns the number of
- * disjoint spans. */
-int32_t trli_placed_times_merge(trli_run_state *run, int32_t n);
-void trli_placed_times_copy(trli_run_state *run, int32_t spans, const trli_transfer *transfer, trli_busy_span span);
-/* The last of its calls and copies ended at this time. */
-void trli_placed_times_end(trli_run_state *run, double end);
-
 /* ---- placed_nodes.c ---- */
 
 /* late: a transfer follows all that its first reader (trli_transfers_wanted) follows. Fails with MEMORY. */
@@ -177,6 +135,8 @@ void trli_placed_nodes_free(trli_placed_nodes *nodes);
 
 /* Find `provisions` and `changed`. Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_placed_data_find(trli_placed *placed);
+/* Whether workers touch little data. */
+bool trli_placed_is_light(const trli_placed *placed);
 
 /* ---- placed_relaunches.c ---- */
 
@@ -201,42 +161,10 @@ bool trli_placed_alone(const trli_placed *placed);
  * Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_placed_create(trl_graph *logical, const trl_devices *devices, const trli_platform *platform,
                                          const uint8_t *executor, bool late, trli_placed **placed);
+/* The same for the body of a call. lent: as in trli_placed, whose it is from here on. */
+TRL_NODISCARD trl_err trli_placed_create_in(trl_graph *logical, const trl_devices *devices,
+                                            const trli_platform *platform, const uint8_t *executor, bool late,
+                                            bool *lent, trli_placed **placed);
 void trli_placed_destroy(trli_placed **placed);
-
-/* ---- placed_fences.c ---- */
-
-/* Fails with DEVICE: it has no fence. */
-TRL_NODISCARD trl_err trli_fence_set(trl_device *device, trli_stream stream, trli_fence *fence);
-/* A run begins. */
-void trli_placed_fences_start(trli_run_state *run);
-/* What was enqueued to a stream of a device is followed by a fence of the graph, by its number. Fails with DEVICE. */
-TRL_NODISCARD trl_err trli_placed_set(trli_run_state *run, trl_device *device, trli_stream stream, int32_t fence);
-/* What is enqueued to a stream from now on waits for a fence, if it was set in this run. Fails with DEVICE. */
-TRL_NODISCARD trl_err trli_placed_wait(const trli_run_state *run, trl_device *device, trli_stream stream,
-                                       int32_t fence);
-/* The same for the runs before, which may be at the memory that is written, or read: by other devices, which copy from
- * this one, or by this one's other streams. Fails with DEVICE. */
-TRL_NODISCARD trl_err trli_placed_wait_for_runs(const trli_run_state *run, trl_device *device, trli_stream stream);
-/* Called when a run begins, and when all its work was issued to the devices: keep runs in progress apart. A run that
- * ends with its devices begins behind those in progress; apart: once they are over. *timed: it will take its own time,
- * or, if it leaves devices at work as those before it did, about that. */
-TRL_NODISCARD trl_err trli_placed_enter(const trli_placed *placed, bool apart, bool *timed);
-TRL_NODISCARD trl_err trli_placed_leave(const trli_placed *placed);
-
-/* ---- placed_run.c ---- */
-
-trl_err trli_placed_launch(void *data, const trl_task_args *args, bool *done);
-trl_err trli_placed_watch(void *data, const trl_task_args *args, bool *done);
-/* The name of the logical task that failed, from the task that the placed graph's run reports. */
-const char *trli_placed_failed(const trli_run_state *run, int32_t task);
-/* Provide memory for all data in the spaces where it is used. On failure *space is that of the device that lacks
- * memory. */
-TRL_NODISCARD trl_err trli_placed_provide(const trli_placed *placed, void *frame, int *space);
-TRL_NODISCARD trl_err trli_placed_run_create(trli_run_state *run);
-void trli_placed_run_destroy(trli_run_state *run);
-void trli_placed_run_start(trli_run_state *run);
-/* The run has ended, with or without an error: record where data is valid, counts, and, for a watched run without an
- * error, the times of logical tasks in s (0: not measured). Guarded. */
-void trli_placed_run_finish(trli_run_state *run, bool well, double *seconds);
 
 #endif

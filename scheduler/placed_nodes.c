@@ -7,6 +7,39 @@
 #include "arithmetic_impl.h"
 #include "placed_impl.h"
 
+/* ---- a graph as placement sees it ---- */
+
+bool trli_placed_eligible(const trl_graph *graph, int32_t task, trl_kind kind)
+{
+    enum {
+        ONLY_WORKERS =
+            TRLI_TASK_WANTS | TRLI_TASK_PHASED | TRLI_TASK_SIGNALLED | TRL_TASK_POLL | TRL_TASK_SCOPE | TRL_TASK_ALWAYS
+    };
+    const trli_task_info *info = &trli_graph_info(graph)[task];
+    if (!info->variant[kind].run) return false;
+    if (kind == TRL_KIND_CPU) return true;
+    if (trli_graph_records(graph)[task].flags & ONLY_WORKERS) return false;
+    return !graph->call_of || graph->call_of[task] == TRLI_NONE || trli_call_is_open(graph, graph->call_of[task]);
+}
+
+trli_place_graph trli_graph_to_place(const trl_graph *graph)
+{
+    return (trli_place_graph){.tasks = graph->task_count,
+                              .first = graph->first,
+                              .successors = graph->successors,
+                              .order = graph->order,
+                              .access_first = trli_shown_accesses(graph),
+                              .access = graph->access,
+                              .handles = (int32_t)graph->handles.count,
+                              .handle = graph->handles.data,
+                              .follows = graph->follows.count > 0 ? graph->follows.data : NULL,
+                              .homes = graph->homes.count > 0 ? graph->homes.data : NULL,
+                              .pieces = graph->pieces.count > 0 ? graph->pieces.data : NULL,
+                              .ends = graph->shown ? graph->shown->ends : NULL};
+}
+
+/* ---- nodes ---- */
+
 typedef struct finder {
     trl_graph *logical;
     const trli_transfers *transfers;
@@ -65,10 +98,14 @@ done:
     return err;
 }
 
-static trl_err add_task(finder *f, int32_t task)
+/* *more: of the list of further transfers, which is by task, how many belong to the tasks before. */
+static trl_err add_task(finder *f, int32_t task, int64_t *more)
 {
     const int32_t *first = trli_shown_accesses(f->logical);
+    const trli_awaited *awaited = f->transfers->more.data;
     trl_err err = TRL_OK;
+    for (; *more < f->transfers->more.count && awaited[*more].task == task; ++*more)
+        TRL_TRY(follow_transfer(f, task, awaited[*more].transfer));
     for (int32_t a = first[task]; a < first[task + 1]; ++a)
         if (f->transfers->access_transfer[a] >= 0) TRL_TRY(follow_transfer(f, task, f->transfers->access_transfer[a]));
     for (int32_t i = f->before_first[task]; i < f->before_first[task + 1]; ++i)
@@ -177,6 +214,7 @@ trl_err trli_placed_nodes_find(trl_graph *logical, const uint8_t *executor, cons
 {
     trl_context *ctx = logical->ctx;
     const size_t edges = (size_t)logical->first[logical->task_count];
+    int64_t more = 0;
     finder f = {.logical = logical, .transfers = transfers, .transfer = transfers->list.data, .nodes = nodes};
     trl_err err = TRL_OK;
     *nodes =
@@ -204,7 +242,7 @@ trl_err trli_placed_nodes_find(trl_graph *logical, const uint8_t *executor, cons
     list_predecessors(&f);
     if (late) TRL_TRY(find_wanted(&f));
     for (int32_t i = 0; i < (int32_t)transfers->list.count; ++i) TRL_TRY(add_transfer(&f, i));
-    for (int32_t t = 0; t < nodes->tasks; ++t) TRL_TRY(add_task(&f, t));
+    for (int32_t t = 0; t < nodes->tasks; ++t) TRL_TRY(add_task(&f, t, &more));
     TRL_TRY(flatten(&f));
     TRL_TRY(find_levels(&f, executor));
 done:

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "arithmetic_impl.h"
-#include "placed_impl.h"
+#include "placed_run_impl.h"
 
 /* ---- one time for all devices ---- */
 

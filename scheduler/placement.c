@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "placed_run_impl.h"
 #include "placement_assign_impl.h"
 #include "placement_run_impl.h"
 
@@ -60,13 +61,44 @@ trli_place_graph trli_placement_view(const trli_placement *p)
     return view;
 }
 
+/* Bodies of calls that devices may do, each as a graph whose runs follow one another: where it leaves data it finds it.
+ * By times, or in equal parts on the devices. */
+static trl_err assign_bodies(const trli_placement *p, const double *seconds, bool to_devices, uint8_t *executor)
+{
+    trl_context *ctx = p->graph->ctx;
+    trl_err err = TRL_OK;
+    uint8_t *of_body = NULL;
+    for (int32_t c = 0; c < p->graph->calls.count; ++c) {
+        const trli_call *call = &trli_graph_calls(p->graph)[c];
+        const trl_graph *body = call->desc.body;
+        if (!trli_call_is_open(p->graph, c)) continue;
+        trli_place_graph view = trli_graph_to_place(body);
+        view.eligible = p->eligible + call->first;
+        view.seconds = seconds + (size_t)call->first * (size_t)p->platform.executors;
+        view.valid = p->steady; /* ANYWHERE, of fewer handles */
+        trli_free(of_body);
+        of_body = trli_new(ctx, (size_t)body->task_count + 1, sizeof *of_body);
+        if (!of_body) return trli_no_memory(ctx, NULL, "for a placement");
+        TRL_TRY(to_devices ? trli_assign_to_devices(ctx, &view, &p->platform, of_body)
+                           : trli_assign(ctx, &view, &p->platform, p->rule.kind, of_body));
+        memcpy(executor + call->first, of_body, (size_t)trli_own_tasks(body)); /* its calls come behind it */
+    }
+done:
+    trli_free(of_body);
+    return err;
+}
+
 /* Place by times. Data that is there when a run begins lies where an equal previous run left it. */
 static trl_err assign(trli_placement *p, uint8_t *executor)
 {
     const trli_place_graph view = trli_placement_view(p);
+    trl_err err;
     p->platform.parallel[0] = mostly_wide(p) ? 1 : p->workers;
     if (p->policy) return trli_policy_assign(p, executor);
-    return trli_assign(p->graph->ctx, &view, &p->platform, p->rule.kind, executor);
+    TRL_TRY(trli_assign(p->graph->ctx, &view, &p->platform, p->rule.kind, executor));
+    err = assign_bodies(p, p->seconds, false, executor);
+done:
+    return err;
 }
 
 void trli_placement_put_on(const trli_placement *p, int e, uint8_t *executor)
@@ -105,7 +137,8 @@ static trl_err deal(const trli_placement *p, uint8_t *executor)
     if (!seconds) return trli_no_memory(p->graph->ctx, NULL, "for a placement");
     for (size_t i = 0; i < n; ++i) seconds[i] = 1.0;
     view.seconds = seconds;
-    const trl_err err = trli_assign_to_devices(p->graph->ctx, &view, &p->platform, executor);
+    trl_err err = trli_assign_to_devices(p->graph->ctx, &view, &p->platform, executor);
+    if (err == TRL_OK) err = assign_bodies(p, seconds, true, executor);
     trli_free(seconds);
     return err;
 }
@@ -217,11 +250,26 @@ static bool waits_beyond_edges(const trl_graph *graph)
     return false;
 }
 
+/* The first task of each task's unit, those of bodies included. */
+static trl_err find_units(const trl_graph *graph, int32_t *unit)
+{
+    const trli_place_graph view = trli_graph_to_place(graph);
+    trl_err err;
+    TRL_TRY(trli_units_find(graph->ctx, &view, unit));
+    for (int32_t c = 0; c < graph->calls.count; ++c) { /* those in bodies come later */
+        const trli_call *call = &trli_graph_calls(graph)[c];
+        const trli_place_graph body = trli_graph_to_place(call->desc.body);
+        TRL_TRY(trli_units_find(graph->ctx, &body, unit + call->first));
+        for (int32_t t = call->first; t < call->end; ++t) unit[t] += call->first;
+    }
+done:
+    return err;
+}
+
 static trl_err create(trl_graph *graph, const trli_placing *placing, trli_placement **result)
 {
     const size_t n = (size_t)graph->task_count + 1;
     trl_err err = TRL_OK;
-    const trli_place_graph view = trli_graph_to_place(graph);
     trli_placement *p = trli_new(graph->ctx, 1, sizeof *p);
     if (!p) return trli_no_memory(graph->ctx, NULL, "for a placement");
     p->graph = graph;
@@ -243,7 +291,7 @@ static trl_err create(trl_graph *graph, const trli_placing *placing, trli_placem
         TRL_TRY(trli_no_memory(graph->ctx, NULL, "for a placement"));
     for (int64_t h = 0; h < graph->handles.count; ++h) p->steady[h] = 1u << TRLI_ANYWHERE;
     p->single = -1;
-    TRL_TRY(trli_units_find(graph->ctx, &view, p->unit));
+    TRL_TRY(find_units(graph, p->unit));
     find_eligible(p);
     if (p->rule.mode == TRLI_PLACE_BY_FILE) TRL_TRY(read_file(p));
     if (!has_choice(p) || p->rule.mode != TRLI_PLACE_BY_TIMES || trli_placement_follows(p))

@@ -30,7 +30,7 @@ static const char *in_bytes(double bytes, char buffer[32])
 
 static const char *name_of(int e, char buffer[32])
 {
-    snprintf(buffer, 32, e == 0 ? "workers" : "device %d", e - 1);
+    snprintf(buffer, 32, e == 0 ? "workers" : e == TRLI_ANYWHERE ? "where it is" : "device %d", e - 1);
     return buffer;
 }
 

@@ -13,7 +13,8 @@
 
 enum {
     TRLI_EXECUTORS = 9,
-    TRLI_ANYWHERE = 15, /* as a space: the space, known when a run begins, that has the value */
+    TRLI_CALLED = 14,   /* as a space of an access: it is that of a call whose body is placed */
+    TRLI_ANYWHERE = 15, /* as a space: the space, known when a run, or what follows a call, begins, with the value */
 };
 
 typedef struct trli_platform {
@@ -42,6 +43,9 @@ typedef struct trli_place_graph {
     const int32_t *homes;     /* [handles] as trli_graph_set_home says, 0: none; NULL: no handle has one */
     const int32_t *pieces;    /* [handles] boxes, each of which takes the latency of a copy; NULL: one each */
     const int32_t *ends;      /* [tasks] the task with which its results are there: of a call; NULL: itself */
+    /* [accesses] of calls whose bodies are placed, 0 of others: TRLI_CALLED, and the spaces where tasks of the body
+     * read the data, or, if the call writes it, TRLI_ANYWHERE, a bit each. NULL: there are none. */
+    const uint16_t *called;
 } trli_place_graph;
 
 #define TRLI_PLACEMENT_LIST(X)                                                                                         \
@@ -94,12 +98,20 @@ typedef struct trli_transfers {
     trli_list writers;        /* int32_t, for all of them */
     int32_t *access_transfer; /* [accesses] the transfer that an access waits for, or -1 */
     uint16_t *valid_after;    /* [handles] spaces with the value when a run ends */
+    trli_list more;           /* trli_awaited: further transfers, to other spaces, that calls wait for; by task */
+    uint16_t *found; /* [accesses] of data that a call writes, before it: spaces with the value; NULL: no `called` */
 } trli_transfers;
 
-/* Find the copies that a placement needs: at most one for each value and space. A value that is ANYWHERE when a run
- * begins is copied to each space where it is read; a value that is valid nowhere, or has no bytes, is not copied. Of
- * tasks that write parts or add, the first one needs the value before theirs, and all of them wait for its copy; what
- * other data left in the memory is no value of theirs. On failure nothing is left to free. Fails with MEMORY. */
+/* A task waits for a transfer. */
+typedef struct trli_awaited {
+    int32_t task, transfer;
+} trli_awaited;
+
+/* Find the copies that a placement needs: at most one for each value and space. A value that is ANYWHERE, when a run
+ * begins or behind a call whose body is placed, is copied to each space where it is read; a value that is valid
+ * nowhere, or has no bytes, is not copied. Of tasks that write parts or add, the first one needs the value before
+ * theirs, and all of them wait for its copy; what other data left in the memory is no value of theirs. On failure
+ * nothing is left to free. Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_transfers_find(trl_context *ctx, const trli_place_graph *graph, const trli_platform *machine,
                                           const uint8_t *executor, trli_transfers *transfers);
 void trli_transfers_free(trli_transfers *transfers);

@@ -2,6 +2,7 @@
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* What runs of a graph teach about its placement: times of tasks with each executor, whether one executor alone is
  * faster, and whether times drift. */
+#include "placed_calls_impl.h"
 #include "placement_run_impl.h"
 
 enum {
@@ -144,7 +145,7 @@ static bool is_chained(const trli_placement *p)
  * devices is fetched for each run: in the trials these may have left it on the host, too. */
 static void learn_behind_others(trli_placement *p)
 {
-    if (p->stage < p->platform.executors || p->runs_now > 0 || p->placed->nregions > 0) return;
+    if (p->stage < p->platform.executors || p->runs_now > 0 || trli_placed_regions(p->placed) > 0) return;
     const int64_t fetched = p->placed->copies[TRL_WAY_OUT];
     p->fetching = fetched > p->fetched ? p->fetching + 1 : 0;
     p->fetched = fetched;

@@ -25,6 +25,7 @@ done:
     return err;
 }
 
+/* The regions of bodies of calls are counted as if they were the graph's. */
 static trl_err find_regions(const trli_placement *p, const trli_transfers *transfers, trli_outlook *o)
 {
     trl_context *ctx = p->graph->ctx;
@@ -66,9 +67,10 @@ done:
 }
 
 /* The copies of a run that follows equal runs, which left values where they are read again. */
-static trl_err find_transfers(const trli_placement *p, const trli_transfers *first, trli_outlook *o)
+static trl_err find_transfers(const trli_placement *p, const trli_place_graph *of, const trli_transfers *first,
+                              trli_outlook *o)
 {
-    trli_place_graph view = trli_placement_view(p);
+    trli_place_graph view = *of;
     trl_context *ctx = p->graph->ctx;
     trl_err err;
     uint16_t *valid = trli_new(ctx, (size_t)view.handles + 1, sizeof *valid);
@@ -87,17 +89,21 @@ done:
 
 trl_err trli_outlook_make(const trli_placement *p, trli_outlook *outlook)
 {
-    const trli_place_graph view = trli_placement_view(p);
+    trli_place_graph view = trli_placement_view(p);
     trl_context *ctx = p->graph->ctx;
     trli_transfers first = {0};
+    uint16_t *called = NULL;
     trl_err err;
     *outlook = (trli_outlook){0};
+    TRL_TRY(trli_calls_called(p->graph, p->executor, &called));
+    view.called = called;
     TRL_TRY(trli_transfers_find(ctx, &view, &p->platform, p->executor, &first));
     TRL_TRY(find_chains(p, outlook));
     TRL_TRY(find_regions(p, &first, outlook));
     TRL_TRY(find_memory(p, outlook));
-    TRL_TRY(find_transfers(p, &first, outlook));
+    TRL_TRY(find_transfers(p, &view, &first, outlook));
 done:
+    trli_free(called);
     trli_transfers_free(&first);
     if (err != TRL_OK) trli_outlook_free(outlook);
     return err;

@@ -191,8 +191,11 @@ static void make_ready(play *p, int32_t task)
 /* All predecessors of a task are complete. */
 static void follow_predecessors(play *p, int32_t task, double now)
 {
+    const trli_awaited *more = p->transfers->more.data;
     for (int32_t a = p->graph->access_first[task]; !p->prefetch && a < p->graph->access_first[task + 1]; ++a)
         want_copy(p, task, p->transfers->access_transfer[a], now);
+    for (int64_t i = 0; !p->prefetch && i < p->transfers->more.count; ++i)
+        if (more[i].task == task) want_copy(p, task, more[i].transfer, now);
     if (--p->missing[task] == 0) make_ready(p, task);
 }
 

@@ -3,6 +3,7 @@
 /* A placement in numbers. */
 #include <string.h>
 
+#include "placed_calls_impl.h"
 #include "placement_run_impl.h"
 
 static const char *word_of(const trli_placement *p)
@@ -33,7 +34,7 @@ static void count_devices(const trli_placement *p, trl_placement_stats *stats)
 static void count_placed(const trli_placed *placed, trl_placement_stats *stats)
 {
     const trli_placed_times *t = &placed->times;
-    stats->regions = placed->nregions;
+    stats->regions = trli_placed_regions(placed);
     stats->on_devices = t->least;
     if (t->copying > 0) stats->overlap = t->overlapped / t->copying;
     if (t->leads > 0) stats->lead = t->lead / (double)t->leads;

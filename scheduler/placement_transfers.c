@@ -64,12 +64,41 @@ done:
     return err;
 }
 
+/* A value that is valid nowhere cannot be copied; a value without bytes only orders tasks and needs no copy. */
+static bool may_copy(const search *s, int32_t value)
+{
+    return value >= 0 && s->spaces[value] && s->graph->handle[s->values->handle[value]].bytes > 0;
+}
+
+/* Of a call whose body is placed. What it writes, its body finds where it is, and leaves where it likes; what it only
+ * reads, others may read at the same time, so it is brought before to all spaces where the body reads it. */
+static trl_err see_call(search *s, int32_t task, int32_t access)
+{
+    trl_err err = TRL_OK;
+    const int32_t needs = s->values->needs[access], makes = s->values->makes[access];
+    const unsigned anywhere = 1u << TRLI_ANYWHERE, wanted = s->graph->called[access];
+    trli_list *more = &s->transfers->more;
+    if (makes >= 0) s->spaces[makes] |= (uint16_t)anywhere;
+    if (wanted & anywhere) s->transfers->found[access] = needs >= 0 ? s->spaces[needs] : 0;
+    for (int space = 0; space < s->machine->executors && !(wanted & anywhere); ++space) {
+        if (!(wanted >> space & 1) || !may_copy(s, needs)) continue;
+        if (!(s->spaces[needs] >> space & 1)) TRL_TRY(bring(s, needs, task, space));
+        int32_t *first = &s->transfers->access_transfer[access];
+        if (*first < 0) *first = *brought_to(s, needs, space);
+        if (*first == *brought_to(s, needs, space)) continue;
+        TRL_TRY(trli_list_reserve(s->ctx, more, 1, sizeof(trli_awaited), list_memory));
+        ((trli_awaited *)more->data)[more->count++] = (trli_awaited){task, *brought_to(s, needs, space)};
+    }
+done:
+    return err;
+}
+
 static trl_err see_access(search *s, int32_t task, int32_t access, int space)
 {
     trl_err err = TRL_OK;
     const int32_t needs = s->values->needs[access], makes = s->values->makes[access];
-    /* A value that is valid nowhere cannot be copied; a value without bytes only orders tasks and needs no copy. */
-    if (needs >= 0 && s->spaces[needs] && s->graph->handle[s->values->handle[needs]].bytes > 0) {
+    if (s->graph->called && s->graph->called[access]) return see_call(s, task, access);
+    if (may_copy(s, needs)) {
         if (!(s->spaces[needs] >> space & 1)) TRL_TRY(bring(s, needs, task, space));
         s->transfers->access_transfer[access] = *brought_to(s, needs, space);
     }
@@ -85,7 +114,9 @@ static trl_err prepare(search *s)
                                      .valid_after = trli_new(s->ctx, (size_t)s->graph->handles, sizeof(uint16_t))};
     s->spaces = trli_new(s->ctx, values, sizeof *s->spaces);
     s->brought = trli_new(s->ctx, values * (size_t)s->machine->executors, sizeof *s->brought);
-    if (!s->transfers->access_transfer || !s->transfers->valid_after || !s->spaces || !s->brought)
+    if (s->graph->called) s->transfers->found = trli_new(s->ctx, accesses, sizeof *s->transfers->found);
+    if (!s->transfers->access_transfer || !s->transfers->valid_after || !s->spaces || !s->brought ||
+        (s->graph->called && !s->transfers->found))
         return trli_no_memory(s->ctx, NULL, "for the transfers of a graph of %d tasks", s->graph->tasks);
     for (size_t i = 0; i < accesses; ++i) s->transfers->access_transfer[i] = -1;
     for (size_t i = 0; i < values * (size_t)s->machine->executors; ++i) s->brought[i] = -1;
@@ -170,6 +201,7 @@ trl_err trli_transfers_wanted(trl_context *ctx, const trli_place_graph *graph, c
 {
     const trli_transfer *transfer = transfers->list.data;
     const int32_t n = (int32_t)transfers->list.count, *brought = transfers->access_transfer;
+    const trli_awaited *more = transfers->more.data;
     int64_t *place = trli_new(ctx, (size_t)graph->tasks, sizeof *place);
     if (!place) return trli_no_memory(ctx, NULL, "for the transfers of a graph of %d tasks", graph->tasks);
     number_as_added(graph, place);
@@ -177,6 +209,8 @@ trl_err trli_transfers_wanted(trl_context *ctx, const trli_place_graph *graph, c
     for (int32_t t = 0; t < graph->tasks; ++t)
         for (int32_t a = graph->access_first[t]; a < graph->access_first[t + 1]; ++a)
             if (brought[a] >= 0 && place[t] < place[task[brought[a]]]) task[brought[a]] = t;
+    for (int64_t i = 0; i < transfers->more.count; ++i)
+        if (place[more[i].task] < place[task[more[i].transfer]]) task[more[i].transfer] = more[i].task;
     for (int32_t x = n - 1; x >= 0; --x) { /* sources come before what is copied from them */
         const int32_t source = transfer[x].source;
         if (source >= 0 && place[task[x]] < place[task[source]]) task[source] = task[x];
@@ -189,6 +223,8 @@ void trli_transfers_free(trli_transfers *transfers)
 {
     trli_list_free(&transfers->list);
     trli_list_free(&transfers->writers);
+    trli_list_free(&transfers->more);
+    trli_free(transfers->found);
     trli_free(transfers->access_transfer);
     trli_free(transfers->valid_after);
     *transfers = (trli_transfers){0};

@@ -6,6 +6,7 @@
 
 #include "engine_impl.h"
 #include "memstream_impl.h"
+#include "placed_run_impl.h"
 #include "placement_run_impl.h"
 #include "workers_impl.h"
 

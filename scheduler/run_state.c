@@ -4,7 +4,7 @@
  * them. */
 #include <string.h>
 
-#include "placed_impl.h"
+#include "placed_run_impl.h"
 
 static const char what[] = "runs of a task graph";
 

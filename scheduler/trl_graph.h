@@ -133,12 +133,16 @@ typedef struct trl_call_desc {
     const char *(*apart)(const void *data, const void *other, bool siblings);
     int64_t rounds;     /* if `again` wants more, the run fails with NUMERICS */
     unsigned flags;     /* 0 or TRL_TASK_ALWAYS */
+    bool in_frame;      /* `begin` leaves the frame as it is: devices may do tasks of the body */
     int type, priority; /* as of a task; those of the body's tasks are their own, but they are in the call's phase */
 } trl_call_desc;
-/* Devices do no task of a body: where tasks are done is decided for whole runs. They may do others of a graph that has
- * a memory (trl_graph_set_memory), if the accesses of its calls say all that their bodies do with data, by the keys of
- * the handles, in the frame of the graph; else running it on workers with devices is a USAGE error, as it is if a body
- * has a memory and the graph has none. */
+/* Devices may do tasks of a graph that has calls and a memory (trl_graph_set_memory), if the accesses of its calls say
+ * all that their bodies do with data, by the keys of the handles, in the frame of the graph; else running it on workers
+ * with devices is a USAGE error, as it is if a body has a memory and the graph has none. They may do tasks of a body,
+ * too, that has the same memory as the graph and runs in its frame (no `begin`, or `in_frame`), if the call writes no
+ * part of data and adds to none (TRL_WRITE_PART, TRL_ADD). Then the functions of the call find data where its last
+ * writer left it, and where they exchange some, of what the call writes, they exchange it in all memories, with the
+ * words that say where it is valid (trl_graph_memory.valid). Workers do other bodies, on the host. */
 TRL_API TRL_NODISCARD trl_err trl_graph_add_call(trl_graph *graph, const trl_call_desc *desc, trl_task *task);
 
 /* A data handle stands for a piece of data. add_access derives the dependencies of sequential consistency in the order

@@ -351,21 +351,6 @@ void trli_block_leave(trl_block *b, int space)
     pthread_mutex_unlock(&b->lock);
 }
 
-static trli_extent *set_extent(trl_block *b, trli_extent *extent)
-{
-    pthread_mutex_lock(&b->lock);
-    trli_extent *before = b->copy[0].extent;
-    b->copy[0].extent = extent;
-    pthread_mutex_unlock(&b->lock);
-    return before;
-}
-
-void trli_block_exchange(trl_block *block, trl_block *other)
-{
-    trli_extent *extent = set_extent(block, NULL);
-    (void)set_extent(block, set_extent(other, extent));
-}
-
 unsigned trl_block_valid(trl_block *b)
 {
     unsigned spaces = 0;

@@ -116,9 +116,6 @@ TRL_NODISCARD trl_err trli_field_manager_create_open(trl_context *ctx, trli_open
                                                      trl_field_manager **manager);
 /* Give back the memory that was reserved in a space. Thread: any, while no thread uses the block. */
 void trli_block_leave(trl_block *block, int space);
-/* Exchange the memory of two blocks of one size on the host, where both are valid. Thread: any, while no other thread
- * uses the blocks. */
-void trli_block_exchange(trl_block *block, trl_block *other);
 /* Record an error about a block: its tag and patch, then the text; returns code. */
 trl_err trli_block_fail(const trl_block *block, trl_err code, const char *format, ...) TRL_PRINTF(3, 4);
 

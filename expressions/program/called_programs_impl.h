@@ -18,11 +18,10 @@ typedef struct trli_program_call {
     /* OPTIONAL. Before the first round: sets scalars of the frame. Not called after an error. What fails on one rank
      * alone, here or in `again`, the others hear of by the reductions that follow. */
     trl_err (*begin)(void *data, struct trli_frame *frame);
-    /* OPTIONAL; NULL: one round. After each round: may set scalars and exchange fields of the frame
-     * (trli_frame_swap_on_host), and says whether another round follows (*again: false on entry), the same on all
-     * ranks, also where it returns an error: from scalars that are reduced, or from `round`. Called after an error of
-     * this rank, too, as others go on until a reduction tells them of it: then it is no longer called on any rank, and
-     * the call is over. */
+    /* OPTIONAL; NULL: one round. After each round: may set scalars and exchange fields of the frame (trli_frame_swap),
+     * and says whether another round follows (*again: false on entry), the same on all ranks, also where it returns an
+     * error: from scalars that are reduced, or from `round`. Called after an error of this rank, too, as others go on
+     * until a reduction tells them of it: then it is no longer called on any rank, and the call is over. */
     trl_err (*again)(void *data, struct trli_frame *frame, int64_t round, bool *again);
     int64_t rounds; /* more are an error */
     /* In a step: what the functions change. */

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Fields as arrays: where the slot table of a frame has them now. */
-#include <field_manager_impl.h>
-
 #include "builder_impl.h"
 #include "frame_impl.h"
 #include "model_impl.h"
@@ -33,18 +31,6 @@ void trli_frame_swap(trli_frame *frame, int field_a, int field_b)
     uint32_t *valid = frame->valid[a];
     frame->valid[a] = frame->valid[b];
     frame->valid[b] = valid;
-}
-
-void trli_frame_swap_on_host(const trli_frame *frame, int field_a, int field_b)
-{
-    const trli_model *model = frame->model;
-    const int a = model->field[field_a].slot, b = model->field[field_b].slot;
-    for (int p = 0; p < model->layout->nlocal; ++p) {
-        void *base = frame->base[0][a][p];
-        frame->base[0][a][p] = frame->base[0][b][p];
-        frame->base[0][b][p] = base;
-        trli_block_exchange(frame->block[a][p], frame->block[b][p]);
-    }
 }
 
 void trli_frame_patch_written_in(const trli_frame *frame, int field, int patch, int space)

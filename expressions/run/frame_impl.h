@@ -194,10 +194,9 @@ void trli_frame_widen_ghosts(const trli_program *program, int field, trl_offsets
 /* Whether those that other ranks own are there before runs of the program, on all ranks and on the host: then its
  * exchanges of that field alone send nothing. */
 void trli_frame_give_ghosts(const trli_frame *frame, const trli_program *program, int field, bool given);
-/* Exchange the memory of two persistent fields of one shape: time levels rotate. */
+/* Exchange the memory of two persistent fields of one shape, everywhere: time levels rotate. Between runs, or by a
+ * function of a call that changes both. */
 void trli_frame_swap(trli_frame *frame, int field_a, int field_b);
-/* The same within a run, by a function of a call, which has both on the host: what devices have of them stays. */
-void trli_frame_swap_on_host(const trli_frame *frame, int field_a, int field_b);
 /* Messages that this rank's GPU packs into memory of other ranks' GPUs, each exchange done once. */
 int64_t trli_frame_far_messages(const trli_frame *frame);
 /* What this rank sends in a run of a program. */

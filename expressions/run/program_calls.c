@@ -73,7 +73,8 @@ trl_err trli_program_add_call(trl_graph *graph, const char *name, const trli_pro
                                 .again = again,
                                 .apart = apart,
                                 .rounds = call->again ? call->rounds : 1,
-                                .flags = TRL_TASK_ALWAYS};
+                                .flags = TRL_TASK_ALWAYS,
+                                .in_frame = !call->frame};
     return trl_graph_add_call(graph, &desc, task);
 }
 
@@ -85,6 +86,7 @@ trl_err trli_program_add_inner_call(trl_graph *graph, const char *name, const tr
                                 .begin = begin_inner,
                                 .again = again_inner,
                                 .rounds = call->again ? call->rounds : 1,
-                                .flags = TRL_TASK_ALWAYS};
+                                .flags = TRL_TASK_ALWAYS,
+                                .in_frame = true};
     return trl_graph_add_call(graph, &desc, task);
 }

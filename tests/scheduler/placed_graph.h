@@ -22,6 +22,15 @@ typedef struct placed_access {
     int part; /* of WRITE_PART: words of this number modulo DATA_PARTS */
 } placed_access;
 
+/* A call, or one that is its body. */
+typedef struct placed_call {
+    struct placed_node *node;
+    int rounds;     /* at the most; 0: there is none */
+    bool on_mocks;  /* its body may be done there, */
+    bool exchanges; /* and after each round data of two handles is exchanged */
+    trl_graph *body;
+} placed_call;
+
 typedef struct placed_node {
     const struct placed_graph *graph;
     int index;
@@ -35,8 +44,8 @@ typedef struct placed_node {
     int lock[PLACED_WANTS], nlocks, use[PLACED_WANTS], nuses;
     int signals_task, signals;
     int spawner, first_child, children; /* children are done one after the other */
-    int rounds[2];                      /* of a call, and of one that is its body, at the most; 0: it is none */
-    trl_graph *body[2];                 /* of these; NULL: there is none */
+    placed_call call[2];                /* and one that is its body */
+    int exchanged[2];                   /* by calls; NONE: nothing is */
     trl_task task;
     trl_spawn_access spawn_access[DATA_ACCESSES];
 } placed_node;
@@ -200,362 +209,40 @@ static trl_err run_placed_node(void *data, const trl_task_args *args, bool *done
 static inline int times_done(const placed_node *n)
 {
     int times = 1;
-    for (int k = 0; k < 2; ++k) times *= n->rounds[k] > 0 ? n->rounds[k] : 1;
+    for (int k = 0; k < 2; ++k) times *= n->call[k].rounds > 0 ? n->call[k].rounds : 1;
     return times;
 }
 
-/* ---- making graphs ---- */
-
-/* What is known of a handle while tasks are added. */
-typedef struct handle_use {
-    int mode, parts; /* of the last access; parts of a group written so far */
-    int latest;      /* phase, of all that touch it and come before */
-} handle_use;
-
-typedef struct placed_maker {
-    placed_graph *g;
-    handle_use use[DATA_HANDLES];
-    int latest[DATA_NODES];
-} placed_maker;
-
-static inline bool one_in(placed_graph *g, int n)
+static inline bool is_call(const placed_node *n)
 {
-    return app_below(&g->state, n) == 0;
+    return n->call[0].rounds > 0;
 }
 
-static inline void choose_wants(placed_graph *g, placed_node *n)
+/* Whether mock devices may do the work of a call. */
+static inline bool is_open(const placed_node *n)
 {
-    if (g->nresources == 0 || !one_in(g, 5)) return;
-    n->nlocks = app_below(&g->state, one_in(g, 3) ? PLACED_WANTS : 2);
-    n->nuses = app_below(&g->state, one_in(g, 3) ? PLACED_WANTS : 2);
-    const int first = app_below(&g->state, g->nresources);
-    if (n->nlocks > g->nresources) n->nlocks = g->nresources;
-    for (int k = 0; k < n->nlocks; ++k) n->lock[k] = (first + k) % g->nresources;
-    for (int k = 0; k < n->nuses; ++k) n->use[k] = app_below(&g->state, g->nresources);
+    return is_call(n) && n->call[0].on_mocks && (n->call[1].rounds == 0 || n->call[1].on_mocks);
 }
 
-static inline placed_node *new_placed_node(placed_graph *g, int spawner)
+/* Whether data is exchanged when a node's work was done so many times. */
+static inline bool exchanges(const placed_node *n, int times)
 {
-    placed_node *n = &g->node[g->count];
-    *n = (placed_node){.graph = g,
-                       .index = g->count++,
-                       .chunks = 1,
-                       .phase = NONE,
-                       .type = PLACED_FREE_TYPE + app_below(&g->state, 20),
-                       .signals_task = NONE,
-                       .spawner = spawner,
-                       .priority = app_below(&g->state, 3) - 1,
-                       .delay_us = one_in(g, 6) ? app_below(&g->state, 40) : 0};
-    snprintf(n->name, sizeof n->name, "n%d", n->index);
-    return n;
+    const int inner = n->call[1].rounds > 0 ? n->call[1].rounds : 1;
+    return (n->call[1].exchanges ^ (n->call[0].exchanges && times % inner == 0)) & 1;
 }
 
-static inline void choose_shape(placed_graph *g, placed_node *n)
+static inline void exchange_data(const placed_node *n, data_frame *f)
 {
-    n->on_mocks = !one_in(g, 4);
-    if (one_in(g, g->messages ? 2 : 10)) {
-        n->flags |= TRL_TASK_POLL;
-        n->polls = 1 + app_below(&g->state, 3);
-    } else if (one_in(g, 4)) {
-        n->chunks = 2 + app_below(&g->state, DATA_CHUNKS - 1);
-        if (one_in(g, 2)) n->flags |= TRL_TASK_WHOLE;
-    }
-    if (one_in(g, 10)) n->flags |= TRL_TASK_ALWAYS;
-    if (g->phases && one_in(g, 3)) {
-        n->phase = app_below(&g->state, g->phases);
-        n->type = n->phase * PLACED_TYPES + app_below(&g->state, PLACED_TYPES);
-    }
-}
-
-/* A call, whose body does the node's work in each round, or calls another one that does. */
-static inline void choose_call(placed_graph *g, placed_node *n)
-{
-    if (n->polls > 0 || n->chunks > 1 || !one_in(g, 6)) return;
-    n->on_mocks = false;
-    n->flags = 0;
-    n->rounds[0] = 1 + app_below(&g->state, PLACED_ROUNDS);
-    if (one_in(g, 3)) n->rounds[1] = 1 + app_below(&g->state, PLACED_ROUNDS);
-}
-
-static inline bool touches(const placed_node *n, int h)
-{
-    for (int a = 0; a < n->naccesses; ++a)
-        if (n->access[a].handle == h) return true;
-    return false;
-}
-
-/* Groups of several tasks are likely: the mode of the last access, one time in two. */
-static inline int choose_mode(placed_graph *g, const handle_use *use)
-{
-    int mode = app_below(&g->state, 7);
-    if (mode > TRL_ADD) mode = TRL_READ;
-    if (use->mode >= TRL_WRITE_PART && one_in(g, 2)) mode = use->mode;
-    if (mode == TRL_WRITE_PART && use->mode == mode && use->parts == DATA_PARTS) mode = TRL_READ;
-    return mode;
-}
-
-static inline void add_access(placed_maker *m, placed_node *n, int h, int mode)
-{
-    placed_graph *g = m->g;
-    handle_use *use = &m->use[h];
-    if (touches(n, h) || (n->phase != NONE && use->latest > n->phase)) return;
-    use->parts = mode == TRL_WRITE_PART ? (use->mode == mode ? use->parts + 1 : 1) : 0;
-    use->mode = mode;
-    n->access[n->naccesses++] = (placed_access){h, (trl_access)mode, use->parts - 1};
-    g->handle[h].written |= mode != TRL_READ;
-    if (use->latest > m->latest[n->index]) m->latest[n->index] = use->latest;
-}
-
-static inline void choose_accesses(placed_maker *m, placed_node *n)
-{
-    placed_graph *g = m->g;
-    const int accesses = app_below(&g->state, DATA_ACCESSES);
-    for (int a = 0; a < accesses; ++a) {
-        const int h = app_below(&g->state, g->nhandles);
-        add_access(m, n, h, choose_mode(g, &m->use[h]));
-    }
-}
-
-/* A message is received, sent, or passed on; a task makes one handle's data of another one's. */
-static inline void choose_message(placed_maker *m, placed_node *n)
-{
-    placed_graph *g = m->g;
-    const int first = app_below(&g->state, g->nhandles), mode = TRL_READ + app_below(&g->state, 3);
-    add_access(m, n, first, n->polls > 0 ? mode : TRL_READ);
-    if (n->polls == 0) add_access(m, n, app_below(&g->state, g->nhandles), TRL_WRITE);
-}
-
-static inline void choose_order(placed_maker *m, placed_node *n)
-{
-    placed_graph *g = m->g;
-    const int wanted = app_below(&g->state, 2 * PLACED_BEFORE) - PLACED_BEFORE;
-    for (int k = 0; n->index > 0 && k < wanted; ++k) {
-        const int before = app_below(&g->state, n->index);
-        if (n->phase != NONE && m->latest[before] > n->phase) continue;
-        n->before[n->nbefore++] = before;
-        if (m->latest[before] > m->latest[n->index]) m->latest[n->index] = m->latest[before];
-    }
-    for (int k = 0; n->index > 0 && one_in(g, 8) && n->rounds[0] == 0 && k < 2; ++k) {
-        const int before = app_below(&g->state, n->index);
-        placed_node *other = &g->node[before];
-        if (other->rounds[0] > 0 || (n->phase != NONE && m->latest[before] > n->phase) || other->signals_task != NONE)
-            continue;
-        other->signals_task = n->index;
-        other->on_mocks = false; /* devices cannot signal */
-        ++n->signals;
-        if (m->latest[before] > m->latest[n->index]) m->latest[n->index] = m->latest[before];
-    }
-}
-
-static inline void make_placed_node(placed_maker *m)
-{
-    placed_graph *g = m->g;
-    placed_node *n = new_placed_node(g, NONE);
-    choose_shape(g, n);
-    choose_call(g, n);
-    m->latest[n->index] = n->phase;
-    choose_wants(g, n);
-    if (g->messages) {
-        choose_message(m, n);
-    } else {
-        choose_accesses(m, n);
-        choose_order(m, n);
-    }
-    for (int a = 0; a < n->naccesses; ++a) {
-        handle_use *use = &m->use[n->access[a].handle];
-        if (m->latest[n->index] > use->latest) use->latest = m->latest[n->index];
-    }
-}
-
-/* Tasks in the scope of one that has their data. */
-static inline void make_placed_children(placed_graph *g, placed_node *n)
-{
-    n->flags = (n->flags | TRL_TASK_SCOPE) & ~(unsigned)TRL_TASK_WHOLE;
-    n->chunks = 1;
-    n->on_mocks = false;
-    n->first_child = g->count;
-    n->children = 1 + app_below(&g->state, PLACED_CHILDREN);
-    for (int k = 0; k < n->children; ++k) {
-        placed_node *child = new_placed_node(g, n->index);
-        child->phase = n->phase;
-        child->type = n->type;
-        choose_wants(g, child);
-        for (int a = 0; a < n->naccesses; ++a)
-            if (n->access[a].mode <= TRL_READ_WRITE || n->access[a].mode == TRL_ADD)
-                child->access[child->naccesses++] = n->access[a];
-        for (int a = 0; a < child->naccesses; ++a)
-            child->spawn_access[a] = (trl_spawn_access){g->handle[child->access[a].handle].name, child->access[a].mode};
-    }
-}
-
-static trl_err end_placed_round(void *data, const trl_task_args *args, int64_t round, bool *again)
-{
-    (void)args;
-    *again = round < *(const int *)data;
-    return TRL_OK;
-}
-
-static inline void add_placed_call(placed_graph *g, trl_graph *graph, placed_node *n, int depth, trl_task *task)
-{
-    const trl_call_desc desc = {.name = n->name,
-                                .body = n->body[depth],
-                                .data = &n->rounds[depth],
-                                .again = end_placed_round,
-                                .rounds = PLACED_ROUNDS,
-                                .type = n->type,
-                                .priority = n->priority};
-    trl_graph_stats stats;
-    trl_graph_get_stats(n->body[depth], &stats);
-    g->inner += (int)(depth == 0 ? stats.tasks + 1 : 0); /* the inner body's are among those of the outer one */
-    app_must(trl_graph_add_call(graph, &desc, task));
-}
-
-/* With handles of its own for the data, by the same keys. */
-static inline void make_placed_body(placed_graph *g, placed_node *n, int depth)
-{
-    const trl_task_desc desc = {
-        .name = n->name, .variant = {{run_placed_node}, {NULL}, {run_placed_node}}, .data = n, .chunks = 1};
-    trl_graph *body = n->body[depth] = app_graph("body");
-    const bool calls = depth == 0 && n->rounds[1] > 0;
-    trl_task task;
-    if (calls) {
-        make_placed_body(g, n, 1);
-        add_placed_call(g, body, n, 1, &task);
-    } else {
-        app_must(trl_graph_add_task(body, &desc, &task));
-    }
-    for (int a = 0; a < n->naccesses && !calls; ++a) {
-        const int number = n->access[a].handle;
-        const data_handle *h = &g->handle[number];
-        const trl_handle_desc handle = {"data", sizeof(uint64_t) * (size_t)h->words, number,
-                                        DATA_KEY + DATA_KEY_STEP * number};
-        trl_handle name;
-        app_must(trl_graph_add_handle(body, &handle, &name));
-        app_must(trl_graph_add_part_access(body, task, name, n->access[a].mode, h->part));
-    }
-    ck_ok(trl_graph_freeze(body));
-}
-
-static inline void add_placed_node(placed_graph *g, placed_node *n)
-{
-    const trl_task_desc desc = {
-        .name = n->name,
-        .variant = {[TRL_KIND_CPU] = {run_placed_node}, [TRL_KIND_MOCK] = {n->on_mocks ? run_placed_node : NULL}},
-        .data = n,
-        .chunks = n->chunks,
-        .flags = n->flags,
-        .type = n->type,
-        .priority = n->priority,
-        .signals = n->signals};
-    if (n->rounds[0] > 0) {
-        make_placed_body(g, n, 0);
-        add_placed_call(g, g->graph, n, 0, &n->task);
-    } else {
-        app_must(trl_graph_add_task(g->graph, &desc, &n->task));
-    }
-    for (int a = 0; a < n->naccesses; ++a) {
-        const data_handle *h = &g->handle[n->access[a].handle];
-        app_must(trl_graph_add_part_access(g->graph, n->task, h->name, n->access[a].mode, h->part));
-    }
-    for (int k = 0; k < n->nbefore; ++k)
-        app_must(trl_graph_add_dependency(g->graph, g->node[n->before[k]].task, n->task));
-    for (int k = 0; k < n->nlocks; ++k) app_must(trl_graph_add_lock(g->graph, n->task, g->resource[n->lock[k]].name));
-    for (int k = 0; k < n->nuses; ++k) app_must(trl_graph_add_use(g->graph, n->task, g->resource[n->use[k]].name));
-}
-
-/* Some handles have data of one shape, which goes round. */
-static inline void choose_rotations(placed_graph *g)
-{
-    for (int h = 0; h < g->nhandles; ++h) {
-        make_data_handle(&g->state, &g->handle[h]);
-        g->follows[h] = h;
-    }
-    for (int h = 1; one_in(g, 2) && h < g->nhandles; ++h) {
-        const int other = app_below(&g->state, h);
-        g->handle[h] = g->handle[other];
-        g->follows[h] = g->follows[other];
-        g->follows[other] = h;
-    }
-}
-
-static inline void add_rotations(placed_graph *g)
-{
-    bool added[DATA_HANDLES] = {0};
-    for (int h = 0; h < g->nhandles; ++h) {
-        trl_handle cycle[DATA_HANDLES];
-        int n = 0;
-        for (int k = h; !added[k]; k = g->follows[k]) {
-            added[k] = true;
-            cycle[DATA_HANDLES - ++n] = g->handle[k].name; /* backwards */
+    const int a = n->exchanged[0], b = n->exchanged[1];
+    const uint32_t valid = f->valid[a];
+    f->valid[a] = f->valid[b];
+    f->valid[b] = valid;
+    for (int s = 0; s < DATA_SPACES; ++s)
+        for (int k = 0; k < DATA_BOXES; ++k) {
+            uint64_t *at = f->at[s][a][k];
+            f->at[s][a][k] = f->at[s][b][k];
+            f->at[s][b][k] = at;
         }
-        if (n > 1) app_must(trl_graph_rotate(g->graph, n, &cycle[DATA_HANDLES - n]));
-    }
-}
-
-static inline void add_placed_names(placed_graph *g)
-{
-    choose_rotations(g);
-    for (int h = 0; h < g->nhandles; ++h) {
-        const trl_handle_desc desc = {.name = "handle",
-                                      .bytes = sizeof(uint64_t) * (size_t)g->handle[h].words,
-                                      .block = h,
-                                      .key = DATA_KEY + DATA_KEY_STEP * h};
-        app_must(trl_graph_add_handle(g->graph, &desc, &g->handle[h].name));
-    }
-    add_rotations(g);
-    for (int r = 0; r < g->nresources; ++r) {
-        const int parent = r == 0 || one_in(g, 2) ? NONE : app_below(&g->state, r);
-        g->resource[r].parent = parent;
-        g->resource[r].name =
-            app_resource(g->graph, "resource", parent == NONE ? TRL_NO_PARENT : g->resource[parent].name);
-    }
-    for (int p = 0; p < g->phases; ++p)
-        app_must(trl_graph_add_phase(g->graph, "phase", p * PLACED_TYPES, (p + 1) * PLACED_TYPES));
-}
-
-static inline placed_graph *make_placed_graph(uint64_t seed)
-{
-    placed_graph *g = app_calloc(1, sizeof *g);
-    const trl_graph_memory memory = {g, provide_data, locate_data, valid_data};
-    placed_maker m = {.g = g};
-    g->seed = g->state = seed;
-    g->graph = app_graph("placed");
-    g->messages = one_in(g, 4);
-    g->nhandles = g->messages ? DATA_HANDLES : 1 + app_below(&g->state, DATA_HANDLES);
-    g->nresources = !g->messages && one_in(g, 2) ? app_below(&g->state, PLACED_RESOURCES + 1) : 0;
-    g->phases = !g->messages && one_in(g, 4) ? 2 + app_below(&g->state, PLACED_PHASES - 1) : 0;
-    g->own = 1 + app_below(&g->state, g->messages || one_in(g, 3) ? DATA_NODES / 2 : 20);
-    add_placed_names(g);
-    for (int h = 0; h < g->nhandles; ++h) m.use[h] = (handle_use){.mode = TRL_READ, .latest = NONE};
-    while (g->count < g->own) make_placed_node(&m);
-    for (int i = 0; i < g->own && !g->messages && one_in(g, 2); ++i) {
-        placed_node *n = &g->node[app_below(&g->state, g->own)];
-        if (n->children == 0 && n->rounds[0] == 0 && g->count + PLACED_CHILDREN <= DATA_NODES)
-            make_placed_children(g, n);
-    }
-    for (int i = 0; i < g->own; ++i) add_placed_node(g, &g->node[i]);
-    ck_ok(trl_graph_freeze(g->graph));
-    ck_ok(trl_graph_set_memory(g->graph, &memory));
-    return g;
-}
-
-static inline void free_placed_graph(placed_graph **graph)
-{
-    trl_graph_destroy(&(*graph)->graph);
-    for (int i = 0; i < (*graph)->own; ++i)
-        for (int k = 0; k < 2; ++k) trl_graph_destroy(&(*graph)->node[i].body[k]);
-    free(*graph);
-    *graph = NULL;
-}
-
-/* Between two runs data of handles goes round. */
-static inline void rotate_data(const placed_graph *g, data_frame *f)
-{
-    const data_frame old = *f;
-    for (int h = 0; h < g->nhandles; ++h) {
-        f->valid[h] = old.valid[g->follows[h]];
-        for (int s = 0; s < DATA_SPACES; ++s) memcpy(f->at[s][h], old.at[s][g->follows[h]], sizeof f->at[s][h]);
-    }
 }
 
 #endif

@@ -10,7 +10,10 @@ static inline void do_plainly(const placed_graph *g, data_frame *f)
 {
     for (int i = 0; i < g->own; ++i) {
         const placed_node *n = &g->node[i];
-        for (int k = 0; k < times_done(n); ++k) work_on_data(n, f, 0, 0, 1);
+        for (int k = 0; k < times_done(n); ++k) {
+            work_on_data(n, f, 0, 0, 1);
+            if (exchanges(n, k + 1)) exchange_data(n, f);
+        }
         for (int k = 0; k < n->children; ++k) work_on_data(&g->node[n->first_child + k], f, 0, 0, 1);
     }
 }
@@ -42,6 +45,21 @@ static inline void follow_access(data_frame *f, const data_handle *h, followed *
     v->mode = (int)mode;
 }
 
+/* A node's work, done once. A call brings data once, and makes values where its body is done. */
+static inline void follow_node(const placed_node *n, data_frame *f, followed *v, bool exchange)
+{
+    const int space = atomic_load(&f->where[n->index]) - 1, *other = n->exchanged;
+    for (int a = 0; a < n->naccesses; ++a) {
+        const int h = n->access[a].handle;
+        const data_handle *handle = &n->graph->handle[h];
+        if (handle->nboxes > 0) follow_access(f, handle, &v[h], n->access[a].mode, space);
+    }
+    if (!exchange) return;
+    const followed exchanged = v[other[0]];
+    v[other[0]] = v[other[1]];
+    v[other[1]] = exchanged;
+}
+
 /* Count what a run in the frame had to copy, with each task where it was done: where its data is valid then. before:
  * that when the run began. */
 static inline void follow_values(const placed_graph *g, data_frame *f, const uint32_t *before, uint32_t *after)
@@ -50,11 +68,7 @@ static inline void follow_values(const placed_graph *g, data_frame *f, const uin
     for (int h = 0; h < g->nhandles; ++h) v[h] = (followed){.now = before[h], .mode = TRL_READ};
     for (int i = 0; i < g->own; ++i) {
         const placed_node *n = &g->node[i];
-        const int space = atomic_load(&f->where[i]) - 1;
-        for (int a = 0; a < n->naccesses; ++a) {
-            const int h = n->access[a].handle;
-            if (g->handle[h].nboxes > 0) follow_access(f, &g->handle[h], &v[h], n->access[a].mode, space);
-        }
+        for (int k = 0; k < times_done(n); ++k) follow_node(n, f, v, exchanges(n, k + 1));
     }
     for (int h = 0; h < g->nhandles; ++h) after[h] = v[h].now;
 }

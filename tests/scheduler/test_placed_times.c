@@ -4,7 +4,7 @@
 /* How much of the time of copies devices compute, and how early copied values are there. */
 #include "trl_test.h"
 
-#include <placed_impl.h>
+#include <placed_run_impl.h>
 
 enum { TASKS = 5, CALLS = 4 };
 

@@ -15,6 +15,8 @@
 
 #include "placed_graph.h"
 
+#include "placed_maker.h"
+
 #include "placed_plain.h"
 
 #define GREEDY TRL_TEST_PLUGIN_DIR "/placement_greedy.so"

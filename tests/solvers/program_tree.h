@@ -105,7 +105,7 @@ static inline trl_err tree_again(void *data, trli_frame *frame, int64_t round, b
     tree_program *p = data;
     ++p->done;
     tree_poison(p, frame);
-    trli_frame_swap_on_host(frame, p->now, p->next);
+    trli_frame_swap(frame, p->now, p->next);
     *again = tree_goes_on(p, frame, round);
     return TRL_OK;
 }
