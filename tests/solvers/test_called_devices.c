@@ -1,15 +1,16 @@
 // ctest: np=1,2,3 emulated=1 timeout=240
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Programs that call others on workers and devices: workers do what is called, devices what callers do themselves. */
+/* Programs that call others on workers and devices, which do tasks of both. */
 #include "trl_test.h"
 
 #include <device_impl.h>
+#include <placement_run_impl.h>
 
 #include "called_solve.h"
 #include "program_tree.h"
 
-enum { SEEDS = TEST_SANITIZED ? 3 : 10, RUNS = 3 };
+enum { SEEDS = TEST_SANITIZED ? 3 : 5, RUNS = 3 };
 
 static const struct {
     const char *mocks, *placement;
@@ -19,27 +20,29 @@ static const struct {
                {"2", "random:1", 2},
                {"1:latency=20us", "random:2", 1},
                {"2", "auto", 2}};
-enum { HYBRIDS = sizeof hybrids / sizeof *hybrids, MORE_RUNS = 8 };
+enum { HYBRIDS = sizeof hybrids / sizeof *hybrids, MORE_RUNS = 8, MOST_ROUNDS = 20 };
 
-/* Of a model's programs, in their runs so far; [0]: by workers. */
-static void count_tasks(const program_tree *t, int64_t done[2], int64_t *copies)
+/* Of a model's programs, in their runs so far; [0]: by workers. called: those of bodies, in the last run. */
+static void count_tasks(const program_tree *t, int64_t done[2], int64_t called[2], int64_t *copies)
 {
     for (int i = 0; i < t->nprograms; ++i) {
+        const trl_graph *graph = t->program[i].program->run->graph;
         trl_placement_stats stats;
-        trl_graph_get_placement(t->program[i].program->run->graph, &stats);
+        trl_graph_get_placement(graph, &stats);
+        for (int k = 0; graph->call_of && graph->placement && graph->placement->runs > 0 && k < graph->task_count; ++k)
+            if (graph->call_of[k] >= 0) ++called[graph->placement->executor[k] > 0];
         for (int e = 0; e < stats.executors; ++e) done[e > 0] += stats.done[e];
         for (int way = 0; way < TRL_WAYS; ++way) *copies += stats.copies[way];
     }
 }
 
-/* Devices do what callers do themselves, and workers what they call. */
 START_TEST(programs_that_call_others_run_on_devices_beside_workers)
 {
     static program_tree t, pieces;
     trl_devices *devices;
     trl_workers *one, *workers;
     const bool gpus = trli_device_backend_count() > 0; /* in place of mock devices */
-    int64_t done[2] = {0}, copies = 0;
+    int64_t done[2] = {0}, called[2] = {0}, copies = 0;
     open_alone();
     ck_assert_int_eq(trl_workers_create(alone, "serial", &one), TRL_OK);
     if (!gpus) ck_assert_int_eq(setenv("TRL_MOCK_DEVICES", hybrids[_i].mocks, 1), 0);
@@ -63,12 +66,14 @@ START_TEST(programs_that_call_others_run_on_devices_beside_workers)
             tree_run_often(root_in_pieces, RUNS);
             ck_assert_msg(tree_ran_as(&t, &pieces), "seed %d, run %d: other values than in pieces", (int)seed, run);
         }
-        count_tasks(&t, done, &copies);
+        count_tasks(&t, done, called, &copies);
         tree_close(&t);
         tree_close(&pieces);
     }
     ck_assert_int_gt(done[0], 20);
+    ck_assert_int_gt(called[0], 20);
     if (strcmp(hybrids[_i].placement, "auto") != 0) ck_assert_int_gt(done[1], 20);
+    if (strcmp(hybrids[_i].placement, "auto") != 0) ck_assert_int_gt(called[1], 20);
     if (strcmp(hybrids[_i].placement, "auto") != 0) ck_assert_int_gt(copies, 20);
     trl_workers_destroy(&one);
     trl_workers_destroy(&workers);
@@ -78,8 +83,80 @@ START_TEST(programs_that_call_others_run_on_devices_beside_workers)
 }
 END_TEST
 
+/* A program that goes round on its own, and one that calls it. */
+static void add_iteration(program_tree *t, tree_program **called, tree_program **root)
+{
+    trli_ir_value mixed = trli_ir_field(&t->model->ir, t->source);
+    *called = tree_begin_program(t);
+    (*called)->rounds = MOST_ROUNDS;
+    for (int i = 0; i < 3; ++i) tree_add_temporary(t, *called, &mixed);
+    tree_end_program(t, *called, mixed);
+    *root = tree_begin_program(t);
+    mixed = trli_ir_field(&t->model->ir, t->source);
+    tree_add_call(t, *root, *called, &mixed);
+    tree_end_program(t, *root, mixed);
+    tree_freeze(t);
+    tree_set_all(t, t->frame);
+}
+
+static int64_t copies_of(const tree_program *root, int64_t *bytes)
+{
+    trl_placement_stats stats;
+    int64_t copies = *bytes = 0;
+    trl_graph_get_placement(root->program->run->graph, &stats);
+    for (int way = 0; way < TRL_WAYS; ++way) {
+        copies += stats.copies[way];
+        *bytes += stats.bytes[way];
+    }
+    return copies;
+}
+
+/* What the host brings together comes to it in each round, and nothing else: a share of each patch, of each sum. */
+static void check_rounds(program_tree *t, tree_program *called, tree_program *root)
+{
+    int64_t bytes[3], copies[3], done[3];
+    const int sums = (called->sum >= 0) + (called->middle >= 0);
+    for (int i = 0; i < 3; ++i) {
+        called->rounds = i == 2 ? MOST_ROUNDS : 2;
+        tree_run_often(root, 1);
+        copies[i] = copies_of(root, &bytes[i]);
+        done[i] = called->done;
+    }
+    const int64_t extra = done[2] - done[1] - (done[1] - done[0]), shares = extra * sums * t->layout->nlocal;
+    ck_assert_int_ge(extra, MOST_ROUNDS - 3);
+    ck_assert_int_eq(copies[2] - copies[1] - (copies[1] - copies[0]), shares);
+    ck_assert_int_le(bytes[2] - bytes[1] - (bytes[1] - bytes[0]), shares * (int64_t)sizeof(trli_partial));
+}
+
+START_TEST(values_of_a_called_program_stay_on_a_device_from_round_to_round)
+{
+    static program_tree t;
+    trl_devices *devices;
+    trl_workers *workers;
+    const bool gpus = trli_device_backend_count() > 0;
+    if (!gpus) ck_assert_int_eq(setenv("TRL_MOCK_DEVICES", "1", 1), 0);
+    ck_ok(trl_devices_open(test_ctx, gpus ? "0" : "auto", &devices));
+    ck_ok(trl_context_set_threads(test_ctx, 1));
+    ck_ok(trl_workers_create(test_ctx, "hybrid", &workers));
+    ck_ok(trl_workers_set_devices(workers, devices));
+    ck_ok(trl_workers_set_placement(workers, "devices"));
+    for (uint64_t seed = 2; seed <= 8 && trl_context_ranks(test_ctx) == 1; seed += 2) {
+        tree_program *called, *root;
+        tree_compile = gpus ? TRL_COMPILE_ALWAYS : TRL_COMPILE_NEVER;
+        tree_open(&t, test_ctx, workers, seed, false);
+        add_iteration(&t, &called, &root);
+        check_rounds(&t, called, root);
+        tree_close(&t);
+    }
+    trl_workers_destroy(&workers);
+    trl_devices_close(&devices);
+    unsetenv("TRL_MOCK_DEVICES");
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
+    tcase_add_test(tc, values_of_a_called_program_stay_on_a_device_from_round_to_round);
     tcase_add_loop_test(tc, programs_that_call_others_run_on_devices_beside_workers, 0, HYBRIDS);
 }
 
