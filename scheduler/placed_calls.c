@@ -68,10 +68,13 @@ done:
 trl_err trli_placed_bodies_create(trli_placed *p, const trli_platform *platform)
 {
     trl_err err = TRL_OK;
-    const int64_t n = p->logical->calls.count;
+    const int32_t n = p->nbodies = (int32_t)p->logical->calls.count;
     if (n == 0) return TRL_OK;
     p->body = trli_new(p->logical->ctx, (size_t)n, sizeof *p->body);
-    if (!p->body) return trli_no_memory(p->logical->ctx, NULL, "for a placed graph");
+    if (!p->body) {
+        p->nbodies = 0;
+        return trli_no_memory(p->logical->ctx, NULL, "for a placed graph");
+    }
     for (int32_t c = 0; c < n; ++c) {
         const trli_call *call = &trli_graph_calls(p->logical)[c];
         if (call->around == TRLI_NONE && trli_call_is_open(p->logical, c))
@@ -83,7 +86,7 @@ done:
 
 void trli_placed_bodies_destroy(trli_placed *p)
 {
-    for (int64_t c = 0; p->body && c < p->logical->calls.count; ++c) {
+    for (int32_t c = 0; c < p->nbodies; ++c) {
         trli_placed_destroy(&p->body[c].of);
         trli_list_free(&p->body[c].found);
         trli_list_free(&p->body[c].provisions);
@@ -95,7 +98,7 @@ void trli_placed_bodies_destroy(trli_placed *p)
 int32_t trli_placed_regions(const trli_placed *p)
 {
     int32_t regions = p->nregions;
-    for (int64_t c = 0; p->body && c < p->logical->calls.count; ++c)
+    for (int32_t c = 0; c < p->nbodies; ++c)
         if (p->body[c].of) regions += trli_placed_regions(p->body[c].of);
     return regions;
 }

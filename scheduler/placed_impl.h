@@ -58,7 +58,8 @@ typedef struct trli_placed {
     const trl_devices *devices;
     bool late;                     /* copies wait for their readers: no prefetch */
     uint8_t *executor;             /* [logical tasks] executor of each, those of bodies of calls included */
-    struct trli_placed_body *body; /* [logical calls] of those that are placed and in no other one; NULL: none is */
+    int32_t nbodies;               /* number of logical calls */
+    struct trli_placed_body *body; /* [nbodies] of those that are placed, and in no other one; NULL: no calls */
     bool *lent; /* of a call's body: [logical handles] data that is brought before the call; NULL: it is no body */
     trli_transfers transfers; /* between the logical tasks */
     int32_t *node_of;         /* [logical tasks] its task of `graph` */

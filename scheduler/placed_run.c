@@ -15,7 +15,7 @@ trl_err trli_placed_provide(const trli_placed *p, void *frame, int *space)
         *space = all[i].space;
         TRL_TRY(memory->provide(memory->data, frame, trli_placed_handle(p, all[i].handle)->key, *space));
     }
-    for (int64_t c = 0; p->body && c < p->logical->calls.count; ++c)
+    for (int32_t c = 0; c < p->nbodies; ++c)
         if (p->body[c].of) TRL_TRY(trli_placed_provide(p->body[c].of, frame, space));
 done:
     return err;

@@ -140,7 +140,7 @@ START_TEST(runs_give_the_bits_of_a_plain_loop_and_copy_no_more_than_values_need)
     ck_assert_int_gt(made[TRL_WAY_OUT], 5 * graphs());
     if (trl_devices_opened(devices) > 1) ck_assert_int_gt(made[TRL_WAY_ACROSS], graphs() / 6);
     ck_assert_int_gt(rounds, 5 * graphs());
-    ck_assert_int_gt(exchanges, graphs() / 6);
+    if (!APP_SANITIZED) ck_assert_int_gt(exchanges, graphs() / 6);
     trl_workers_destroy(&workers);
     close_mocks();
 }
