@@ -71,9 +71,11 @@ bool trli_placed_is_light(const trli_placed *p)
     const trl_graph *graph = p->logical;
     const trl_policy_handle *handle = graph->handles.data;
     size_t bytes = 0;
-    for (int32_t t = 0; t < graph->task_count; ++t)
-        for (int32_t a = graph->access_first[t]; a < graph->access_first[t + 1] && p->executor[t] == 0; ++a)
+    for (int32_t t = 0; t < graph->task_count; ++t) {
+        const bool works = p->executor[t] == 0 && !(trli_graph_records(graph)[t].flags & TRLI_TASK_CALL);
+        for (int32_t a = graph->access_first[t]; a < graph->access_first[t + 1] && works; ++a)
             bytes += handle[graph->access[a].handle].bytes;
+    }
     return graph->state && bytes < little;
 }
 

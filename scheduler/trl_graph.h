@@ -182,12 +182,13 @@ typedef struct trl_graph_memory {
     void *data; /* for the functions, not owned */
     /* Allocate memory for a handle's data in a space; its content does not matter. Space 0: the host has it, and each
      * run copies it to or from a device, so it should be memory that is fast to copy. Fails with MEMORY. Thread: the
-     * caller of trl_graph_run. */
+     * caller of trl_graph_run; for what a call writes, between its rounds and after them, a worker, one at a time. */
     trl_err (*provide)(void *data, void *frame, int64_t key, int space);
     /* A part of a handle's data in a space, the same pieces in each space; returns how many. Thread: any. */
     int (*locate)(void *data, void *frame, int64_t key, int32_t part, int space,
                   trl_memory_box piece[TRL_MEMORY_BOXES]);
-    /* The spaces in which the data is valid, a bit 1 << space each: read and written by runs, one at a time. */
+    /* The spaces in which the data is valid, a bit 1 << space each: read and written by runs, one at a time, and, of
+     * what a call writes, by its rounds. */
     uint32_t *(*valid)(void *data, void *frame, int64_t key);
 } trl_graph_memory;
 /* Copied. Before the first run. */
