@@ -4,13 +4,15 @@
 /* Programs that call others on workers and devices, which do tasks of both. */
 #include "trl_test.h"
 
+#include <context_impl.h>
 #include <device_impl.h>
 #include <placement_run_impl.h>
+#include <tasks_impl.h>
 
 #include "called_solve.h"
 #include "program_tree.h"
 
-enum { SEEDS = TEST_SANITIZED ? 3 : 5, RUNS = 3 };
+enum { SEEDS = TEST_SANITIZED ? 2 : 5, RUNS = 3 };
 
 static const struct {
     const char *mocks, *placement;
@@ -154,8 +156,64 @@ START_TEST(values_of_a_called_program_stay_on_a_device_from_round_to_round)
 }
 END_TEST
 
+/* ---- a device that fails ---- */
+
+enum { FAULTS = 4 };
+
+/* In a called program, on one rank: all ranks leave after as many rounds, and the next run is made without the device
+ * as if nothing had been. */
+START_TEST(a_device_that_fails_in_a_called_program_on_one_rank_ends_all)
+{
+    static program_tree t, pieces;
+    trl_devices *devices;
+    trl_workers *one, *workers;
+    tree_program *called, *root, *called_in_pieces, *root_in_pieces;
+    const bool fails = trl_context_rank(test_ctx) == trl_context_ranks(test_ctx) - 1;
+    char mocks[32] = "1";
+    if (trli_device_backend_count() > 0) return; /* GPUs fail when they like */
+    if (fails) snprintf(mocks, sizeof mocks, "1:fail=%s@%d", _i % 2 ? "lost" : "call", 60 + 17 * _i);
+    open_alone();
+    ck_assert_int_eq(trl_workers_create(alone, "serial", &one), TRL_OK);
+    ck_assert_int_eq(setenv("TRL_MOCK_DEVICES", mocks, 1), 0);
+    ck_ok(trl_devices_open(test_ctx, "auto", &devices));
+    ck_ok(trl_context_set_threads(test_ctx, 1));
+    ck_ok(trl_workers_create(test_ctx, "hybrid", &workers));
+    ck_ok(trl_workers_set_devices(workers, devices));
+    ck_ok(trl_workers_set_placement(workers, "devices"));
+    tree_compile = TRL_COMPILE_NEVER;
+    tree_open(&t, test_ctx, workers, 2 + (uint64_t)_i, false);
+    tree_open(&pieces, alone, one, 2 + (uint64_t)_i, true);
+    add_iteration(&t, &called, &root);
+    add_iteration(&pieces, &called_in_pieces, &root_in_pieces);
+    const trl_err err = trli_program_run(root->program, t.frame);
+    int64_t done[2] = {called->done, -called->done};
+    MPI_Allreduce(MPI_IN_PLACE, done, 2, MPI_INT64_T, MPI_MAX, MPI_COMM_WORLD);
+    ck_assert_int_eq(done[0], -done[1]);
+    int good = err == (fails ? TRL_ERR_DEVICE : TRL_OK);
+    MPI_Allreduce(MPI_IN_PLACE, &good, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    ck_assert_msg(good, "%s: %s", trl_err_name(err), test_messages());
+    ck_assert_int_eq(trl_context_agree(test_ctx, err), TRL_ERR_DEVICE);
+    if (fails) ck_assert_int_eq(strncmp(trl_graph_failed_task(root->program->run->graph), "call/", 5), 0);
+    test_clear();
+    trli_notice_forget(test_ctx);
+    for (int i = 0; i < t.nprograms; ++i) trli_reductions_clear(t.frame, t.program[i].program);
+    tree_set_all(&t, t.frame);
+    tree_run_often(root, RUNS);
+    tree_run_often(root_in_pieces, RUNS);
+    ck_assert(tree_ran_as(&t, &pieces));
+    tree_close(&t);
+    tree_close(&pieces);
+    trl_workers_destroy(&one);
+    trl_workers_destroy(&workers);
+    trl_devices_close(&devices);
+    unsetenv("TRL_MOCK_DEVICES");
+    close_alone();
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
+    tcase_add_loop_test(tc, a_device_that_fails_in_a_called_program_on_one_rank_ends_all, 0, FAULTS);
     tcase_add_test(tc, values_of_a_called_program_stay_on_a_device_from_round_to_round);
     tcase_add_loop_test(tc, programs_that_call_others_run_on_devices_beside_workers, 0, HYBRIDS);
 }
