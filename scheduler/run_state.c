@@ -113,8 +113,8 @@ static void destroy(trli_run_state *run)
     trli_locks_destroy(run);
     trli_phases_destroy(run);
     trli_nodes_destroy(run);
+    trli_placed_run_destroy(run); /* with the states of calls */
     trli_calls_destroy(run);
-    trli_placed_run_destroy(run);
     void *blocks[] = {run->join,           run->link, (void *)run->scope, run->signalled, (void *)run->signals_left,
                       (void *)run->run_ns, run};
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; ++i) trl_memory_free(graph->ctx, &blocks[i]);
