@@ -141,7 +141,9 @@ typedef struct trl_placement_problem {
     int32_t tasks;
     const int32_t *first, *successors; /* of t: successors[first[t]] .. successors[first[t + 1] - 1] */
     const int32_t *order;              /* [tasks] topological */
-    const int32_t *access_first;       /* of t: access[access_first[t]] .. access[access_first[t + 1] - 1] */
+    /* Of t: access[access_first[t]] .. access[access_first[t + 1] - 1]; none of tasks in bodies of calls: those of the
+     * calls say what is touched. */
+    const int32_t *access_first;
     const trl_policy_access *access;
     int32_t handles;
     const trl_policy_handle *handle; /* handles of one `block` share its memory */
