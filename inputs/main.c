@@ -4,10 +4,24 @@
 #include "command_impl.h"
 
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include <hdf5.h>
+
+static const char component[] = "OMPI_MCA_pml"; /* which Open MPI sends messages with */
+
+/* A process without a launcher sends none, but Open MPI would look for networks for 0.2 s. Returns whether it is told
+ * not to; who says which component it is to take is heard. */
+static bool needs_no_network(void)
+{
+    static const char *const launchers[] = {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMIX_NAMESPACE", "PMI_RANK", "PMI_FD",
+                                            "SLURM_PROCID"};
+    for (size_t i = 0; i < sizeof launchers / sizeof *launchers; ++i)
+        if (getenv(launchers[i])) return false;
+    return !getenv(component) && setenv(component, "ob1", 0) == 0;
+}
 
 int main(int argc, char **argv)
 {
@@ -18,6 +32,7 @@ int main(int argc, char **argv)
      * been given is closed by then: without MPI around at its start, and told so, it does nothing. */
     if (H5dont_atexit() < 0 || H5open() < 0) fputs("trellis: HDF5 cannot be started\n", stderr);
     if (argc > 1 && trli_command_is_collective(argv[1])) trli_signals_install(); /* MPI takes its time to start */
+    const bool alone = needs_no_network();
     if (MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided) != MPI_SUCCESS) {
         int started = 0;
         fputs("trellis: MPI cannot be started\n", stderr);
@@ -25,6 +40,7 @@ int main(int argc, char **argv)
             MPI_Abort(MPI_COMM_WORLD, trl_err_exit_code(TRL_ERR_MPI));
         return trl_err_exit_code(TRL_ERR_MPI);
     }
+    if (alone) (void)unsetenv(component); /* programs that it starts may be launchers */
     if (provided < MPI_THREAD_SERIALIZED) {
         fputs("trellis: this MPI does not let one thread at a time call it (MPI_THREAD_SERIALIZED)\n", stderr);
         MPI_Abort(MPI_COMM_WORLD, trl_err_exit_code(TRL_ERR_MPI));
