@@ -35,6 +35,7 @@ trli_place_graph trli_graph_to_place(const trl_graph *graph)
                               .follows = graph->follows.count > 0 ? graph->follows.data : NULL,
                               .homes = graph->homes.count > 0 ? graph->homes.data : NULL,
                               .pieces = graph->pieces.count > 0 ? graph->pieces.data : NULL,
+                              .own = trli_own_tasks(graph),
                               .ends = graph->shown ? graph->shown->ends : NULL};
 }
 

@@ -42,6 +42,7 @@ typedef struct trli_place_graph {
     const int32_t *follows;   /* [handles] as trl_placement_problem has it */
     const int32_t *homes;     /* [handles] as trli_graph_set_home says, 0: none; NULL: no handle has one */
     const int32_t *pieces;    /* [handles] boxes, each of which takes the latency of a copy; NULL: one each */
+    int32_t own;              /* tasks that are not of bodies of calls, which come behind them; 0: all */
     const int32_t *ends;      /* [tasks] the task with which its results are there: of a call; NULL: itself */
     /* [accesses] of calls whose bodies are placed, 0 of others: TRLI_CALLED, and the spaces where tasks of the body
      * read the data, or, if the call writes it, TRLI_ANYWHERE, a bit each. NULL: there are none. */

@@ -184,10 +184,12 @@ unsigned trli_steady_spaces(const trli_place_graph *graph, const trli_transfers 
 }
 
 /* A topological order, place[t] of task t, that is the order in which tasks were added wherever that is one: what a
- * transfer waits for is then no message that other ranks send after one which waits for this transfer. */
+ * transfer waits for is then no message that other ranks send after one which waits for this transfer. Bodies of calls,
+ * whose tasks come behind all others, were added with the calls. */
 static void number_as_added(const trli_place_graph *graph, int64_t *place)
 {
-    for (int32_t t = 0; t < graph->tasks; ++t) place[t] = t;
+    const int32_t own = graph->own > 0 ? graph->own : graph->tasks;
+    for (int32_t t = 0; t < graph->tasks; ++t) place[t] = t < own ? t : 0;
     for (int32_t i = 0; i < graph->tasks; ++i) { /* place[t] is the last of the tasks before t, and t */
         const int32_t t = graph->order[i];
         for (int32_t k = graph->first[t]; k < graph->first[t + 1]; ++k)

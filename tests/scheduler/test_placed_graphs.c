@@ -119,9 +119,12 @@ START_TEST(runs_give_the_bits_of_a_plain_loop_and_copy_no_more_than_values_need)
     open_mocks(mocks[_i]);
     trl_workers *workers = make_hybrid(1 + _i % 3);
     int64_t made[TRL_WAYS] = {0}, rounds = 0, exchanges = 0;
-    /* The last one has phases, and no prefetch: a copy may not wait there for a phase that its own reader holds up. */
-    for (uint64_t i = 0, seed; i <= (uint64_t)graphs(); ++i) {
-        const int runs = choose_placement(workers, seed = i < (uint64_t)graphs() ? i + 1 : 936);
+    /* Without prefetch: one with phases, in which a copy may not wait for a phase that its own reader holds up; and one
+     * in which it comes for a task behind a call, added before those poll tasks that another reader waits for. */
+    static const uint64_t more[] = {936, 1841};
+    for (uint64_t i = 0, seed; i < (uint64_t)graphs() + sizeof more / sizeof *more; ++i) {
+        const int runs =
+            choose_placement(workers, seed = i < (uint64_t)graphs() ? i + 1 : more[i - (uint64_t)graphs()]);
         pair p = make_pair(seed + 100000 * (uint64_t)_i);
         for (int run = 0; run < runs; ++run) {
             run_well(&p, workers);
