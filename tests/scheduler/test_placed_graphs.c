@@ -490,7 +490,7 @@ START_TEST(a_graph_that_follows_another_one_runs_where_that_does_and_is_not_time
         free_pair(&leader);
         trl_workers_destroy(&workers);
         close_mocks();
-        ck_assert_int_lt(seed, 50);
+        ck_assert(moved || seed < 50);
     }
 }
 END_TEST
