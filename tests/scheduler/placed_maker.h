@@ -4,6 +4,8 @@
 #ifndef PLACED_MAKER_H
 #define PLACED_MAKER_H
 
+#include "calls_impl.h"
+
 /* What is known of a handle while tasks are added. */
 typedef struct handle_use {
     int mode, parts; /* of the last access; parts of a group written so far */
@@ -379,11 +381,11 @@ static inline placed_graph *make_placed_graph(uint64_t seed)
     return g;
 }
 
-/* What a call copies in its rounds is in no plan. */
+/* What a call copies in its rounds, and where its body leaves what it writes, is in no plan. */
 static inline int count_open(const placed_graph *g)
 {
     int n = 0;
-    for (int i = 0; i < g->own; ++i) n += is_open(&g->node[i]);
+    for (int32_t c = 0; c < g->graph->calls.count; ++c) n += trli_call_is_open(g->graph, c);
     return n;
 }
 
