@@ -190,7 +190,7 @@ void trl_devices_close(trl_devices **devices)
     if (!d) return;
     for (int i = 0; i < d->n; ++i) d->device[i]->ops->finish(d->device[i]);
     for (int i = 0; i < d->n; ++i)
-        for (int e = 0; e < 2; ++e)
+        for (int e = 0; e < TRLI_RUNS_AHEAD; ++e)
             if (d->device[i]->end[e]) d->device[i]->ops->fence_destroy(d->device[i], d->device[i]->end[e]);
     for (int i = 0; i < d->n; ++i)
         if (d->device[i]->join) d->device[i]->ops->fence_destroy(d->device[i], d->device[i]->join);

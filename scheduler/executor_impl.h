@@ -72,6 +72,9 @@ typedef struct trli_device_ops {
 } trli_device_ops;
 
 /* The first member of each backend's own struct. */
+/* Runs that may be in progress on a device at most: while it does them, the host gathers what comes next. */
+enum { TRLI_RUNS_AHEAD = 8 };
+
 struct trl_device {
     const trli_device_ops *ops;
     trl_context *ctx;
@@ -92,9 +95,9 @@ struct trl_device {
     /* The arguments of a call, and the contents of its frame, have been read when `call` returns: a run whose tasks
      * all run on the device need not wait for it. */
     bool captures;
-    trli_fence *end[2]; /* behind the last two such runs, in turns; NULL: made when needed */
-    int64_t ends;       /* such runs since the host last waited for the device */
-    int64_t runs;       /* such runs in all */
+    trli_fence *end[TRLI_RUNS_AHEAD]; /* behind the last such runs, in turns; NULL: made when needed */
+    int64_t ends;                     /* such runs since the host last waited for the device */
+    int64_t runs;                     /* such runs in all */
     /* How often the host could not go on before the device had done all, or a part, of what it had been given. */
     _Atomic int64_t waits;
     struct trli_relaunch *chain; /* between trli_chain_begin and trli_chain_end, else NULL */
@@ -175,8 +178,7 @@ TRL_NODISCARD trl_err trli_device_copies(trl_device *device, trli_stream stream,
                                          trli_ticket ticket);
 /* Wait for runs that have returned while devices still work for them. */
 TRL_NODISCARD trl_err trli_device_finish(trl_device *device);
-/* Wait for such a run, of which there have been `runs` with it: the last one, or the one before; for earlier ones the
- * host has waited. */
+/* Wait for such a run, of which there have been `runs` with it. */
 TRL_NODISCARD trl_err trli_device_await(trl_device *device, int64_t runs);
 /* Copy to or from a device and wait for the copy: not in a task. */
 TRL_NODISCARD trl_err trli_device_copy_now(trl_device *device, int n, const trli_box_copy *copies);
@@ -238,8 +240,9 @@ TRL_NODISCARD trl_err trli_gpu_fail(trl_device *device, int code, const char *wh
 
 /* ---- runs of graphs that devices do ---- */
 
-/* Another run follows each one at once, and waits instead of it for the run before, where devices do all. */
-void trli_graph_set_leading(trl_graph *graph);
+/* Where devices do all, whether runs may begin while others than the run before are in progress: they leave nothing to
+ * be looked at once the next one has begun. */
+void trli_graph_set_leading(trl_graph *graph, bool leads);
 /* Between runs: whether the last one, and the next one as far as is known, are left to devices; after another placement
  * false. */
 bool trli_graph_left_to_devices(trl_graph *graph);

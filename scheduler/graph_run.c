@@ -196,7 +196,7 @@ static trl_err run_placed(trl_graph *graph, trl_workers *w, void *frame)
     if (err != TRL_OK) return err;
     if (failed == TRL_ERR_DEVICE && !devices->required) trli_diagnostics_forgive(w->ctx, said);
     err = run_once(run, w, TRL_OK);
-    if (err == TRL_OK) err = trli_placed_leave(placed);
+    if (err == TRL_OK) err = trli_placed_leave(placed, timed);
     trli_placement_end(graph, err, trli_now_ns() - start, timed);
     return err == TRL_OK && (devices->required || failed == TRL_ERR_PLUGIN) ? failed : err;
 }

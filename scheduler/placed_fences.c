@@ -57,6 +57,12 @@ trl_err trli_placed_wait(trli_placed_run *state, trl_device *device, trli_stream
                                    : device->ops->wait(device, stream, state->fence[fence]);
 }
 
+/* Of a device with ends. */
+static trli_fence *last_end(const trl_device *device)
+{
+    return device->end[(device->ends - 1) % TRLI_RUNS_AHEAD];
+}
+
 trl_err trli_placed_wait_for_runs(trli_placed_run *state, trl_device *device, trli_stream stream)
 {
     const trl_devices *devices = state->of->devices;
@@ -66,7 +72,7 @@ trl_err trli_placed_wait_for_runs(trli_placed_run *state, trl_device *device, tr
     for (int i = 0; i < devices->n; ++i) {
         const trl_device *other = devices->device[i];
         if (other->ends > 0 && (other != device || stream != TRLI_STREAM_COMPUTE))
-            TRL_TRY(device->ops->wait(device, stream, other->end[(other->ends - 1) % 2]));
+            TRL_TRY(device->ops->wait(device, stream, last_end(other)));
     }
     atomic_store(apart, true);
 done:
@@ -82,13 +88,26 @@ static bool takes_part(const trli_placed *p, int space)
     return false;
 }
 
+static trl_err look_until_passed(trl_device *device, trli_fence *end)
+{
+    bool passed = false;
+    trl_err err = TRL_OK;
+    while (!passed) {
+        TRL_TRY(device->ops->passed(device, end, &passed));
+        if (!passed) sched_yield();
+    }
+done:
+    return err;
+}
+
 /* What was given to a device has an end. */
 static trl_err set_end(trl_device *device)
 {
+    trli_fence **end = &device->end[device->ends % TRLI_RUNS_AHEAD];
     trl_err err = TRL_OK;
-    for (int i = 0; i < 2; ++i)
-        if (!device->end[i]) TRL_TRY(device->ops->fence_create(device, false, &device->end[i]));
-    err = device->ops->set(device, TRLI_STREAM_COMPUTE, device->end[device->ends % 2]);
+    if (!*end) TRL_TRY(device->ops->fence_create(device, false, end));
+    if (device->ends >= TRLI_RUNS_AHEAD) TRL_TRY(look_until_passed(device, *end));
+    err = device->ops->set(device, TRLI_STREAM_COMPUTE, *end);
 done:
     return err;
 }
@@ -97,15 +116,11 @@ done:
  * run before. */
 static trl_err leave(trl_device *device, bool part, bool waits)
 {
-    bool passed = !waits;
     trl_err err = TRL_OK;
     device->chained |= device->chain && part;
     if (device->chain) return TRL_OK;
     if (part) TRL_TRY(set_end(device));
-    while (device->ends > 0 && !passed) {
-        TRL_TRY(device->ops->passed(device, device->end[(device->ends - 1) % 2], &passed));
-        if (!passed) sched_yield();
-    }
+    if (waits && device->ends > 0) TRL_TRY(look_until_passed(device, last_end(device)));
     device->ends += part;
     device->runs += part;
 done:
@@ -129,7 +144,7 @@ trl_err trli_device_finish(trl_device *device)
     const trl_err sent = end_chain(device);
     if (sent != TRL_OK) return sent;
     if (device->ends == 0) return TRL_OK;
-    trli_fence *last = device->end[(device->ends - 1) % 2];
+    trli_fence *last = last_end(device);
     device->ends = 0;
     trl_err err = device->ops->passed(device, last, &passed);
     if (!passed) {
@@ -143,16 +158,12 @@ trl_err trli_device_finish(trl_device *device)
 
 trl_err trli_device_await(trl_device *device, int64_t runs)
 {
-    bool passed = false;
     trl_err err = end_chain(device);
     if (err != TRL_OK) return err;
     const int64_t since = device->runs - runs;
-    if (since >= 2 || since >= device->ends) return TRL_OK;
+    if (since >= TRLI_RUNS_AHEAD || since >= device->ends) return TRL_OK;
     if (since == 0) return trli_device_finish(device);
-    while (!passed && err == TRL_OK) {
-        err = device->ops->passed(device, device->end[device->ends % 2], &passed);
-        if (!passed) sched_yield();
-    }
+    err = look_until_passed(device, device->end[(device->ends - 1 - since) % TRLI_RUNS_AHEAD]);
     if (err != TRL_OK) trli_device_lose(device);
     return err;
 }
@@ -168,6 +179,7 @@ trl_err trli_placed_enter(const trli_placed *p, bool apart, bool *timed)
         if (apart) TRL_TRY(trli_device_finish(device));
         *timed &= device->ends == 0;
     }
+    *timed &= apart || !p->overlaps || !p->logical->leads;
 done:
     return err;
 }
@@ -183,9 +195,7 @@ done:
     return err;
 }
 
-/* At most this run and the previous one are in progress, and a leading one between them: on all devices, whichever of
- * them have a part in this one. */
-trl_err trli_placed_leave(const trli_placed *p)
+trl_err trli_placed_leave(const trli_placed *p, bool timed)
 {
     trl_device *device = NULL;
     trl_err err = TRL_OK;
@@ -193,7 +203,7 @@ trl_err trli_placed_leave(const trli_placed *p)
         const bool part = takes_part(p, d);
         device = trli_device_of(p->devices, d);
         if (part && p->urgent) TRL_TRY(join_urgent(device));
-        TRL_TRY(leave(device, part, !p->logical->leads));
+        TRL_TRY(leave(device, part, timed));
     }
 done:
     if (err != TRL_OK) trli_device_lose(device); /* the data that both runs left there is unknown */
@@ -206,7 +216,7 @@ trl_err trli_device_wait_for_others(trl_device *device)
     for (int i = 0; device->all && i < device->all->n; ++i) {
         const trl_device *other = device->all->device[i];
         if (other != device && other->ends > 0)
-            TRL_TRY(device->ops->wait(device, TRLI_STREAM_COMPUTE, other->end[(other->ends - 1) % 2]));
+            TRL_TRY(device->ops->wait(device, TRLI_STREAM_COMPUTE, last_end(other)));
     }
 done:
     return err;

@@ -102,9 +102,10 @@ TRL_NODISCARD trl_err trli_placed_wait(trli_placed_run *state, trl_device *devic
 TRL_NODISCARD trl_err trli_placed_wait_for_runs(trli_placed_run *state, trl_device *device, trli_stream stream);
 /* Called when a run begins, and when all its work was issued to the devices: keep runs in progress apart. A run that
  * ends with its devices begins behind those in progress; apart: once they are over. *timed: it will take its own time,
- * or, if it leaves devices at work as those before it did, about that. */
+ * or, if it leaves devices at work as those before it did, about that: it waits for the run before, on all devices,
+ * whichever of them have a part in it. */
 TRL_NODISCARD trl_err trli_placed_enter(const trli_placed *placed, bool apart, bool *timed);
-TRL_NODISCARD trl_err trli_placed_leave(const trli_placed *placed);
+TRL_NODISCARD trl_err trli_placed_leave(const trli_placed *placed, bool timed);
 
 /* ---- placed_run.c ---- */
 

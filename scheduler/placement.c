@@ -413,9 +413,9 @@ void trli_placement_release(trl_graph *graph)
     pthread_mutex_unlock(&graph->placing);
 }
 
-void trli_graph_set_leading(trl_graph *graph)
+void trli_graph_set_leading(trl_graph *graph, bool leads)
 {
-    graph->leads = true;
+    graph->leads = leads;
 }
 
 bool trli_graph_left_to_devices(trl_graph *graph)

@@ -88,6 +88,7 @@ static trl_err run_and_look(trl_simulation *sim, const trli_program *program, bo
     if (check || !sim->unchecked) trli_frame_forget_nonfinite(sim->frame);
     atomic_store_explicit(&sim->frame->plugin_failed, false, memory_order_relaxed);
     trli_kernels_poll(sim->model);
+    trli_program_set_leading(program, !check);
     trl_err err = trli_program_run(program, sim->frame);
     if (err == TRL_OK && fetches(sim, program)) err = trli_frame_fetch_scalars(sim->frame);
     if (!trli_was_made(sim, err) || err == TRL_ERR_DEVICE) trli_notice_post(sim->ctx);

@@ -185,7 +185,7 @@ static trl_err compile_residuals(trli_solver *s)
     TRL_TRY(compile_residual(s, "residual of zero", sized, true, &s->of_zero));
     if (!sized) goto done;
     TRL_TRY(compile_residual(s, "residual of zero alone", false, true, &s->of_zero_alone));
-    trli_program_tells(s->of_zero_alone.program, true);
+    trli_program_tells(s->of_zero_alone.program);
 done:
     return err;
 }
@@ -361,7 +361,7 @@ static trl_err compile_means(trli_solver *s, const char *what, const int *field,
         TRL_TRY(sum_up(s, *program, field, i, &s->x_sum[of][i]));
         TRL_TRY(trli_program_add_scalar_root(*program, s->x_sum[of][i]));
     }
-    if (s->ask.size) trli_program_tells(*program, false);
+    if (s->ask.size) trli_program_tells(*program);
 done:
     return err;
 }

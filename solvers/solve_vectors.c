@@ -167,6 +167,7 @@ trl_err trli_solver_run_alone(trli_solver *s, const trli_program *program)
 {
     int64_t bytes, messages;
     trl_simulation *counts = s->finest ? s->finest->sim : s->sim;
+    trli_program_set_leading(program, true);
     const trl_err err = trli_program_run(program, s->sim->frame);
     trli_frame_traffic(s->sim->frame, program, &bytes, &messages);
     counts->comm_bytes += bytes;

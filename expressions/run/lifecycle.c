@@ -5,6 +5,7 @@
 #include "balance_impl.h"
 #include "context_impl.h"
 #include "cost_impl.h"
+#include "executor_impl.h"
 #include "found_scalars_impl.h"
 #include "front_impl.h"
 #include "gpu_impl.h"
@@ -315,6 +316,11 @@ static trl_err run_in(const trli_program *program, trli_frame *frame,
         (claimed == TRL_OK ? run : trl_graph_drain)(program->run->graph, program->model->run->workers, frame);
     const trl_err left = trli_frame_leave(frame, &program);
     return claimed != TRL_OK ? claimed : err != TRL_OK ? err : left;
+}
+
+void trli_program_set_leading(const trli_program *program, bool leads)
+{
+    trli_graph_set_leading(program->run->graph, leads);
 }
 
 trl_err trli_program_run(const trli_program *program, trli_frame *frame)

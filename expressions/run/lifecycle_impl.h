@@ -19,6 +19,9 @@ TRL_NODISCARD trl_err trli_model_freeze(trli_model *model, const trli_program *s
                                         const struct trli_rotation *rotation);
 /* Whether a run of a frozen program does nothing: the same on all ranks. */
 bool trli_program_is_empty(const trli_program *program);
+/* Whether devices that do all of a frozen program may be at several programs before when its next runs begin
+ * (trli_graph_set_leading). */
+void trli_program_set_leading(const trli_program *program, bool leads);
 /* Run a frozen program in a frame of its model. Collective: yes. */
 TRL_NODISCARD trl_err trli_program_run(const trli_program *program, trli_frame *frame);
 /* Take part in the messages of a run of the other ranks, and compute nothing. */

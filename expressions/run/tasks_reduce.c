@@ -146,7 +146,6 @@ static trl_err add_batch(trli_tasks_builder *b, const trli_reduction_batch *batc
                 : trli_builder_add(&b->tasks, batch->step->label, trli_task_reduce_finish, last, 1,
                                    TRL_TASK_ALWAYS | TRL_TASK_POLL, TRLI_MESSAGE_SECONDS, &finish));
     if (gpu && late) TRL_TRY(trli_builder_late(&b->tasks, finish, b->late_share));
-    if (gpu && late && (!b->tells || b->program->leads)) trli_graph_set_leading(b->tasks.graph);
     for (int i = 0; i < batch->ngroups * np; ++i) {
         const trli_reduction_group *group = &all->group[batch->first_group + i / np];
         if (share[i] >= 0)

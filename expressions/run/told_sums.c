@@ -29,10 +29,9 @@ enum { WORDS = sizeof(trli_partial) / sizeof(int64_t), NUMBERS = 3 };
 
 /* ---- before programs are frozen ---- */
 
-void trli_program_tells(trli_program *program, bool leads)
+void trli_program_tells(trli_program *program)
 {
     program->tells = true;
-    program->leads = leads;
 }
 
 trl_err trli_told_sums_request(const trli_model *model)

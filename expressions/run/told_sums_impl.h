@@ -10,8 +10,8 @@
 
 /* ---- before programs are frozen ---- */
 
-/* Whoever runs the program takes its results with the functions below. leads: it gives devices more to do at once. */
-void trli_program_tells(trli_program *program, bool leads);
+/* Whoever runs the program takes its results with the functions below. */
+void trli_program_tells(trli_program *program);
 /* Ask for the kernel. Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_told_sums_request(const trli_model *model);
 /* Once kernels are there: whether GPUs may tell the program's results. Fails with MEMORY. */
