@@ -187,13 +187,13 @@ static trl_err run_placed(trl_graph *graph, trl_workers *w, void *frame)
     bool timed;
     const trl_diagnostic *list;
     const int said = trl_context_diagnostics(w->ctx, &list);
-    const int64_t start = trli_now_ns();
     err = begin_placed(graph, w, frame, &placed, &timed, &run);
     for (int i = 0; i <= devices->n && (err == TRL_ERR_DEVICE || err == TRL_ERR_PLUGIN); ++i) {
         if (failed != TRL_ERR_PLUGIN) failed = err;
         err = begin_placed(graph, w, frame, &placed, &timed, &run);
     }
     if (err != TRL_OK) return err;
+    const int64_t start = trli_now_ns();
     if (failed == TRL_ERR_DEVICE && !devices->required) trli_diagnostics_forgive(w->ctx, said);
     err = run_once(run, w, TRL_OK);
     if (err == TRL_OK) err = trli_placed_leave(placed, timed);

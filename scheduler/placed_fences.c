@@ -172,12 +172,11 @@ trl_err trli_placed_enter(const trli_placed *p, bool apart, bool *timed)
 {
     trl_err err = TRL_OK;
     *timed = true;
-    for (int d = 1; d <= p->devices->n && (apart || !p->overlaps || p->urgent); ++d)
-        TRL_TRY(end_chain(trli_device_of(p->devices, d)));
-    for (int d = 1; d <= p->devices->n && !p->overlaps; ++d) {
+    for (int d = 1; d <= p->devices->n; ++d) {
         trl_device *device = trli_device_of(p->devices, d);
+        if (apart || !p->overlaps || p->urgent) TRL_TRY(end_chain(device));
         if (apart) TRL_TRY(trli_device_finish(device));
-        *timed &= device->ends == 0;
+        *timed &= p->overlaps || device->ends == 0;
     }
     *timed &= apart || !p->overlaps || !p->logical->leads;
 done:

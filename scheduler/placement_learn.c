@@ -17,6 +17,8 @@ enum {
 static const double drift = 0.5;
 /* Part of a single executor's time by which a placement may be slower. */
 static const double loss = 0.02;
+/* Part of a device's time that a placement must save if the device alone would let the host go ahead. */
+static const double gain = 0.25;
 /* Time of a trial's runs behind which launches are not waited for. */
 static const int64_t launches_ns = 5000000;
 
@@ -63,6 +65,7 @@ static void learn_stage(trli_placement *p, int64_t ns)
     if (p->runs > 1) {
         take_times(p, p->runs > 2);
         p->stage_ns[p->stage] = ns < p->least_ns ? ns : p->least_ns;
+        p->stage_left[p->stage] = p->placed->overlaps;
         p->least_ns = p->stage_ns[p->stage];
     }
     if (!is_profiled(p) || p->runs_now > 0) return;
@@ -88,9 +91,11 @@ static int fastest(const trli_placement *p, bool other)
     return best;
 }
 
+/* Than what the present placement takes. */
 static bool is_faster(const trli_placement *p, int e, double ns)
 {
-    return e >= 0 && (1 + loss) * (double)p->stage_ns[e] < ns;
+    const bool goes_ahead = e >= 0 && p->stage_left[e] && !p->placed->overlaps;
+    return e >= 0 && (goes_ahead ? 1 - gain : 1 + loss) * (double)p->stage_ns[e] < ns;
 }
 
 static void run_on(trli_placement *p, int single)

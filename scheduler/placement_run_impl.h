@@ -60,6 +60,7 @@ typedef struct trli_placement {
     int64_t sum_ns;                   /* runs since the last look at the times */
     int64_t least_ns;                 /* s of one of these runs */
     int64_t stage_ns[TRLI_EXECUTORS]; /* s of a run in which one executor ran every task that it may */
+    bool stage_left[TRLI_EXECUTORS];  /* such runs are left to it: trli_placed.overlaps */
     int single;      /* the executor that runs every task that it may, because that was faster; -1: as placed */
     int runs_now;    /* runs in progress */
     double usual_ns; /* mean s of its first runs */
