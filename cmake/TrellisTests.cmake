@@ -361,10 +361,10 @@ foreach(source IN LISTS sources)
     )
 endforeach()
 
-# Decks. np: rank counts whose results must agree to the bit. tol: bound of every errors.<tag>.linf. args: more arguments of
-# the run. short: more arguments that make a run short, for all runs under a sanitizer and those that the short form
-# compares; tol is not checked with them because they change the problem. after: the deck with whose output, after 20 steps,
-# this one begins; {after} in args is its folder. needs: a library that builds may do without.
+# Decks. np: rank counts whose results must agree to the bit, 1 and 4 among them. tol: bound of every errors.<tag>.linf.
+# args: more arguments of the run. short: more arguments that make a run short, for all runs under a sanitizer and those that
+# the short form compares; tol is not checked with them because they change the problem. after: the deck with whose output,
+# after 20 steps, this one begins; {after} in args is its folder. needs: a library that builds may do without.
 # optimise=1: the short form, too, compiles its kernels as users do.
 file(GLOB decks CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/inputs/decks/*.yaml")
 foreach(deck IN LISTS decks)
@@ -376,6 +376,9 @@ foreach(deck IN LISTS decks)
     endif()
     if(directive_none OR NOT TARGET trellis)
         continue()
+    endif()
+    if(NOT ",${directive_np}," MATCHES ",1,.*4,")
+        message(FATAL_ERROR "${deck}: np=${directive_np}; each deck runs on 1 and on 4 ranks")
     endif()
     trellis_lacks("${directive_needs}" lacks)
     if(lacks)
