@@ -21,16 +21,19 @@ typedef struct report_totals {
     int64_t device_copies[TRL_WAYS], device_bytes[TRL_WAYS]; /* of all */
     int64_t between_gpus;                                    /* messages, of all */
     int64_t device_waits;                                    /* of all */
+    int64_t helped_points;                                   /* of all: computed for other ranks, */
+    double helped;                                           /* and seconds of threads that it took */
     double overlap;                                          /* of communication with work, of all */
     double late;                                             /* mean */
     double balance;                                          /* of the ranks' time in kernels: mean over most */
 } report_totals;
 
-/* What the kernels of a step take on this rank: mean of the steps that were timed. */
-static double kernel_seconds(const trl_simulation *sim)
+/* What kernels take of a step on this rank, those of other ranks with which it helps, too: mean of the steps that were
+ * timed. */
+static double kernel_seconds(const trl_simulation *sim, const trl_simulation_stats *stats)
 {
     trl_kernel_stats kernel;
-    double sum = 0;
+    double sum = stats->helped_per_step;
     for (int k = 0; k < trl_simulation_kernels(sim); ++k) {
         trl_simulation_get_kernel(sim, k, &kernel);
         sum += kernel.measured;
@@ -45,7 +48,7 @@ static trl_err gather_totals(const trli_session *run, report_totals *totals)
     if (!run->sim) return TRL_OK;
     trl_simulation_get_stats(run->sim, &totals->stats);
     const trl_simulation_stats *s = &totals->stats;
-    const int64_t kernels = (int64_t)(1e9 * kernel_seconds(run->sim));
+    const int64_t kernels = (int64_t)(1e9 * kernel_seconds(run->sim, s));
     int64_t most[] = {s->planned_bytes,        s->peak_bytes,    s->metadata_bytes,
                       s->metadata_allocations, run->files.bytes, kernels};
     int64_t sum[] = {s->comm_bytes,
@@ -56,11 +59,13 @@ static trl_err gather_totals(const trli_session *run, report_totals *totals)
                      s->messages_between_gpus,
                      (int64_t)(1e9 * s->step_graph.late),
                      s->device_waits,
-                     kernels};
+                     kernels,
+                     s->helped_points,
+                     (int64_t)(1e9 * s->helped)};
     TRL_TRY(trli_allreduce(run->ctx, most, 6, MPI_INT64_T, MPI_MAX));
     memcpy(totals->device_copies, s->device_copies, sizeof s->device_copies);
     memcpy(totals->device_bytes, s->device_bytes, sizeof s->device_bytes);
-    TRL_TRY(trli_allreduce(run->ctx, sum, 9, MPI_INT64_T, MPI_SUM));
+    TRL_TRY(trli_allreduce(run->ctx, sum, 11, MPI_INT64_T, MPI_SUM));
     TRL_TRY(trli_allreduce(run->ctx, totals->device_copies, TRL_WAYS, MPI_INT64_T, MPI_SUM));
     TRL_TRY(trli_allreduce(run->ctx, totals->device_bytes, TRL_WAYS, MPI_INT64_T, MPI_SUM));
     totals->planned_bytes = most[0];
@@ -73,6 +78,8 @@ static trl_err gather_totals(const trli_session *run, report_totals *totals)
     totals->allocations = sum[2];
     totals->between_gpus = sum[5];
     totals->device_waits = sum[7];
+    totals->helped_points = sum[9];
+    totals->helped = 1e-9 * (double)sum[10];
     totals->balance = most[5] > 0 ? (double)sum[8] / ((double)most[5] * trl_context_ranks(run->ctx)) : 0;
     totals->late = 1e-9 * (double)sum[6] / trl_context_ranks(run->ctx);
     if (sum[3] > sum[6])
@@ -399,6 +406,8 @@ static void put_machine(const trli_session *run, const report_totals *totals, tr
     put_number(json, "overlap", totals->overlap);
     put_number(json, "late_s", totals->late);
     put_number(json, "balance", totals->balance);
+    put_integer(json, "helped_points", totals->helped_points);
+    put_number(json, "helped_s", totals->helped);
     put_integer(json, "waits", run->agreements[0]);
     put_integer(json, "agreements_beside_steps", run->agreements[1]);
     trli_json_end_object(json);

@@ -108,19 +108,31 @@ trl_err trli_agree_call_mpi(trl_context *ctx)
                           "MPI_Iprobe");
 }
 
+/* Between two looks in vain: work of other ranks, or a rest. */
+static void wait(trl_context *ctx, int looks, int64_t *since)
+{
+    if (trli_aid_may_be_wanted(ctx)) {
+        const int64_t now = trli_now_ns();
+        if (*since == 0) *since = now;
+        if (trli_aid_give(ctx, &(trli_idler){.ns = now - *since})) return;
+    }
+    trli_agree_rest(ctx, looks);
+}
+
 /* Wait for its end. A rank that failed does not wait for ever: the others may be waiting for a message that it will
  * never send. */
 static trl_err complete(trl_context *ctx)
 {
     trli_agreement *a = &ctx->agreement;
     const double deadline = a->local == TRL_OK ? 0 : trli_clock() + FAILED_WAIT_S;
+    int64_t since = 0;
     trl_err err = TRL_OK;
     for (int looks = 0; a->all.under_way; looks += looks < INT_MAX) {
         TRL_TRY(trli_merging_look(ctx, &a->all));
         if (!a->all.under_way) break;
         if (a->all.stage != TRLI_MERGING_ROUNDS) TRL_TRY(trli_agree_call_mpi(ctx));
         if (a->local == TRL_OK) {
-            trli_agree_rest(ctx, looks);
+            wait(ctx, looks, &since);
             continue;
         }
         if (trli_clock() > deadline || trli_notice_answered(ctx)) {

@@ -186,6 +186,33 @@ void trl_context_mpi_unlock(trl_context *ctx)
     if (!ctx->multiple) pthread_mutex_unlock(&ctx->mpi_lock);
 }
 
+void trli_aid_add(trl_context *ctx, trli_aid *aid)
+{
+    aid->next = ctx->aid;
+    ctx->aid = aid;
+}
+
+void trli_aid_remove(trl_context *ctx, const trli_aid *aid)
+{
+    trli_aid **at = &ctx->aid;
+    while (*at && *at != aid) at = &(*at)->next;
+    if (*at) *at = aid->next;
+}
+
+bool trli_aid_may_be_wanted(const trl_context *ctx)
+{
+    for (const trli_aid *aid = ctx->aid; aid; aid = aid->next)
+        if (atomic_load_explicit(&aid->on, memory_order_relaxed)) return true;
+    return false;
+}
+
+bool trli_aid_give(const trl_context *ctx, const trli_idler *idler)
+{
+    for (trli_aid *aid = ctx->aid; aid; aid = aid->next)
+        if (atomic_load_explicit(&aid->on, memory_order_relaxed) && aid->help(aid, idler)) return true;
+    return false;
+}
+
 bool trli_polls_enter(trl_context *ctx)
 {
     if (pthread_mutex_trylock(&ctx->polls_lock)) return false;

@@ -11,6 +11,7 @@
 #include <trl_context.h>
 
 #include "agree_impl.h"
+#include "aid_impl.h"
 #include "memory_impl.h"
 #include "merging_impl.h"
 
@@ -103,6 +104,7 @@ struct trl_context {
     trli_agreement agreement;
     trli_merging *left; /* to the polls of runs */
     trli_notice notice;
+    trli_aid *aid; /* the first; NULL: there is none */
     _Atomic bool lost;
     int workers_alive;          /* trl_workers of this context; main thread only */
     _Atomic uint32_t graphs;    /* created so far */

@@ -270,25 +270,30 @@ void trl_run_note_sent(trl_run *here, int64_t sent_ns)
     worker->late = late;
 }
 
-/* When a wait for work begins. */
-typedef struct wait_start {
+/* When a wait for work begins or ends. */
+typedef struct wait_mark {
     int64_t outstanding, late; /* of the run */
-} wait_start;
+} wait_mark;
 
-static wait_start begin_wait(trli_run_state *run, trli_worker *worker)
+static wait_mark mark_wait(const trli_run_state *run)
+{
+    return (wait_mark){trli_polls_outstanding(run), atomic_load_explicit(&run->late_ns, memory_order_relaxed)};
+}
+
+static wait_mark begin_wait(const trli_run_state *run, trli_worker *worker)
 {
     worker->idle_since = trli_now_ns();
     worker->arrived = worker->late = 0;
-    return (wait_start){trli_polls_outstanding(run), atomic_load_explicit(&run->late_ns, memory_order_relaxed)};
+    return mark_wait(run);
 }
 
 /* Idle time while messages are under way counts against the overlap of communication with computation: it is the
  * growth of the messages' time meanwhile, until a message came, which the poll task may unpack. Before that message was
  * sent it is the time of another rank that is late. */
-static void end_wait(trli_run_state *run, trli_worker *worker, const wait_start *start)
+static void end_wait(trli_run_state *run, trli_worker *worker, const wait_mark *start, const wait_mark *end)
 {
-    int64_t idle = start->outstanding >= 0 ? trli_polls_outstanding(run) - start->outstanding : 0;
-    int64_t late = atomic_load_explicit(&run->late_ns, memory_order_relaxed) - start->late;
+    int64_t idle = start->outstanding >= 0 ? end->outstanding - start->outstanding : 0;
+    int64_t late = end->late - start->late;
     if (worker->arrived > 0 && idle > worker->arrived - worker->idle_since) idle = worker->arrived - worker->idle_since;
     if (late > idle) late = idle;
     if (idle > 0) atomic_fetch_add_explicit(&run->idle_ns, idle - late, memory_order_relaxed);
@@ -297,11 +302,27 @@ static void end_wait(trli_run_state *run, trli_worker *worker, const wait_start 
     worker->idle_since = 0;
 }
 
+/* Do some work of other ranks, which is no part of the wait; false: there is none. since: when the worker began to
+ * wait, such work aside. */
+static bool help_others(trli_run_state *run, trli_worker *worker, int64_t since, wait_mark *start)
+{
+    const trl_context *ctx = run->graph->ctx;
+    if (!trli_aid_may_be_wanted(ctx)) return false;
+    const wait_mark end = mark_wait(run);
+    const int64_t now = trli_now_ns();
+    if (!trli_aid_give(ctx, &(trli_idler){run->workers, worker->index, now - since})) return false;
+    end_wait(run, worker, start, &end);
+    *start = begin_wait(run, worker);
+    if (worker->lane) trli_trace_add(worker->lane, TRLI_TRACE_TASK, "help", 0, now, worker->idle_since);
+    return true;
+}
+
 /* Wait, testing poll tasks, until there may be something to take (true) or this worker should leave (false). */
 static bool wait_for_work(trli_run_state *run, trli_worker *worker)
 {
     bool owner = false, found = false;
-    const wait_start start = begin_wait(run, worker);
+    wait_mark start = begin_wait(run, worker);
+    const int64_t since = worker->idle_since;
     worker->pushed = 0;
     end_activity(run, worker);
     for (int spins = 0; !found && !trli_run_over(run);) {
@@ -320,6 +341,8 @@ static bool wait_for_work(trli_run_state *run, trli_worker *worker)
             trli_run_end_early(run);
         } else if (spins >= SPINS && trli_workers_wanted_elsewhere(worker->workers)) {
             break; /* a worker that tests poll tasks leaves too: another run's work may be what they wait for */
+        } else if (help_others(run, worker, since, &start)) {
+            continue;
         } else if (owner) {
             spins += trli_workers_rest(worker->workers, &run->job, spins);
         } else if (spins < SPINS) {
@@ -329,7 +352,8 @@ static bool wait_for_work(trli_run_state *run, trli_worker *worker)
             spins = 0;
         }
     }
-    end_wait(run, worker, &start);
+    const wait_mark end = mark_wait(run);
+    end_wait(run, worker, &start, &end);
     if (owner) trli_polls_disown(run);
     return found;
 }

@@ -12,6 +12,7 @@
 #include "execution_impl.h"
 #include "executor_impl.h"
 #include "gpu_blocking_impl.h"
+#include "help_impl.h"
 #include "implicit_impl.h"
 #include "kernels_impl.h"
 #include "late_impl.h"
@@ -517,6 +518,10 @@ void trl_simulation_get_stats(const trl_simulation *sim, trl_simulation_stats *s
                                     .messages_between_gpus = sim->frame ? trli_frame_far_messages(sim->frame) : 0,
                                     .allocations_after_first_step = sim->allocations,
                                     .compile_seconds = sim->compile_seconds};
+    const trli_help_given given = trli_help_get_given(sim->frame->help);
+    stats->helped_points = given.points;
+    stats->helped = given.seconds;
+    stats->helped_per_step = given.step_share;
     trl_workers_get_pools(sim->workers, &stats->task_workers, &stats->operator_workers);
     trl_graph_get_stats(sim->step->run->graph, &stats->step_graph);
     stats->tasks_per_step = stats->step_graph.tasks;

@@ -8,6 +8,7 @@
 #include "adaptive_impl.h"
 #include "execution_impl.h"
 #include "frame_impl.h"
+#include "help_impl.h"
 #include "implicit_impl.h"
 #include "late_impl.h"
 #include "limit_impl.h"
@@ -252,7 +253,8 @@ trl_err trli_step_later(trl_simulation *sim)
     trl_err err = TRL_OK;
     TRL_TRY(trl_simulation_return(sim));
     trl_memory_get_stats(sim->ctx, &before);
-    trl_graph_set_timing(sim->step->run->graph, sim->steps_run > 0 && sim->steps_run <= TIMED_STEPS);
+    const bool timed = sim->steps_run > 0 && sim->steps_run <= TIMED_STEPS;
+    trl_graph_set_timing(sim->step->run->graph, timed);
     if (trli_dt_is_on_devices(sim)) TRL_TRY(trli_step_on_devices(sim, &next, &taken));
     if (trli_dt_comes_late(sim)) {
         TRL_TRY(trli_step_before_dt(sim, &next));
@@ -263,6 +265,7 @@ trl_err trli_step_later(trl_simulation *sim)
     }
     trl_memory_get_stats(sim->ctx, &after);
     if (sim->steps_run > 0) sim->allocations += after.allocations - before.allocations;
+    trli_help_end_step(sim->frame->help, sim->step->run->graph, timed);
     trli_accept_steps(sim, &next, 1);
     err = trli_evaluate_kept(sim, false);
 done:

@@ -199,7 +199,10 @@ typedef struct trl_simulation_stats {
     const char *policy, *running_policy; /* the scheduler asked for, and the one that runs in its place */
     int task_workers, operator_workers;  /* of this rank, by what they prefer now */
     int64_t comm_bytes, comm_messages;   /* sent by this rank so far */
-    int64_t messages_between_gpus;       /* of each exchange once, those that a GPU packs into another rank's memory */
+    int64_t helped_points;               /* of kernels of other ranks of its node that this rank computed, */
+    double helped;                       /* seconds of threads that it took, and in a timed step, by a worker */
+    double helped_per_step;
+    int64_t messages_between_gpus; /* of each exchange once, those that a GPU packs into another rank's memory */
     int64_t allocations_after_first_step;
     trl_graph_stats step_graph;
     trl_placement_stats placement;                           /* of the tasks of a step */

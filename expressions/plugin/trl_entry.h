@@ -48,7 +48,8 @@ typedef struct trl_bc_side {
     X(GROUPS, groups, 32, "loop fission: give results that read many rows loops of their own")                   \
     X(SLOTS, slots, 64, "colouring of lifetimes: fields that do not live at once share memory")                  \
     X(OVERLAP, overlap, 128, "compute points that need nothing of other ranks while messages are under way")     \
-    X(SHARED, shared, 256, "exchange between ranks of a node through memory that they share")
+    X(SHARED, shared, 256, "exchange between ranks of a node through memory that they share")                    \
+    X(HELPING, helping, 512, "compute points of other ranks of the node while these are late")
 #define TRL_PASS_BIT(NAME, name, bit, doc) TRL_PASS_##NAME = (bit),
 enum { TRL_PASS_LIST(TRL_PASS_BIT) };
 #undef TRL_PASS_BIT

@@ -170,6 +170,8 @@ void trli_kernel_bind(const trli_kernel_place *place, const trli_frame *frame, v
                              .patch = &layout->patch[place->patch],
                              .kernel = run->kernel,
                              .native = run->native,
+                             .program = place->program,
+                             .step = place->slab ? NULL : s,
                              .block = all_rows,
                              .interleave = 1,
                              .ninputs = inputs_of(place->program, s, place->slab),

@@ -8,6 +8,7 @@
 #include <spatialops_impl.h>
 
 #include "compute_impl.h"
+#include "help_impl.h"
 #include "pipeline_impl.h"
 #include "tasks_impl.h"
 
@@ -99,17 +100,28 @@ void trli_native_set_box(trl_kernel_call *call, const trl_box *box)
     }
 }
 
+/* Go through a box in the way that is known to be the fastest, once all were tried. */
+static bool sweep(const trli_bound_kernel *k, const trli_frame *frame, int worker, const trl_box *box)
+{
+    const int share = frame->help ? trli_help_share(frame->help) : 0;
+    long long plane = box->lo[2];
+    bool finite = true;
+    for (int i = 0; i < k->nparts; ++i) {
+        k->part[i].call.scalar = frame->scalar;
+        trli_native_set_box(&k->part[i].call, box);
+    }
+    if (share == 0 || !trli_help_is_forced(frame->help)) plane = trli_sweep_try(k->part, k->nparts, k->tuning, &finite);
+    if (plane == box->hi[2]) return finite;
+    if (share > 0) return trli_help_planes(frame->help, k, worker, share, plane, box->hi[2]) && finite;
+    const trli_sweep_way way = trli_tuning_best(k->tuning);
+    return trli_sweep_planes(k->part, k->nparts, &way, plane, box->hi[2]) && finite;
+}
+
 /* Returns whether all values were finite or unchecked. */
-static bool call_native(const trli_bound_kernel *k, const trli_frame *frame, const trl_box *box)
+static bool call_native(const trli_bound_kernel *k, const trli_frame *frame, int worker, const trl_box *box)
 {
     bool finite = true;
-    if (k->tuning) {
-        for (int i = 0; i < k->nparts; ++i) {
-            k->part[i].call.scalar = frame->scalar;
-            trli_native_set_box(&k->part[i].call, box);
-        }
-        return trli_sweep(k->part, k->nparts, k->tuning);
-    }
+    if (k->tuning) return sweep(k, frame, worker, box);
     for (int i = 0; i < k->nparts; ++i) {
         trl_kernel_call call = k->part[i].call;
         call.scalar = frame->scalar;
@@ -132,7 +144,7 @@ void trli_kernel_compute(const trli_bound_kernel *k, const trli_frame *frame, in
     }
     finite_check check = {k->cells, k->patch, k->noutputs, k->variable, output, &frame->nonfinite[worker], k->within};
     if (k->native) {
-        if (!call_native(k, frame, box) && k->variable) check_finite(&check, box);
+        if (!call_native(k, frame, worker, box) && k->variable) check_finite(&check, box);
         return;
     }
     const trli_kernel_run run = {.grid = k->cells,

@@ -26,6 +26,8 @@ typedef struct trli_bound_kernel {
     const trl_patch *patch;
     const trli_kernel *kernel; /* of the interpreter; NULL: it copies images */
     bool native;               /* compiled */
+    const trli_program *program;
+    const trli_step *step; /* NULL: it is a slab's */
     int nparts;
     trli_native_part *part; /* [nparts] */
     trl_array *array;       /* [ninputs + noutputs] */

@@ -23,6 +23,7 @@ typedef struct trli_step_run {
     trli_code_use *part;        /* KERNEL: [parts] compiled */
     bool native;                /* all of them are; else it is interpreted */
     struct trli_tuning *tuning; /* of a kernel that may be compiled; NULL: it is not */
+    uint64_t texts;             /* a digest of the texts of its functions */
     trli_slab_run *slab;        /* [nslabs] */
     trli_code_use *gpu;         /* KERNEL: [parts for GPUs]; SCALAR: one; NULL: GPUs do not do it */
     trli_ir_value twice[2];     /* SCALAR: its value for GPUs, which tell the host */

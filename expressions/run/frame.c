@@ -7,6 +7,7 @@
 #include "frame_impl.h"
 #include "gpu_impl.h"
 #include "halos_impl.h"
+#include "help_impl.h"
 #include "memory_impl.h"
 #include "model_run_impl.h"
 #include "node_board_impl.h"
@@ -36,7 +37,14 @@ static trl_err make_loans(trli_frame *frame)
 {
     const trli_model *model = frame->model;
     if (trl_context_ranks(model->ctx) == 1 || model->run->nexchanges == 0) return TRL_OK;
-    return trli_loans_create(model->ctx, frame->open, false, &frame->loans);
+    const bool helps = trli_help_may_come(model);
+    trl_err err;
+    TRL_TRY(trli_loans_create(model->ctx, frame->open, helps, &frame->loans));
+    if (helps && frame->loans) return trli_help_create(frame);
+    /* To read is enough for ghosts. */
+    if (helps) err = trli_loans_create(model->ctx, frame->open, false, &frame->loans);
+done:
+    return err;
 }
 
 /* Ranks connect in one order, and stop at the first failure of any: the next is collective, too. */
@@ -255,6 +263,7 @@ void trli_frame_destroy(trli_frame **result)
     const trli_model_run *run = frame->model->run;
     trli_rooms_destroy(&frame->rooms);
     for (int e = 0; frame->exchange && e < run->nexchanges; ++e) trli_exchange_disconnect(&frame->exchange[e]);
+    trli_help_destroy(frame);
     trli_loans_destroy(&frame->loans);
     for (int r = 0; frame->reduction && r < run->nreductions; ++r) {
         trli_free(frame->reduction[r].part);

@@ -125,6 +125,7 @@ typedef struct trli_frame {
     trl_field_manager *memory;     /* of slots and scratch */
     struct trli_open_memory *open; /* where slots are if other ranks may read them there; NULL: elsewhere */
     struct trli_loans *loans;      /* of what they read; NULL: nothing */
+    struct trli_help *help;        /* by which ranks of the node help one another; NULL: they cannot */
     trl_block ***block;            /* [slot][local patch] */
     /* By memory space [local patch][model->run->nreductions]: what a device makes of a patch for a reduction, and on
      * the host its copy, until it is merged. NULL where it has no memory. */

@@ -129,6 +129,14 @@ static trl_err join_texts(const trli_model *model, const trli_step_run *run, int
     return TRL_OK;
 }
 
+static uint64_t digest_of(const char *text)
+{
+    uint64_t digest[2];
+    trli_digest_start(digest);
+    trli_digest_bytes(digest, text, strlen(text));
+    return digest[0];
+}
+
 /* Make the tuning of a kernel's loop over its box, once its texts are there. */
 static trl_err tune(const trli_program *program, const trli_step *s)
 {
@@ -157,6 +165,7 @@ static trl_err tune(const trli_program *program, const trli_step *s)
     }
     if (all) TRL_TRY(join_texts(model, run, parts->n, &text));
     tuned.text = text.text;
+    if (text.text) run->texts = digest_of(text.text);
     err = trli_tuning_create(model->ctx, &tuned, &run->tuning);
 done:
     trli_memstream_discard(&text);

@@ -39,4 +39,4 @@ def choose(rng, count=None, rule=None):
 
 def environment(settings):
     """The variables among settings."""
-    return dict(setting.split("=", 1) for setting in settings if setting.startswith("TRL_"))
+    return dict(setting.split("=", 1) for setting in settings if setting.startswith(("TRL_", "TRELLIS_")))

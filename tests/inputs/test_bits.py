@@ -98,7 +98,7 @@ def run(options, deck, folder, settings, out):
     ]  # settings after it win; on many cores, all of them for each of many jobs are too many
     if "TRELLIS_BUILD" in os.environ:
         command += ["--plugin-path", os.path.join(os.environ["TRELLIS_BUILD"], "test_plugins")]
-    for setting in [s for s in settings if not s.startswith(("ranks=", "TRL_", "middle=", "included="))]:
+    for setting in [s for s in settings if not s.startswith(("ranks=", "TRL_", "TRELLIS_", "middle=", "included="))]:
         command += ["--set", setting]
     environment = {"OMPI_MCA_ess_singleton_isolated": "1", **os.environ, **placements.environment(settings)}
     if not ranks:  # no daemon; Open MPI names its folder as that of other such runs
@@ -117,6 +117,7 @@ def run(options, deck, folder, settings, out):
         received = folder / out / "receivers.nc"
         return {
             "fields": told["fields"], "errors": told["errors"], "passes": bool(ranks and told["steps_in_passes"]),
+            "helped": told["comm"]["helped_points"],
             "series": [path.read_text(encoding="utf-8") for path in sorted((folder / out).glob("*.csv"))],
             "receivers": hashlib.sha256(received.read_bytes()).hexdigest() if received.exists() else ""
         }, ""
@@ -157,8 +158,9 @@ def owners(rng):
 
 def on_ranks(rng):
     """Ranks, and how they exchange."""
+    helping = rng.choice([[], ["TRELLIS_HELPING=always", "run.compile=always"]])
     return [
-        f"ranks={rng.choice([2, 2, 3, 4, 8])}", f"run.passes.overlap={rng.choice(['true', 'true', 'false'])}",
+        *helping, f"ranks={rng.choice([2, 2, 3, 4, 8])}", f"run.passes.overlap={rng.choice(['true', 'true', 'false'])}",
         f"run.passes.shared={rng.choice(['true', 'false'])}", f"run.threads={rng.choice([1, 1, 2])}",
         owners(rng), *in_passes(rng, [1, 1, 3])
     ]
@@ -203,7 +205,8 @@ def ways_of(rng, number, dim, text, options):
     if dim > 1:
         ways.append(["run.fusion=full", "run.compile=never", patches, *in_passes(rng, [2, 3, 5])])
     if rng.random() < options.ranks:
-        ways.append(on_ranks(rng) + [f"run.compile={'never' if options.quick else rng.choice(['never', 'always'])}"])
+        compiled = f"run.compile={'never' if options.quick else rng.choice(['never', 'always'])}"
+        ways.append([compiled, *on_ranks(rng)])
     if options.quick and (number + number // 4) % 2:
         del ways[3]
     ways += from_the_middle(rng, text, patches)
@@ -262,9 +265,10 @@ def compare(options, number):
         if not included and isinstance(results[-1][0], dict) and isinstance(results[0][0], dict):
             wrong = wrong or differing_file(folder)
     passes = any(isinstance(found, dict) and found["passes"] for found, _ in results)
+    helped = sum(found["helped"] for found, _ in results if isinstance(found, dict))
     results = [(bits(found), said) for found, said in results]
     first, message = results[0]
-    count = collections.Counter(evaluations=formulas * len(ways), passes=int(passes))
+    count = collections.Counter(evaluations=formulas * len(ways), passes=int(passes), helped=helped)
     for settings, (other, said) in zip(ways[1:], results[1:]):
         if other == 2 and first != 2 and "patch" in said:  # they are too thin for this one
             continue
@@ -320,7 +324,8 @@ def main():
         f"decks {options.first} to {options.first + options.decks - 1} of seed {options.seed}: "
         f"the same bits in {count['same']} with {count['formulas']} formulas, "
         f"{count['evaluations']} evaluations of formulas; different {count['different']}, "
-        f"in passes on ranks {count['passes']}, refused {count['refused']}, "
+        f"in passes on ranks {count['passes']}, points computed for other ranks {count['helped']}, "
+        f"refused {count['refused']}, "
         f"not finite {count['not finite']}, compilers too slow for {count['slow']}")
     if count["different"] or count["same"] < 0.6 * options.decks:
         sys.exit("different bits, or too few of the decks ran")

@@ -117,7 +117,7 @@ def way(rng, dim):
     return ranks, settings
 
 
-def run(trellis, folder, ranks, settings, steps=6):
+def run(trellis, folder, ranks, settings, steps=6, helping="auto"):
     report = folder / "report.json"
     report.unlink(missing_ok=True)
     command = ["mpirun", "--oversubscribe", "--bind-to", "none", "-n", str(ranks), trellis, "run", "deck.yaml",
@@ -127,7 +127,7 @@ def run(trellis, folder, ranks, settings, steps=6):
     for setting in settings:
         command += ["--set", setting]
     done = subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
-                          timeout=120)
+                          timeout=120, env={**os.environ, "TRELLIS_HELPING": helping})
     if done.returncode:
         return done.returncode, done.stderr
     found = {name: field["hash"] for name, field in json.loads(report.read_text(encoding="utf-8"))["fields"].items()}
@@ -228,6 +228,78 @@ def check_rows(trellis, folder):
                     sys.exit(f"{text}\npatches {patches}, {more}: {found}\none rank: {first}")
 
 
+UNEVEN = """trellis: 1
+grid: {cells: [CELLS], periodic: [true, true, false]}
+expressions: {k: "0.1 + 0.05*x*cos(2*pi*y)", velocity: [0.5, -0.25, 0.75]}
+equations:
+  a: {initial: "0.5 + 0.2*cos(2*pi*x)*cos(2*pi*y)",
+      ddt: "div(harmonic(k, faces)*grad(a)) - div(advective_flux(a, velocity)) + dt*at(b, cell) + sin(t)"MASK,
+      boundary: {z-: {dirichlet: "x + t"}, z+: {neumann: 0.1}}}
+  b: {location: xface, initial: "sin(2*pi*x)*y", ddt: "0.001*laplacian(b) - b^3GROWTH",
+      boundary: {z-: {dirichlet: 0}, z+: {dirichlet: 0}}}
+time: {method: METHOD, dt: 1.0e-5, end: 1}
+run: {compile: always, time_blocking: 1}
+"""
+
+
+def uneven(method, mask, cells, growth=""):
+    """A deck for ranks with different numbers of patches."""
+    return UNEVEN.replace("METHOD", method).replace("MASK", mask).replace("CELLS", cells).replace("GROWTH", growth)
+
+
+def helped_points(folder):
+    return json.loads((folder / "report.json").read_text(encoding="utf-8"))["comm"]["helped_points"]
+
+
+def check_helping(trellis, folder):
+    """Ranks with fewer patches compute planes of those with more, which are cut in all ways: the same bits."""
+    mask = ", mask: \"(x - 0.5)^2 + (y - 0.5)^2 + (z - 0.4)^2 > 0.05\""
+    total = 0
+    for method, masked in (("ssprk3", mask), ("rk4", ""), ("euler", mask)):
+        text = uneven(method, masked, "18, 20, 30")
+        (folder / "deck.yaml").write_text(text, encoding="utf-8")
+        first = run(trellis, folder, 1, [], 20, "off")
+        for ranks, patches in ((2, 3), (4, 5)):
+            for more in ("run.threads=1", "run.threads=2", "run.passes.overlap=false"):
+                found = run(trellis, folder, ranks, [f"grid.patches=[1, 1, {patches}]", more], 20, "always")
+                if found[0] or found != first:
+                    sys.exit(f"{text}\n{ranks} ranks that help one another, {more}: {found}\none rank: {first}")
+                total += helped_points(folder)
+    if total == 0:
+        sys.exit("ranks that should help one another did not")
+
+
+def check_helped_growth(trellis, folder):
+    """What is not finite is in a plane that another rank computes, the last inner one of the second patch of two."""
+    text = uneven("ssprk2", "", "64, 64, 48", " + if(z > 0.63 and z < 0.64, exp(2.0e6*t - 400), 0)")
+    (folder / "deck.yaml").write_text(text, encoding="utf-8")
+    first = run(trellis, folder, 1, [], 40, "off")
+    where = [line for line in first[1].splitlines() if "finite" in line]
+    if first[0] != 3 or len(where) != 1:
+        sys.exit(f"{text}\non one rank: {first}")
+    for _ in range(2):
+        found = run(trellis, folder, 2, ["grid.patches=[1, 1, 3]", "run.threads=1"], 40, "always")
+        if found[0] != 3 or where[0] not in found[1]:
+            sys.exit(f"{text}\non ranks that help one another: {found}\none rank: {first}")
+
+
+def check_uneven(trellis, folder):
+    """Ranks find out by themselves that they are uneven, where each has a core."""
+    text = uneven("ssprk2", "", "64, 64, 48")
+    if len(os.sched_getaffinity(0)) < 2:
+        return
+    (folder / "deck.yaml").write_text(text, encoding="utf-8")
+    settings = ["grid.patches=[1, 1, 3]", "run.threads=1"]
+    first = run(trellis, folder, 2, settings, 120, "off")
+    for _ in range(5):  # others may use the cores, too
+        found = run(trellis, folder, 2, settings, 120)
+        if found != first:
+            sys.exit(f"{text}\nranks that may help one another: {found}\nand that may not: {first}")
+        if helped_points(folder) > 0:
+            return
+    sys.exit("uneven ranks did not help one another")
+
+
 LATE = [
     """
 equations:
@@ -273,12 +345,16 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--trellis", default=os.environ.get("TRELLIS", "trellis"))
     options = parser.parse_args()
+    os.environ["TRELLIS_CC"] = str(pathlib.Path(__file__).resolve().parents[1] / "quick_cc.sh")
     compared = 0
     with tempfile.TemporaryDirectory(dir=".") as name:
         check_messages(options.trellis, pathlib.Path(name).resolve())
         check_few_cells(options.trellis, pathlib.Path(name).resolve())
         check_late_dt(options.trellis, pathlib.Path(name).resolve())
         check_rows(options.trellis, pathlib.Path(name).resolve())
+        check_helping(options.trellis, pathlib.Path(name).resolve())
+        check_helped_growth(options.trellis, pathlib.Path(name).resolve())
+        check_uneven(options.trellis, pathlib.Path(name).resolve())
     for number in range(options.decks):
         rng = random.Random(options.seed * 1000003 + number)
         text, dim = deck_of(rng)
@@ -289,7 +365,9 @@ def main():
             if code:
                 sys.exit(f"{text}\nfails on one rank: {first}")
             for ranks, settings in [way(rng, dim) for _ in range(options.ways)]:
-                code, found = run(options.trellis, folder, ranks, settings)
+                helping = rng.choice(["auto", "always"])
+                settings.append(f"run.compile={'always' if helping == 'always' else 'never'}")
+                code, found = run(options.trellis, folder, ranks, settings, helping=helping)
                 if code == 2 and "patches" in found:  # too thin for the stencils
                     continue
                 if code or found != first:

@@ -195,8 +195,9 @@ int trli_emit_late(int n, const int *late, int scalar)
 trl_err trli_emit_signature(const trli_ir *ir, trli_walk *walk, const trli_emit_request *request,
                             trli_signature *signature)
 {
-    /* How ranks exchange is no matter of kernels. */
-    const unsigned disabled = request->disabled_passes & ~(unsigned)(TRL_PASS_OVERLAP | TRL_PASS_SHARED);
+    /* How ranks exchange and help one another is no matter of kernels. */
+    const unsigned between = TRL_PASS_OVERLAP | TRL_PASS_SHARED | TRL_PASS_HELPING;
+    const unsigned disabled = request->disabled_passes & ~between;
     const int flags[] = {(int)disabled,          request->nroots, request->nlayers, request->reads->nfields,
                          request->check_finite,  request->edges,  request->thin,    request->merge != NULL,
                          (int)request->weighted, request->nstored};

@@ -43,6 +43,7 @@ struct trli_tuning {
     long long block;                   /* rows, of variants that are blocked */
     _Atomic int begun, ended;          /* calls that try a variant */
     _Atomic int best;                  /* until all have ended: the first */
+    _Atomic double point_ns;           /* of it, as noted last; 0: not yet */
     const trli_cache *cache;     /* where the best is kept for runs to come; NULL: nowhere, or it comes from there */
     char entry[TRLI_ENTRY_ROOM]; /* of the cache */
     int before;                  /* the best of the run before, not sure yet; -1: none */
@@ -216,8 +217,33 @@ static void note(trli_tuning *t, int call, double ns)
     atomic_store_explicit(&t->best, best, memory_order_relaxed);
 }
 
-/* Planes [first, end) of rows [y, y_end) of the box. */
-static bool go_part(const trli_native_part *part, const variant *w, long long block, const long long y[2],
+static trli_sweep_way way_of(const trli_tuning *t, const variant *w)
+{
+    return (trli_sweep_way){.interleave = w->interleave,
+                            .streaming = w->streaming,
+                            .ahead = w->ahead,
+                            .depth = w->depth,
+                            .block = w->blocked ? t->block : 0};
+}
+
+trli_sweep_way trli_tuning_best(const trli_tuning *t)
+{
+    return way_of(t, &t->variant[atomic_load_explicit(&t->best, memory_order_relaxed)]);
+}
+
+/* Only a hint. */
+double trli_tuning_ns(const trli_tuning *t)
+{
+    return atomic_load_explicit(&t->point_ns, memory_order_relaxed);
+}
+
+void trli_tuning_note(trli_tuning *t, double ns)
+{
+    atomic_store_explicit(&t->point_ns, ns, memory_order_relaxed);
+}
+
+/* Planes and rows of the box. */
+static bool go_part(const trli_native_part *part, const trli_sweep_way *way, long long block, const long long y[2],
                     const long long z[2])
 {
     trl_kernel_call call = part->call;
@@ -225,28 +251,27 @@ static bool go_part(const trli_native_part *part, const variant *w, long long bl
     call.hi[1] = y[1];
     call.lo[2] = z[0];
     call.hi[2] = z[1];
-    call.interleave = w->interleave;
-    call.streaming = w->streaming;
-    call.ahead = w->ahead;
+    call.interleave = way->interleave;
+    call.streaming = way->streaming;
+    call.ahead = way->ahead;
     call.block = block;
     part->native(&call);
     return call.nonfinite == 0;
 }
 
-/* Call the kernel for planes [first, end) of the box. Returns whether all was finite. */
-static bool go(const trli_native_part *part, int nparts, const trli_tuning *t, const variant *w, long long first,
-               long long end)
+bool trli_sweep_planes(const trli_native_part *part, int nparts, const trli_sweep_way *way, long long first,
+                       long long end)
 {
     const long long lo = part->call.lo[1], hi = part->call.hi[1];
-    const long long block = w->blocked && hi - lo > t->block ? t->block : hi - lo;
-    const long long depth = w->depth > 0 ? w->depth : end - first;
+    const long long block = way->block > 0 && hi - lo > way->block ? way->block : hi - lo;
+    const long long depth = way->depth > 0 ? way->depth : end - first;
     bool finite = true;
-    if (nparts == 1) return go_part(part, w, block, (const long long[]){lo, hi}, (const long long[]){first, end});
+    if (nparts == 1) return go_part(part, way, block, (const long long[]){lo, hi}, (const long long[]){first, end});
     for (long long y = lo; y < hi; y += block)
         for (long long z = first; z < end; z += depth) {
             const long long rows[] = {y, y + block < hi ? y + block : hi};
             const long long planes[] = {z, z + depth < end ? z + depth : end};
-            for (int p = 0; p < nparts; ++p) finite &= go_part(&part[p], w, block, rows, planes);
+            for (int p = 0; p < nparts; ++p) finite &= go_part(&part[p], way, block, rows, planes);
         }
     return finite;
 }
@@ -262,20 +287,18 @@ static int next_try(trli_tuning *t)
         -1;
 }
 
-bool trli_sweep(const trli_native_part *part, int nparts, trli_tuning *t)
+long long trli_sweep_try(const trli_native_part *part, int nparts, trli_tuning *t, bool *finite)
 {
     const trl_kernel_call *call = &part->call;
     const long long end = call->hi[2], rows = (call->hi[0] - call->lo[0]) * (call->hi[1] - call->lo[1]);
     long long plane = call->lo[2];
-    bool finite = true;
     for (int try; plane < end && (try = next_try(t)) >= 0;) {
+        const trli_sweep_way way = way_of(t, &t->variant[try % t->nvariants]);
         const long long stop = end - plane < 2LL * PLANES ? end : plane + PLANES;
         const int64_t start = trli_now_ns();
-        finite &= go(part, nparts, t, &t->variant[try % t->nvariants], plane, stop);
+        *finite &= trli_sweep_planes(part, nparts, &way, plane, stop);
         note(t, try, (double)(trli_now_ns() - start) / (double)((stop - plane) * rows));
         plane = stop;
     }
-    const int best = atomic_load_explicit(&t->best, memory_order_relaxed);
-    if (plane < end) finite &= go(part, nparts, t, &t->variant[best], plane, end);
-    return finite;
+    return plane;
 }

@@ -41,8 +41,26 @@ typedef struct trli_native_part {
     trl_kernel_call call;
 } trli_native_part;
 
-/* Call a compiled kernel for its box, by the fastest variant known so far; false if it checks its results and found
- * values that are not finite. Thread: any. */
-bool trli_sweep(const trli_native_part *part, int nparts, trli_tuning *tuning);
+/* How planes are gone through. */
+typedef struct trli_sweep_way {
+    int interleave;  /* planes whose rows are interleaved */
+    bool streaming;  /* by streaming stores */
+    int ahead;       /* rows of the next plane that are prefetched */
+    int depth;       /* planes that a part goes through before the next one does; 0: all */
+    long long block; /* rows at a time; 0: all */
+} trli_sweep_way;
+
+/* Call a compiled kernel for the first planes of its box, as long as there are variants to try. Returns the first plane
+ * that is left. Clears *finite if the kernel checks its results and found values that are not finite. Thread: any, as
+ * of the functions below. */
+long long trli_sweep_try(const trli_native_part *part, int nparts, trli_tuning *tuning, bool *finite);
+/* The fastest variant known so far. */
+trli_sweep_way trli_tuning_best(const trli_tuning *tuning);
+/* Call a compiled kernel for planes [first, end) of its box; false: it found values that are not finite. */
+bool trli_sweep_planes(const trli_native_part *part, int nparts, const trli_sweep_way *way, long long first,
+                       long long end);
+/* ns of a point in the fastest variant, as noted last; 0: not noted yet. */
+double trli_tuning_ns(const trli_tuning *tuning);
+void trli_tuning_note(trli_tuning *tuning, double ns);
 
 #endif
