@@ -150,7 +150,7 @@ void trli_placement_drop(trli_placement *p)
         p->copies[i] += p->placed->copies[i];
         p->bytes[i] += p->placed->bytes[i];
     }
-    for (int32_t t = 0; p->placed && t < p->graph->task_count; ++t) p->done[p->executor[t]] += p->runs;
+    for (int32_t t = 0; p->placed && t < p->graph->task_count; ++t) p->done[p->executor[t]] += p->runs + p->untimed;
     trli_placed_destroy(&p->placed);
 }
 
@@ -200,7 +200,7 @@ static trl_err place(trli_placement *p)
     trli_placement_drop(p);
     TRL_TRY(choose_executors(p, p->executor));
     TRL_TRY(trli_placed_create(p->graph, p->devices, &p->platform, p->executor, p->late, &p->placed));
-    p->runs = p->sum_ns = 0;
+    p->runs = p->untimed = p->sum_ns = 0;
     p->least_ns = INT64_MAX;
 done:
     return err;

@@ -17,6 +17,9 @@ enum {
     TRLI_ANYWHERE = 15, /* as a space: the space, known when a run, or what follows a call, begins, with the value */
 };
 
+/* Part of its time that a placement must save over one that lets the host go ahead (trli_placed.overlaps). */
+#define TRLI_GAIN_AHEAD 0.25
+
 typedef struct trli_platform {
     int executors;
     trl_kind kind[TRLI_EXECUTORS];

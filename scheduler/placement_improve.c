@@ -25,11 +25,29 @@ static double least_seconds(const trli_assignment *a)
 /* Seconds of copies that cost as much as one second of a run: where times are other than predicted, copies show. */
 static const double hidden = 32.0;
 
-static double cost_of(const trli_prediction *prediction, int64_t copies)
+/* Whether runs are left to GPUs, whose host goes ahead: as may_overlap in placed.c. */
+static bool goes_ahead(const trli_assignment *a, const trli_transfers *transfers)
+{
+    const trli_place_graph *g = a->graph;
+    const trli_transfer *transfer = transfers->list.data;
+    bool any = false;
+    for (int64_t x = 0; x < transfers->list.count; ++x)
+        if (transfer[x].from == 0 || transfer[x].to == 0) return false;
+    for (int32_t t = 0; t < g->tasks; ++t) {
+        const int e = a->executor[t];
+        any |= e > 0;
+        if (e > 0 && a->machine->kind[e] != TRL_KIND_GPU) return false;
+        for (int32_t i = g->access_first[t]; e == 0 && i < g->access_first[t + 1]; ++i)
+            if (g->handle[g->access[i].handle].bytes > 0) return false;
+    }
+    return any;
+}
+
+static double cost_of(const trli_assignment *a, const trli_prediction *prediction, const trli_transfers *transfers)
 {
     double sum = 0.0;
-    for (int64_t x = 0; x < copies; ++x) sum += prediction->copy_end[x] - prediction->copy_start[x];
-    return prediction->seconds + sum / hidden;
+    for (int64_t x = 0; x < transfers->list.count; ++x) sum += prediction->copy_end[x] - prediction->copy_start[x];
+    return (goes_ahead(a, transfers) ? 1 - TRLI_GAIN_AHEAD : 1) * (prediction->seconds + sum / hidden);
 }
 
 trl_err trli_best_compare(trli_assignment *a, trli_best *best)
@@ -38,10 +56,10 @@ trl_err trli_best_compare(trli_assignment *a, trli_best *best)
     trli_transfers transfers = {0};
     trli_prediction prediction = {0};
     const double least = least_seconds(a);
-    if (least >= best->cost || least > best->most) return TRL_OK;
+    if ((1 - TRLI_GAIN_AHEAD) * least >= best->cost || least > best->most) return TRL_OK;
     TRL_TRY(trli_transfers_of(a->ctx, a->graph, a->machine, a->values, a->executor, &transfers));
     TRL_TRY(trli_predict(a->ctx, a->graph, a->machine, a->executor, &transfers, true, &prediction));
-    const double cost = cost_of(&prediction, transfers.list.count);
+    const double cost = cost_of(a, &prediction, &transfers);
     if (cost < best->cost && prediction.seconds <= best->most) {
         best->cost = cost;
         best->seconds = prediction.seconds;

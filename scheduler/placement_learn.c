@@ -17,8 +17,6 @@ enum {
 static const double drift = 0.5;
 /* Part of a single executor's time by which a placement may be slower. */
 static const double loss = 0.02;
-/* Part of a device's time that a placement must save if the device alone would let the host go ahead. */
-static const double gain = 0.25;
 /* Time of a trial's runs behind which launches are not waited for. */
 static const int64_t launches_ns = 5000000;
 
@@ -95,7 +93,7 @@ static int fastest(const trli_placement *p, bool other)
 static bool is_faster(const trli_placement *p, int e, double ns)
 {
     const bool goes_ahead = e >= 0 && p->stage_left[e] && !p->placed->overlaps;
-    return e >= 0 && (goes_ahead ? 1 - gain : 1 + loss) * (double)p->stage_ns[e] < ns;
+    return e >= 0 && (goes_ahead ? 1 - TRLI_GAIN_AHEAD : 1 + loss) * (double)p->stage_ns[e] < ns;
 }
 
 static void run_on(trli_placement *p, int single)
@@ -164,6 +162,7 @@ static void learn_behind_others(trli_placement *p)
 void trli_placement_learn(trli_placement *p, int64_t ns, bool timed)
 {
     if (trli_placement_is_by_times(p) && !timed) {
+        ++p->untimed;
         learn_behind_others(p);
         return;
     }

@@ -57,7 +57,7 @@ void trl_graph_get_placement(const trl_graph *graph, trl_placement_stats *stats)
         stats->bytes[i] = p->bytes[i] + (p->placed ? p->placed->bytes[i] : 0);
     }
     for (int e = 0; e < stats->executors; ++e)
-        stats->done[e] = p->done[e] + (p->placed ? p->runs * stats->tasks[e] : 0);
+        stats->done[e] = p->done[e] + (p->placed ? (p->runs + p->untimed) * stats->tasks[e] : 0);
     count_devices(p, stats);
     if (p->placed) count_placed(p->placed, stats);
     if (trli_outlook_make(p, &outlook) != TRL_OK) return;

@@ -57,6 +57,7 @@ typedef struct trli_placement {
     bool excluded[TRLI_EXECUTORS];    /* devices that are no longer used */
     int stage;                        /* the executor that is being timed; all are timed: the number of executors */
     int64_t runs;                     /* of the placement */
+    int64_t untimed;                  /* others, which took what runs of other graphs take */
     int64_t sum_ns;                   /* runs since the last look at the times */
     int64_t least_ns;                 /* s of one of these runs */
     int64_t stage_ns[TRLI_EXECUTORS]; /* s of a run in which one executor ran every task that it may */

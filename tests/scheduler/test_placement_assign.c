@@ -215,6 +215,34 @@ START_TEST(keeps_to_what_tasks_are_eligible_for_and_groups_together)
 }
 END_TEST
 
+/* A task makes data on a device, and workers do faster what follows of it: where the host waits for a device anyway,
+ * they do, but where it would go ahead only if that saves more than a quarter. */
+START_TEST(lets_the_host_go_ahead_of_a_gpu_unless_workers_save_a_quarter)
+{
+    trli_platform machine = place_machine(2, 0.5, 1e6);
+    uint8_t executor[2];
+    for (int last = 1; last < 8; ++last) {
+        place_graph *g = place_graph_new(2, 1, 2, 1, 2);
+        place_task(g, 6.0);
+        place_access(g, 0, TRL_WRITE);
+        place_task(g, last);
+        place_access(g, 0, TRL_READ);
+        place_depend(g, 0, 1);
+        g->seconds[0] = 100.0;
+        g->seconds[2] = 0.125;
+        place_finish(g);
+        const double alone = 6 + last, together = 6 + 0.5 + 0.125;
+        machine.kind[1] = TRL_KIND_MOCK;
+        assign(g, &machine, TRLI_PLACE_finish_time, executor);
+        ck_assert(executor[0] == 1 && executor[1] == 0);
+        machine.kind[1] = TRL_KIND_GPU;
+        assign(g, &machine, TRLI_PLACE_finish_time, executor);
+        ck_assert_int_eq(executor[1], alone * (1 - TRLI_GAIN_AHEAD) < together);
+        place_graph_free(g);
+    }
+}
+END_TEST
+
 /* Two tasks that add, one for the CPU, the other for a device alone. */
 START_TEST(parts_a_group_rather_than_override_what_its_tasks_are_eligible_for)
 {
@@ -487,6 +515,7 @@ static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, finish_time_is_near_the_best_placement_of_all);
     tcase_add_test(tc, keeps_to_what_tasks_are_eligible_for_and_groups_together);
+    tcase_add_test(tc, lets_the_host_go_ahead_of_a_gpu_unless_workers_save_a_quarter);
     tcase_add_test(tc, parts_a_group_rather_than_override_what_its_tasks_are_eligible_for);
     tcase_add_test(tc, keeps_patches_and_their_neighbours_together);
     tcase_add_test(tc, never_gives_a_device_more_than_its_memory_holds);
