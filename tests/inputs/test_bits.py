@@ -8,6 +8,7 @@ are solved here, too."""
 import argparse
 import collections
 import concurrent.futures
+import csv
 import hashlib
 import json
 import os
@@ -227,13 +228,22 @@ def ways_of(rng, number, dim, text, options):
     return ways + elsewhere
 
 
-def bits(found):
-    """What must be the same in all ways."""
+def without_counts(table):
+    """A series without the iterations of solvers, which are those of the run that wrote a row: one that goes on from a
+    checkpoint begins to count."""
+    rows = list(csv.reader(table.splitlines()))
+    kept = [i for i, name in enumerate(rows[0]) if not name.endswith(":iterations")]
+    return [[row[i] for i in kept] for row in rows]
+
+
+def bits(found, restarts):
+    """What must be the same in all ways. restarts: one of them goes on from a checkpoint."""
     if not isinstance(found, dict):
         return found
     return {
         **{name: repr(field) for name, field in found["fields"].items()}, "errors": repr(found["errors"]),
-        "series": found["series"], "receivers": found["receivers"]
+        "series": [without_counts(table) if restarts else table for table in found["series"]],
+        "receivers": found["receivers"]
     }
 
 
@@ -266,7 +276,8 @@ def compare(options, number):
             wrong = wrong or differing_file(folder)
     passes = any(isinstance(found, dict) and found["passes"] for found, _ in results)
     helped = sum(found["helped"] for found, _ in results if isinstance(found, dict))
-    results = [(bits(found), said) for found, said in results]
+    restarts = any(setting.startswith("middle=") for way in ways for setting in way)
+    results = [(bits(found, restarts), said) for found, said in results]
     first, message = results[0]
     count = collections.Counter(evaluations=formulas * len(ways), passes=int(passes), helped=helped)
     for settings, (other, said) in zip(ways[1:], results[1:]):
