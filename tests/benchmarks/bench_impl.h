@@ -11,25 +11,25 @@
 #include "json_impl.h"
 
 /* X(name, collective, doc): the command runs trli_bench_NAME; collective: on all ranks together, else on the first. */
-#define TRLI_BENCHMARK_LIST(X)                                                                                        \
-    X(heat, false, "T_t = k lap(T) on a 3-D grid, against hand-written unfused and fused loops")                      \
-    X(operators, false, "operators on fields, against hand-written loops and the machine's streaming copy")           \
-    X(kernels, false,                                                                                                 \
-      "compiled kernels of systems of equations, against the best loops by hand and the machine's streaming copy")    \
-    X(boundary, false, "what boundary conditions cost of a step")                                                     \
-    X(build, false, "time from a deck of chained expressions to a frozen graph")                                      \
-    X(tasks, false, "empty tasks in graphs of several shapes, against a serial replay and other task runtimes")       \
-    X(grain, false,                                                                                                   \
-      "how long tasks must be to keep the cores busy, and what the runtime costs when they are few and long")         \
-    X(gpu_heat, false, "T_t = k lap(T) on a GPU, against the best kernels by hand and the copy of the fields")        \
-    X(gpu_transport, false,                                                                                           \
-      "advection and diffusion of n scalars on a GPU, against the best kernels by hand and the copy")                 \
-    X(gpu_fields, false, "operators and reductions of a driver's fields that live on a GPU")                          \
-    X(mpi, false, "heat and transport on every split of the cores into ranks and threads: speed, messages and bytes") \
-    X(solve, true,                                                                                                    \
-      "Poisson's equation in a cube beside FFTW by hand, hypre and PETSc; cycles, products, weak scaling")            \
-    X(flow, false, "a step of an incompressible flow, beside scalars, a step by hand with FFTW, and multigrid")       \
-    X(scalability, false, "the scalability study of Robison's thesis: task threads, operator threads and ranks")      \
+#define TRLI_BENCHMARK_LIST(X)                                                                                     \
+    X(heat, false, "T_t = k lap(T) on a 3-D grid, against hand-written unfused and fused loops")                   \
+    X(operators, false, "operators on fields, against hand-written loops and the machine's streaming copy")        \
+    X(kernels, false,                                                                                              \
+      "compiled kernels of systems of equations, against the best loops by hand and the machine's streaming copy") \
+    X(boundary, false, "what boundary conditions cost of a step")                                                  \
+    X(build, false, "time from a deck of chained expressions to a frozen graph")                                   \
+    X(tasks, false, "empty tasks in graphs of several shapes, against a serial replay and other task runtimes")    \
+    X(grain, false,                                                                                                \
+      "how long tasks must be to keep the cores busy, and what the runtime costs when they are few and long")      \
+    X(gpu_heat, false, "T_t = k lap(T) on a GPU, against the best kernels by hand and the copy of the fields")     \
+    X(gpu_transport, false,                                                                                        \
+      "advection and diffusion of n scalars on a GPU, against the best kernels by hand and the copy")              \
+    X(gpu_fields, false, "operators and reductions of a driver's fields that live on a GPU")                       \
+    X(mpi, false, "decks on every split of the cores into ranks and threads: speed, messages and bytes")           \
+    X(solve, true,                                                                                                 \
+      "Poisson's equation in a cube beside FFTW by hand, hypre and PETSc; cycles, products, weak scaling")         \
+    X(flow, false, "a step of an incompressible flow, beside scalars, a step by hand with FFTW, and multigrid")    \
+    X(scalability, false, "the scalability study of Robison's thesis: task threads, operator threads and ranks")   \
     X(functions, false, "elementary functions of formulas: nanoseconds per value, beside the system's library")
 
 typedef struct trli_bench {

@@ -36,6 +36,15 @@ static const char transport[] = "trellis: 1\n"
                                 "    ddt: \"div(0.001*i*grad(phi{i}) - advective_flux(phi{i}, velocity))\"\n"
                                 "time: {method: euler, dt: 1.0e-6, end: 1.0}\n"
                                 "run: {time_blocking: 1, compile: always}\n";
+static const char coupled[] = "trellis: 1\n" /* each source needs all scalars */
+                              "grid: {cells: [%d, %d, %d], periodic: [true, true, true]}\n"
+                              "equations:\n"
+                              "  \"phi{i}\":\n"
+                              "    for: {i: 1..8}\n"
+                              "    initial: \"i*sin(2*pi*x) + cos(2*pi*y)*cos(2*pi*z)\"\n"
+                              "    ddt: \"laplacian(phi{i}) + prod(j=1..8, exp(-phi{j}^2))\"\n"
+                              "time: {method: euler, dt: 1.0e-7, end: 1.0}\n"
+                              "run: {time_blocking: 1, compile: always}\n";
 
 #define WITHOUT(pass) "run.passes." pass "=false"
 static const char as_it_is[] = "run.passes.overlap=true";
@@ -44,6 +53,7 @@ static const char as_it_is[] = "run.passes.overlap=true";
 static const mpi_case cases[] = {
     {"heat", "heat 256^3", heat, 1, as_it_is, 256, false, 4e9},
     {"transport", "transport n = 16, 128^3", transport, 16, as_it_is, 128, false, 3e9},
+    {"coupled", "coupled sources n = 8, 128^3", coupled, 8, as_it_is, 128, false, 1.5e9},
     {"blocks", "heat 256^3, time blocks by choice", heat, 1, "run.time_blocking=auto", 256, false, 1e10},
     {"overlap", "transport n = 16, 128^3, without overlap", transport, 16, WITHOUT("overlap"), 128, false, 3e9},
     {"overlap", "heat 256^3, without overlap", heat, 1, WITHOUT("overlap"), 256, false, 4e9},
