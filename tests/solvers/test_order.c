@@ -74,6 +74,7 @@ static const space_study space_studies[] = {
     {"maxwell", "periodic", 12, 3, 2e-2, 0.2, false, 3, {"Ex", "By", "Bz"}, {0}, 2},
     {"fourth_order", "periodic", 16, 2, 8e-3, 0.16, true, 1, {"phi"}, {"time.method=rk4"}, 4},
     {"poisson", "Dirichlet, Neumann, Robin", 20, 2, 0, 0, false, 1, {"p"}, {0}, 2},
+    {"blocks", "Dirichlet; k jumps", 20, 2, 0, 0, false, 1, {"T"}, {0}, 2},
     {"p_laplacian", "Dirichlet, Neumann", 20, 2, 0, 0, false, 1, {"u"}, {0}, 2},
 };
 
