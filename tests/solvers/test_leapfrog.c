@@ -2,6 +2,7 @@
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Equations of second order in time: by leapfrog and as pairs by the other methods. */
 // ctest: np=1,2 timeout=120 sanitize=1
+#include "../doc_table.h"
 #include "run_fixture.h"
 
 static double series_of(int i)
@@ -48,6 +49,28 @@ START_TEST(a_shortened_step_keeps_order_two)
     }
     ck_assert_double_gt(log2(error[0] / error[1]), 1.8);
     ck_assert_double_gt(log2(error[1] / error[2]), 1.85);
+    close_problem();
+}
+END_TEST
+
+/* An oscillator with friction, in steps of one size. */
+START_TEST(it_has_order_two)
+{
+    double error[3];
+    for (int i = 0; i < 3; ++i) {
+        open_text("grid: {cells: [2], periodic: [true]}\nequations: {w: {initial: 1, ddt2: \"-w - w_t/2\"}}\n"
+                  "time: {method: leapfrog, dt: %.17g, end: 1}\noutput: {series: {values: {w: \"domain_max(w)\"}}}\n",
+                  0.1 / (1 << i));
+        run_to_end();
+        const double omega = sqrt(1 - 0.0625);
+        error[i] = fabs(series_of(0) - exp(-0.25) * (cos(omega) + sin(omega) / (4 * omega)));
+    }
+    const double order = log2(error[1] / error[2]);
+    const bool found =
+        print_line(read_page("verification.md"), "| leapfrog, an oscillator | %.2e | %.2e | %.2e | %.1f |\n", error[0],
+                   error[1], error[2], order);
+    ck_assert_msg(fabs(order - 2) < 0.1, "%g %g %g", error[0], error[1], error[2]);
+    ck_assert_msg(found, "docs/verification.md lacks the line that is printed above");
     close_problem();
 }
 END_TEST
@@ -262,6 +285,7 @@ static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, the_first_step_is_taylors_and_the_others_are_stoermers);
     tcase_add_test(tc, a_shortened_step_keeps_order_two);
+    tcase_add_test(tc, it_has_order_two);
     tcase_add_test(tc, energy_neither_grows_nor_decays);
     tcase_add_test(tc, a_wave_takes_half_of_the_memory_and_a_quarter_of_the_work_of_rk4);
     tcase_add_test(tc, elastic_energy_stays_as_the_source_left_it);
