@@ -12,6 +12,7 @@ import subprocess
 import sys
 
 TRELLIS = os.environ.get("TRELLIS", "trellis")
+DECKS = pathlib.Path(os.environ.get("TRELLIS_SOURCE", pathlib.Path(__file__).parents[2])) / "inputs/decks"
 
 AXES = "xyz"
 # The solution along an axis, its first and second derivatives, and the condition that goes with it; {s} is the axis,
@@ -339,6 +340,14 @@ def stagnation():
     check("what is carried through the grid is waited for", 1000 < taken < 2000, taken)
 
 
+def power_of_gradient():
+    """Newton's method takes 5 to 8 steps for the p-Laplacian, on whatever grid."""
+    text = (DECKS / "p_laplacian.yaml").read_text(encoding="utf-8")
+    taken = [run(text, (f"grid.cells=[{n},{n}]", "run.compile=never"))["solvers"][0]["last_newton"]
+             for n in (10, 20, 40, 80)]
+    check("steps for the p-Laplacian", min(taken) == 5 and max(taken) == 8, taken)
+
+
 def last_of_series(name):
     lines = pathlib.Path("out/series.csv").read_text(encoding="utf-8").split("\n")
     return float(lines[-2].split(",")[lines[0].split(",").index(name)])
@@ -364,6 +373,7 @@ def main():
     both_signs()
     family()
     norms()
+    power_of_gradient()
     stagnation()
     check("nullspace", run(FREE)["solvers"][0]["method"] == "cg", "method")
     check("the mean of the guess", abs(last_of_series("mean") - 3.5) < 1e-12, last_of_series("mean"))
