@@ -232,7 +232,8 @@ static trl_err cg_run(trli_solver *s, trli_krylov *method, double target, int mo
     if (!s->ahead) m->progress = NOTHING;
     s->ahead = false;
     TRL_TRY(start(s, m, norm));
-    for (*iterations = 0; *iterations < most && !(*norm <= target) && isfinite(*norm); ++*iterations) {
+    *broken = trli_krylov_lost(s, *norm);
+    for (*iterations = 0; *iterations < most && !(*norm <= target) && !*broken; ++*iterations) {
         const int k = *iterations;
         const double before = *norm;
         if (m->progress < ALL) TRL_TRY(iterate(s, m, k == 0, ALL));
@@ -245,6 +246,7 @@ static trl_err cg_run(trli_solver *s, trli_krylov *method, double target, int mo
         if (*broken) swap_solution(s); /* back */
         if (*broken) break;
         *norm = trli_solver_norm(s, trli_solver_scalar(s, m->rr));
+        *broken = trli_krylov_lost(s, *norm);
         m->factor[s->place][k > 0] = *norm / before;
     }
 done:
@@ -276,19 +278,20 @@ static trl_err cycles_run(trli_solver *s, trli_krylov *method, double target, in
     const double much = 100;
     const int patience = 8;
     cycles *m = (cycles *)method;
-    double least = INFINITY;
     int since = 0;
     trl_err err = TRL_OK;
     TRL_TRY(start(s, m, norm));
+    *broken = trli_krylov_lost(s, *norm);
+    double least = *norm;
     for (*iterations = 0; *iterations < most && !(*norm <= target) && !*broken; ++*iterations) {
-        since = *norm < least ? 0 : since + 1;
-        least = fmin(least, *norm);
         TRL_TRY(trli_krylov_cycle(s, s->r.now));
         TRL_TRY(trli_solver_program(s, s->apply));
         TRL_TRY(trli_solver_program(s, m->update));
         swap_solution(s);
         *norm = trli_solver_norm(s, trli_solver_scalar(s, m->rr));
-        *broken = !(*norm < much * least) || since > patience;
+        since = *norm < least ? 0 : since + 1;
+        least = fmin(least, *norm);
+        *broken = trli_krylov_lost(s, *norm) || !(*norm < much * least) || since > patience;
     }
 done:
     return err;

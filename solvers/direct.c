@@ -9,6 +9,7 @@
 #include "direct_impl.h"
 #include "memory_impl.h"
 #include "solve_ahead_impl.h"
+#include "solve_look_impl.h"
 
 /* What belongs to an unknown, which no other is coupled to. */
 typedef struct part {

@@ -180,22 +180,27 @@ done:
     return err;
 }
 
-/* Givens rotations turn the column to a triangle's; returns the residual of the least-squares problem. */
-static double rotate(const trli_solver *s, gmres *m, int j)
+/* Givens rotations turn the column to a triangle's; *estimate: the residual of the least-squares problem. Returns
+ * whether the column is none of the others together, as it is where the operator is singular. */
+static bool rotate(const trli_solver *s, gmres *m, int j, double *estimate)
 {
-    double *column = m->matrix + (size_t)j * ((size_t)s->settings.restart + 1);
+    const double rounding = 1e-14;
+    double *column = m->matrix + (size_t)j * ((size_t)s->settings.restart + 1), length = 0;
+    for (int i = 0; i <= j + 1; ++i) length += column[i] * column[i];
     for (int i = 0; i < j; ++i) {
         const double upper = column[i], lower = column[i + 1];
         column[i] = m->cosine[i] * upper + m->sine[i] * lower;
         column[i + 1] = m->cosine[i] * lower - m->sine[i] * upper;
     }
     const double size = sqrt(column[j] * column[j] + column[j + 1] * column[j + 1]);
-    m->cosine[j] = size > 0 ? column[j] / size : 1;
-    m->sine[j] = size > 0 ? column[j + 1] / size : 0;
+    if (size <= rounding * sqrt(length)) return false;
+    m->cosine[j] = column[j] / size;
+    m->sine[j] = column[j + 1] / size;
     column[j] = size;
     m->rhs[j + 1] = -m->sine[j] * m->rhs[j];
     m->rhs[j] *= m->cosine[j];
-    return fabs(m->rhs[j + 1]);
+    *estimate = fabs(m->rhs[j + 1]);
+    return true;
 }
 
 /* Add the best combination of n vectors to c. */
@@ -205,7 +210,7 @@ static trl_err correct(trli_solver *s, gmres *m, int n)
     trl_err err = TRL_OK;
     for (int i = n - 1; i >= 0; --i) {
         for (int j = i + 1; j < n; ++j) m->rhs[i] -= m->matrix[(size_t)j * k + (size_t)i] * m->rhs[j];
-        m->rhs[i] = m->matrix[(size_t)i * k + (size_t)i] != 0 ? m->rhs[i] / m->matrix[(size_t)i * k + (size_t)i] : 0;
+        m->rhs[i] /= m->matrix[(size_t)i * k + (size_t)i];
     }
     for (int i = 0; i < n; ++i) {
         trli_solver_set(s, m->factor, m->rhs[i]);
@@ -236,11 +241,11 @@ static trl_err cycle(trli_solver *s, gmres *m, double target, int most, int *ite
     for (double estimate = m->rhs[0]; n < s->settings.restart && *iterations < most && !end && !*broken; ++n) {
         if (estimate <= target * unit) break;
         TRL_TRY(add_column(s, m, n, &end));
-        estimate = rotate(s, m, n);
-        *broken = !isfinite(estimate);
         ++*iterations;
+        if (!rotate(s, m, n, &estimate)) break;
+        *broken = !isfinite(estimate);
     }
-    if (*broken) goto done;
+    if (*broken || n == 0) goto done;
     TRL_TRY(correct(s, m, n));
     *norm = trli_solver_norm(s, trli_solver_scalar(s, m->rr));
 done:
@@ -276,6 +281,7 @@ static trl_err gmres_run(trli_solver *s, trli_krylov *method, double target, int
     TRL_TRY(trli_solver_program(s, m->begin));
     trli_krylov_started(s);
     *norm = trli_solver_norm(s, trli_solver_scalar(s, m->first_rr));
+    *broken = trli_krylov_lost(s, *norm);
     *iterations = 0;
     for (int n = 0; *iterations < most && !(*norm <= target) && !*broken && !s->stalled; ++n) {
         const double last = *norm, before = n < LOOK_BACK ? INFINITY : past[n % LOOK_BACK];
@@ -283,7 +289,7 @@ static trl_err gmres_run(trli_solver *s, trli_krylov *method, double target, int
         past[n % LOOK_BACK] = last;
         TRL_TRY(cycle(s, m, target, most, iterations, norm, broken));
         const bool whole = *iterations - begun == s->settings.restart, same = !(*norm < last);
-        *broken |= !isfinite(*norm) || (same && !whole); /* there are no other vectors */
+        *broken |= trli_krylov_lost(s, *norm) || (same && !whole); /* there are no other vectors */
         s->stalled = same || (*iterations > crossing(s) && stalls(s, before, *norm, target, most));
     }
 done:

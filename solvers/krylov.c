@@ -2,6 +2,7 @@
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Conjugate gradients and stabilised biconjugate gradients. A run of a method alternates between the product with the
  * Jacobian and programs of its own; scalars of an iteration stay in the frame, where the next program reads them. */
+#include <float.h>
 #include <math.h>
 
 #include "krylov_impl.h"
@@ -67,6 +68,12 @@ done:
 void trli_krylov_started(const trli_solver *s)
 {
     if (!s->linear) trli_vector_swap(s, &s->c);
+}
+
+bool trli_krylov_lost(trli_solver *s, double norm)
+{
+    s->least = fmin(s->least, norm);
+    return !(DBL_EPSILON * norm <= s->least);
 }
 
 /* ---- what both are made of ---- */
@@ -206,7 +213,8 @@ static trl_err cg_run(trli_solver *s, trli_krylov *method, double target, int mo
     trli_vector_swap(s, &s->d);
     trli_solver_set(s, m->rho, trli_solver_scalar(s, m->first_rho));
     *norm = trli_solver_norm(s, trli_solver_scalar(s, m->first_rr));
-    for (*iterations = 0; *iterations < most && !(*norm <= target) && isfinite(*norm); ++*iterations) {
+    *broken = trli_krylov_lost(s, *norm);
+    for (*iterations = 0; *iterations < most && !(*norm <= target) && !*broken; ++*iterations) {
         TRL_TRY(trli_solver_program(s, m->update));
         /* Along all directions the quadratic form has one sign, or this is no minimum. */
         const double alpha = trli_solver_scalar(s, m->rho) / trli_solver_scalar(s, m->dq);
@@ -218,6 +226,7 @@ static trl_err cg_run(trli_solver *s, trli_krylov *method, double target, int mo
         trli_vector_swap(s, &s->d);
         trli_solver_set(s, m->rho, trli_solver_scalar(s, m->next_rho));
         *norm = trli_solver_norm(s, trli_solver_scalar(s, m->rr));
+        *broken = trli_krylov_lost(s, *norm);
     }
 done:
     return err;
@@ -335,6 +344,13 @@ static void swap_all(const trli_solver *s)
     trli_vector_swap(s, &s->d);
 }
 
+/* Whether a factor moves nothing, or all too far: c and r are left as they are then. */
+static bool is_none(const trli_solver *s, int factor)
+{
+    const double value = trli_solver_scalar(s, factor);
+    return value == 0 || !isfinite(value);
+}
+
 /* Up to the new vectors, unless the first half was the last. Its residual comes with the products of the second, unless
  * a cycle, which costs more than a message, would be in vain. */
 static trl_err second_half(trli_solver *s, bicgstab *m, double target, double *norm, bool *broken)
@@ -343,14 +359,14 @@ static trl_err second_half(trli_solver *s, bicgstab *m, double target, double *n
     if (s->cycles) {
         TRL_TRY(trli_solver_program(s, m->middle));
         *norm = trli_solver_norm(s, trli_solver_scalar(s, m->middle_rr));
-        *broken = !isfinite(*norm);
+        *broken = trli_krylov_lost(s, *norm);
         if (*norm <= target || *broken) goto done;
         TRL_TRY(trli_krylov_cycle(s, s->r.now));
     }
     TRL_TRY(trli_solver_program(s, s->apply));
     TRL_TRY(trli_solver_program(s, m->full));
     *norm = trli_solver_norm(s, trli_solver_scalar(s, m->half_rr));
-    *broken = !isfinite(*norm);
+    *broken = trli_krylov_lost(s, *norm) || (*norm > target && is_none(s, m->omega));
 done:
     return err;
 }
@@ -366,10 +382,13 @@ static trl_err bicgstab_run(trli_solver *s, trli_krylov *method, double target, 
     trli_vector_swap(s, &m->p);
     trli_solver_set(s, m->rho, trli_solver_scalar(s, m->first_rr));
     *norm = trli_solver_norm(s, trli_solver_scalar(s, m->first_rr));
+    *broken = trli_krylov_lost(s, *norm);
     for (*iterations = 0; *iterations < most && !(*norm <= target) && !*broken; ++*iterations) {
         TRL_TRY(trli_krylov_cycle(s, m->p.now));
         TRL_TRY(trli_solver_program(s, s->apply));
         TRL_TRY(trli_solver_program(s, m->half));
+        *broken = is_none(s, m->alpha);
+        if (*broken) break;
         swap_all(s);
         TRL_TRY(second_half(s, m, target, norm, broken));
         if (*norm <= target || *broken) continue;
@@ -377,7 +396,7 @@ static trl_err bicgstab_run(trli_solver *s, trli_krylov *method, double target, 
         trli_vector_swap(s, &m->p);
         trli_solver_set(s, m->rho, trli_solver_scalar(s, m->next_rho));
         *norm = trli_solver_norm(s, trli_solver_scalar(s, m->rr));
-        *broken = !isfinite(*norm) || trli_solver_scalar(s, m->next_rho) == 0;
+        *broken = trli_krylov_lost(s, *norm) || trli_solver_scalar(s, m->next_rho) == 0;
     }
 done:
     return err;

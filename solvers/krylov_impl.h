@@ -59,7 +59,8 @@ struct trli_solver {
     double *known; /* by scalar: what the Jacobian reads, as it was when the diagonal was found; NULL: it was not yet */
     bool current;  /* the diagonal is that of the Jacobian as it was then */
     int64_t ndiagonals, coarsened; /* how many times it was found; the one that coarser grids are for, 0: none */
-    trli_program *apply, *diagonal, *zero, *probe, *compare, *move, *shift, *centre, *extrapolate, *guess, *means[2];
+    trli_program *apply, *diagonal, *zero, *probe, *compare, *take_trial, *take_residual, *measure, *move, *shift,
+        *centre, *extrapolate, *guess, *means[2];
     trli_residual residual;               /* of x, with the size */
     trli_residual residual_alone;         /* without; program NULL: there is no size */
     trli_residual of_zero, of_zero_alone; /* likewise where x is zero; program NULL: not known without x */
@@ -77,10 +78,11 @@ struct trli_solver {
     trl_gidx placed_step;
     struct trli_relaunch *launch; /* of what is launched together, NULL: not made; and such parts, in one another */
     int launching;
-    bool mean_set;                    /* a direct solution makes it what it should be */
-    bool mean_known;                  /* the solution of the step `mean_step` has it */
-    double wanted_mean;               /* of a direct solution, where it is free */
-    int qq, dd, compared, centred_rr; /* scalars: q.q, d.d, of q with what `with` says, r.r once it is balanced */
+    bool mean_set;      /* a direct solution makes it what it should be */
+    bool mean_known;    /* the solution of the step `mean_step` has it */
+    double wanted_mean; /* of a direct solution, where it is free */
+    /* Scalars: q.q, d.d, of q with what `with` says, r.r once it is balanced and of a trial, x.x, x.r. */
+    int qq, dd, compared, centred_rr, trial_rr, xx, xr;
     int *one, *with_one;         /* [n] scalars: factor of 1 in d, and in what q is compared with, for each unknown */
     int noise[2], with_noise[2]; /* scalars: factors of two random vectors in these */
     int *x_sum[2];               /* [n] scalars of `means`: sums of x, and of what it is to begin with */
@@ -100,12 +102,12 @@ struct trli_solver {
     double *mean;                         /* [n] of the guess */
     trli_krylov *made[TRL_SOLVE_METHODS]; /* by method; NULL: not asked for */
     trli_krylov *made_cg_cycles;          /* cg with multigrid */
-    double lost, enough, fine;            /* of the present solve: what rounding makes of the residual; what suffices;
-                                           * what is aimed at, which may be less */
-    double r_norm;                        /* norm(r), if r is what it was found of, else -1 */
-    double scale;                         /* of the operator: what it makes of vectors of length 1 */
-    double reference;                     /* the residual of zero, in the present solve */
-    trl_gidx step;                        /* of messages */
+    double lost, enough, fine; /* of a solve: what rounding makes of the residual; what suffices; the aim, or less */
+    double r_norm;             /* norm(r), if r is what it was found of, else -1 */
+    double scale;              /* of the operator: what it makes of vectors of length 1 */
+    double reference;          /* the residual of zero, in the present solve */
+    double least;              /* the least residual of the present linear system, by its methods */
+    trl_gidx step;             /* of messages */
     double time;
     trl_solve_stats stats;
 };
@@ -218,17 +220,13 @@ TRL_NODISCARD trl_err trli_multigrid_cycle(struct trli_multigrid *m, const int *
 /* [n] fields of its solution. */
 const int *trli_multigrid_solution(const struct trli_multigrid *m);
 
-/* ---- solve_look.c ---- */
-
-/* d = 1 of an unknown, or one of two random vectors; -1: none of these. q = J d. Collective: yes. */
-TRL_NODISCARD trl_err trli_solver_try(trli_solver *s, int one, int noise);
-/* The unknowns of which constants are in the null space, and whether the operator is symmetric. Collective: yes. */
-TRL_NODISCARD trl_err trli_solver_look(trli_solver *s);
-
 /* ---- solve_run.c ---- */
 
 /* The residual of the present values and its norm; points on sides are set. Collective: yes. */
 TRL_NODISCARD trl_err trli_solver_residual(trli_solver *s, double *norm);
+/* Likewise of what is solved for, balanced: of the present values, or of zero, which they become. */
+TRL_NODISCARD trl_err trli_solver_begin_at(trli_solver *s, double *norm);
+TRL_NODISCARD trl_err trli_solver_begin_at_zero(trli_solver *s, double *norm);
 
 /* ---- krylov.c ---- */
 
@@ -236,6 +234,8 @@ const trli_krylov_type *trli_krylov_of(const trli_solver *s, trl_solve_method me
 trli_krylov *trli_krylov_made(const trli_solver *s, const trli_krylov_type *type);
 /* Compile the methods that may be used. */
 TRL_NODISCARD trl_err trli_krylov_compile(trli_solver *s);
+/* Note an iteration's residual: is it lost, not finite or so much larger than the least one as rounding errors are? */
+bool trli_krylov_lost(trli_solver *s, double norm);
 /* What jacobi makes of a vector, at each point. */
 void trli_krylov_precondition(const trli_solver *s, const trli_ir_value *r, trli_ir_value *z);
 /* Of a solver that has multigrid: what trli_krylov_cycle runs. */

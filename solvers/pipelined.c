@@ -330,14 +330,16 @@ static trl_err pipelined_run(trli_solver *s, trli_krylov *method, double target,
     trli_krylov_started(s);
     *norm = trli_solver_norm(s, trli_solver_scalar(s, m->first_rr));
     *iterations = 0;
-    if (*norm <= target || !isfinite(*norm)) return TRL_OK;
+    *broken = trli_krylov_lost(s, *norm);
+    if (*norm <= target || *broken) return TRL_OK;
     TRL_TRY(begin(s, m));
     for (;;) {
         trli_solver_set(s, m->keep, m->cycles ? *iterations % REPLACE_EVERY > 0 : *iterations > 0);
         TRL_TRY(trli_krylov_cycle(s, m->w.now));
         TRL_TRY(trli_solver_program(s, m->iteration));
         *norm = trli_solver_norm(s, trli_solver_scalar(s, m->rr));
-        if (*norm <= target || !isfinite(*norm) || *iterations == most) break;
+        *broken = trli_krylov_lost(s, *norm);
+        if (*norm <= target || *broken || *iterations == most) break;
         /* Along all directions the quadratic form has one sign, or this is no minimum. */
         const double alpha = trli_solver_scalar(s, m->alpha);
         *broken = !isfinite(alpha) || alpha == 0 || alpha * sign < 0;

@@ -112,8 +112,12 @@ trl_err trli_pseudo_time_run(trli_solver *s, bool (*solved)(const trli_solver *s
     TRL_TRY(trli_solver_balance(s, s->linear ? s->settings.tolerance : s->settings.newton_tolerance));
     while (!solved(s, *norm)) {
         const double before = *norm;
-        if (*steps >= s->settings.iterations)
-            return *norm <= s->enough ? TRL_OK : trli_solver_too_slow(s, *norm, s->fine, *steps);
+        if (*steps >= s->settings.iterations) {
+            if (*norm <= s->enough) return TRL_OK;
+            s->least = best;
+            TRL_TRY(trli_solver_refuse_singular(s, *norm));
+            return trli_solver_too_slow(s, *norm, s->fine, *steps);
+        }
         TRL_TRY(trli_solver_program(s, p->keep));
         TRL_TRY(take_step(s, share, norm));
         ++*steps;

@@ -15,6 +15,7 @@
 #include "parameters_impl.h"
 #include "pseudo_time_impl.h"
 #include "sides_impl.h"
+#include "solve_look_impl.h"
 #include "solve_reads_impl.h"
 #include "symbols_impl.h"
 #include "told_sums_impl.h"
@@ -229,53 +230,6 @@ done:
     trli_instance_destroy(&in);
     trli_instance_destroy(&old);
     trli_free(value);
-    return err;
-}
-
-/* a sum of 1 and two random vectors, with factors */
-static trl_err trial(trli_solver *s, trli_instance *in, const int *one, const int noise[2], int i, trli_ir_value *value)
-{
-    trli_ir *ir = &s->sim->model->ir;
-    trli_ir_value sum = trli_ir_scalar(ir, one[i]);
-    for (int k = 0; k < 2; ++k) {
-        const trli_ir_value random =
-            trli_ir_binary(ir, TRLI_OP_SUB, trli_ir_random(ir, 2.0 * i + k + 1), trli_ir_constant(ir, 0.5));
-        sum =
-            trli_ir_binary(ir, TRLI_OP_ADD, sum, trli_ir_binary(ir, TRLI_OP_MUL, trli_ir_scalar(ir, noise[k]), random));
-    }
-    *value = sum;
-    return trli_solver_masked(s, in, i, value);
-}
-
-/* What looks at the operator: d = a trial, and products of q with another one. */
-static trl_err compile_trials(trli_solver *s)
-{
-    trli_instance *in = NULL, *other = NULL, *old = NULL, *older = NULL;
-    trli_ir_value *a = NULL, *b = NULL;
-    trl_err err = TRL_OK;
-    TRL_TRY(list_of_values(s, &a));
-    TRL_TRY(list_of_values(s, &b));
-    TRL_TRY(trli_solver_begin(s, "trial", &s->probe));
-    s->probe->once = true;
-    TRL_TRY(s->ask.instance(s->ask.data, s->probe, &in, &old));
-    for (int i = 0; i < s->ask.n; ++i) TRL_TRY(trial(s, in, s->one, s->noise, i, &a[i]));
-    TRL_TRY(trli_solver_store(s, s->probe, s->d.next, a));
-    TRL_TRY(trli_solver_begin(s, "comparison", &s->compare));
-    s->compare->once = true;
-    TRL_TRY(s->ask.instance(s->ask.data, s->compare, &other, &older));
-    for (int i = 0; i < s->ask.n; ++i) TRL_TRY(trial(s, other, s->with_one, s->with_noise, i, &a[i]));
-    trli_solver_read(s, s->q.now, b);
-    TRL_TRY(trli_solver_dot(s, s->compare, "q.trial", a, b, &s->compared));
-    TRL_TRY(trli_solver_dot(s, s->compare, "q.q", b, b, &s->qq));
-    trli_solver_read(s, s->d.now, a);
-    TRL_TRY(trli_solver_dot(s, s->compare, "d.d", a, a, &s->dd));
-done:
-    trli_instance_destroy(&in);
-    trli_instance_destroy(&old);
-    trli_instance_destroy(&other);
-    trli_instance_destroy(&older);
-    trli_free(a);
-    trli_free(b);
     return err;
 }
 
@@ -518,7 +472,7 @@ static trl_err compile(trli_solver *s)
         if (s->inverse_value[0] >= 0 && !s->multigrid) err = trli_solver_compile_coupling(s);
         goto done;
     }
-    TRL_TRY(compile_trials(s));
+    TRL_TRY(trli_solver_compile_trials(s));
     TRL_TRY(compile_moves(s));
     s->stats = (trl_solve_stats){.unknowns = s->ask.names, .linear = s->linear};
     if (method == TRL_SOLVE_PSEUDO_TIME) return trli_pseudo_time_compile(s);

@@ -5,12 +5,10 @@
 #include <math.h>
 
 #include "context_impl.h"
-#include "model_run_impl.h"
 #include "multigrid_impl.h"
 #include "solve_errors_impl.h"
 
-/* Steps that can be shorter are, where there is no solution: this is no error then. */
-static bool may_fail(const trli_solver *s)
+bool trli_solver_may_fail(const trli_solver *s)
 {
     trli_control *c = &s->sim->control;
     c->unsolved |= c->lenient;
@@ -36,44 +34,12 @@ trl_err trli_solver_inconsistent(const trli_solver *s, int i, double mean)
                     name, s->step, s->time, -mean, s->reference);
 }
 
-/* The largest magnitude of an unknown. Collective: yes. */
-static trl_err find_largest(const trli_solver *s, double *largest)
-{
-    trl_simulation *sim = s->sim;
-    trl_err err = TRL_OK;
-    *largest = 0;
-    for (int i = 0; i < s->ask.n && err == TRL_OK; ++i)
-        for (int p = 0; p < sim->layout->nlocal && err == TRL_OK; ++p) {
-            double extreme[2];
-            err = trli_frame_extremes(sim->frame, s->x.now[i], p, sim->loop, extreme);
-            *largest = fmax(*largest, fmax(-extreme[0], extreme[1]));
-        }
-    TRL_TRY(trl_context_agree(sim->ctx, err));
-    err = trli_allreduce(sim->ctx, largest, 1, MPI_DOUBLE, MPI_MAX);
-done:
-    return err;
-}
-
-/* Whether what a method came to, from a residual that was finite, is much larger than what its product with the
- * operator tells, which is at most the present residual and that of zero: all of it is in the null space then, but for
- * a part that rounding errors hide. Constants of a whole unknown were found before. */
-static trl_err find_singular(const trli_solver *s, double norm, bool *singular)
-{
-    const double least = 1e-12;
-    double largest;
-    trl_err err = TRL_OK;
-    *singular = false;
-    if (!s->linear) return TRL_OK;
-    TRL_TRY(find_largest(s, &largest));
-    *singular = norm + s->reference <= least * s->scale * largest;
-done:
-    return err;
-}
-
-static trl_err fail_singular(const trli_solver *s)
+trl_err trli_solver_has_null_space(const trli_solver *s, double left)
 {
     return trl_fail(s->sim->ctx, TRL_ERR_NUMERICS, &s->ask.place,
-                    "no '%s' solves its equation at step %" PRId64 ", t = %.10g: %s", s->ask.names, s->step, s->time,
+                    "no '%s' solves its equation at step %" PRId64
+                    ", t = %.10g: a residual of %.3g is left, where that of zero is %.3g: %s",
+                    s->ask.names, s->step, s->time, left, s->reference,
                     s->ask.cut_off
                         ? s->ask.cut_off
                         : "the equation is singular: there are values that add nothing to it, and sources that do not "
@@ -94,7 +60,7 @@ static const char *remedy(const trli_solver *s, const char *other)
 
 trl_err trli_solver_not_finite(const trli_solver *s, const char *when)
 {
-    if (may_fail(s)) return TRL_ERR_NUMERICS;
+    if (trli_solver_may_fail(s)) return TRL_ERR_NUMERICS;
     return trl_fail(s->sim->ctx, TRL_ERR_NUMERICS, &s->ask.place,
                     "the residual of '%s' is not finite %s, at step %" PRId64 ", t = %.10g: %s", s->ask.names, when,
                     s->step, s->time,
@@ -105,7 +71,7 @@ trl_err trli_solver_not_finite(const trli_solver *s, const char *when)
 
 trl_err trli_solver_diverged(const trli_solver *s, const char *when)
 {
-    if (may_fail(s)) return TRL_ERR_NUMERICS;
+    if (trli_solver_may_fail(s)) return TRL_ERR_NUMERICS;
     return trl_fail(s->sim->ctx, TRL_ERR_NUMERICS, &s->ask.place,
                     "the residual of '%s' is not finite %s, at step %" PRId64 ", t = %.10g: %s", s->ask.names, when,
                     s->step, s->time,
@@ -115,7 +81,7 @@ trl_err trli_solver_diverged(const trli_solver *s, const char *when)
 
 trl_err trli_solver_grows(const trli_solver *s, double norm, double best)
 {
-    if (may_fail(s)) return TRL_ERR_NUMERICS;
+    if (trli_solver_may_fail(s)) return TRL_ERR_NUMERICS;
     return trl_fail(s->sim->ctx, TRL_ERR_NUMERICS, &s->ask.place,
                     "steps in pseudo-time do not solve for '%s', at step %" PRId64
                     ", t = %.10g: the residual grows from "
@@ -137,46 +103,37 @@ trl_err trli_solver_singular(const trli_solver *s, bool nan)
 
 trl_err trli_solver_too_slow(const trli_solver *s, double norm, double target, int iterations)
 {
-    bool singular;
-    trl_err err = TRL_OK;
-    if (may_fail(s)) return TRL_ERR_NUMERICS;
-    TRL_TRY(find_singular(s, norm, &singular));
-    if (singular) return fail_singular(s);
-    err = trl_fail(s->sim->ctx, TRL_ERR_NUMERICS, &s->ask.place,
-                   "%s with preconditioner %s did not solve for '%s' in %d iterations, at step %" PRId64
-                   ", t = %.10g: the residual is %.3g, and %.3g is wanted; %s",
-                   s->stats.method, s->stats.preconditioner, s->ask.names, iterations, s->step, s->time, norm, target,
-                   remedy(s, "allow more iterations, or use another method or preconditioner, under 'solvers'"));
-done:
-    return err;
+    const double much = 100;
+    const char *what = "allow more iterations, or use another method or preconditioner, under 'solvers'";
+    if (trli_solver_may_fail(s)) return TRL_ERR_NUMERICS;
+    if (!(norm <= much * s->reference))
+        what = "that is much more than of zero, so more iterations will not help: the equation may be singular, and "
+               "have no "
+               "solution; else use method gmres, or another preconditioner, under 'solvers'";
+    return trl_fail(s->sim->ctx, TRL_ERR_NUMERICS, &s->ask.place,
+                    "%s with preconditioner %s did not solve for '%s' in %d iterations, at step %" PRId64
+                    ", t = %.10g: the residual is %.3g, and %.3g is wanted; %s",
+                    s->stats.method, s->stats.preconditioner, s->ask.names, iterations, s->step, s->time, norm, target,
+                    remedy(s, what));
 }
 
 trl_err trli_solver_stalls(const trli_solver *s, double norm, double target, int iterations)
 {
     char what[200];
-    bool singular;
-    trl_err err = TRL_OK;
-    if (may_fail(s)) return TRL_ERR_NUMERICS;
-    TRL_TRY(find_singular(s, norm, &singular));
-    if (singular) return fail_singular(s);
+    if (trli_solver_may_fail(s)) return TRL_ERR_NUMERICS;
     snprintf(what, sizeof what, "use a larger restart (it is %d), method bicgstab, or %s, under 'solvers'",
              s->settings.restart, s->cycles ? "preconditioner jacobi" : "preconditioner multigrid");
-    err = trl_fail(s->sim->ctx, TRL_ERR_NUMERICS, &s->ask.place,
-                   "gmres with preconditioner %s does not get on for '%s', at step %" PRId64
-                   ", t = %.10g: the residual stagnates at %.3g after %d iterations, and %.3g is wanted; %s",
-                   s->stats.preconditioner, s->ask.names, s->step, s->time, norm, iterations, target, remedy(s, what));
-done:
-    return err;
+    return trl_fail(s->sim->ctx, TRL_ERR_NUMERICS, &s->ask.place,
+                    "gmres with preconditioner %s does not get on for '%s', at step %" PRId64
+                    ", t = %.10g: the residual stagnates at %.3g after %d iterations, and %.3g is wanted; %s",
+                    s->stats.preconditioner, s->ask.names, s->step, s->time, norm, iterations, target, remedy(s, what));
 }
 
 trl_err trli_solver_broke_down(const trli_solver *s, double norm, double target, int iterations)
 {
-    bool singular;
-    trl_err err = TRL_OK;
-    const char *what = "use method gmres, or another preconditioner";
-    if (may_fail(s)) return TRL_ERR_NUMERICS;
-    TRL_TRY(find_singular(s, norm, &singular));
-    if (singular) return fail_singular(s);
+    const char *what = "the equation may be singular, and have no solution; else use method gmres, or another "
+                       "preconditioner";
+    if (trli_solver_may_fail(s)) return TRL_ERR_NUMERICS;
     if (s->method == TRL_SOLVE_GMRES)
         what =
             "no vector of its basis makes it smaller: the equation may be singular, and have no solution; else use a "
@@ -187,36 +144,28 @@ trl_err trli_solver_broke_down(const trli_solver *s, double norm, double target,
     if (s->method == TRL_SOLVE_PIPELINED_CG)
         what = "rounding errors may have added up in its products, or the operator is symmetric but of both signs: use "
                "method cg, or gmres";
-    err = trl_fail(s->sim->ctx, TRL_ERR_NUMERICS, &s->ask.place,
-                   "%s broke down after %d iterations for '%s', at step %" PRId64
-                   ", t = %.10g: the residual is %.3g, and %.3g is wanted; %s",
-                   s->stats.method, iterations, s->ask.names, s->step, s->time, norm, target, remedy(s, what));
-done:
-    return err;
+    return trl_fail(s->sim->ctx, TRL_ERR_NUMERICS, &s->ask.place,
+                    "%s broke down after %d iterations for '%s', at step %" PRId64
+                    ", t = %.10g: the residual is %.3g, and %.3g is wanted; %s",
+                    s->stats.method, iterations, s->ask.names, s->step, s->time, norm, target, remedy(s, what));
 }
 
 trl_err trli_solver_no_progress(const trli_solver *s, double norm, double target)
 {
-    bool singular;
-    trl_err err = TRL_OK;
-    if (may_fail(s)) return TRL_ERR_NUMERICS;
-    TRL_TRY(find_singular(s, norm, &singular));
-    if (singular) return fail_singular(s);
-    err =
-        trl_fail(s->sim->ctx, TRL_ERR_NUMERICS, &s->ask.place,
-                 "the residual of '%s' stays at %.3g, and %.3g is wanted, at step %" PRId64
-                 ", t = %.10g: %sdouble precision does not reach so far, or %s; use a larger tolerance under 'solvers'",
-                 s->ask.names, norm, target, s->step, s->time, s->linear ? "" : "Newton's method does not get on, so ",
-                 s->linear      ? "the system has no solution"
-                 : s->ask.steps ? "dt is too large"
-                                : "a first guess nearer to a solution is needed (initial)");
-done:
-    return err;
+    if (trli_solver_may_fail(s)) return TRL_ERR_NUMERICS;
+    return trl_fail(
+        s->sim->ctx, TRL_ERR_NUMERICS, &s->ask.place,
+        "the residual of '%s' stays at %.3g, and %.3g is wanted, at step %" PRId64
+        ", t = %.10g: %sdouble precision does not reach so far, or %s; use a larger tolerance under 'solvers'",
+        s->ask.names, norm, target, s->step, s->time, s->linear ? "" : "Newton's method does not get on, so ",
+        s->linear      ? "the system has no solution"
+        : s->ask.steps ? "dt is too large"
+                       : "a first guess nearer to a solution is needed (initial)");
 }
 
 trl_err trli_solver_newton_too_slow(const trli_solver *s, double norm, double target)
 {
-    if (may_fail(s)) return TRL_ERR_NUMERICS;
+    if (trli_solver_may_fail(s)) return TRL_ERR_NUMERICS;
     return trl_fail(s->sim->ctx, TRL_ERR_NUMERICS, &s->ask.place,
                     "Newton's method did not solve for '%s' in %d iterations, at step %" PRId64
                     ", t = %.10g: the residual is %.3g, and %.3g is wanted; allow more of them (solvers.*."

@@ -7,9 +7,13 @@
 
 #include "krylov_impl.h"
 
+/* Whether steps that can be shorter are, where there is no solution: this is no error then. */
+bool trli_solver_may_fail(const trli_solver *s);
 /* Both sides of the equation of unknown i, which is free up to a constant, differ in the mean. */
 TRL_NODISCARD trl_err trli_solver_inconsistent(const trli_solver *s, int i, double mean);
 TRL_NODISCARD trl_err trli_solver_not_finite(const trli_solver *s, const char *when);
+/* There are vectors of which the operator of a linear system makes nothing, and a residual is left for that. */
+TRL_NODISCARD trl_err trli_solver_has_null_space(const trli_solver *s, double left);
 /* The same of a solution on the way from a residual that is finite. */
 TRL_NODISCARD trl_err trli_solver_diverged(const trli_solver *s, const char *when);
 /* In pseudo-time, from the least residual that there was. */
@@ -22,5 +26,11 @@ TRL_NODISCARD trl_err trli_solver_stalls(const trli_solver *s, double norm, doub
 TRL_NODISCARD trl_err trli_solver_broke_down(const trli_solver *s, double norm, double target, int iterations);
 TRL_NODISCARD trl_err trli_solver_no_progress(const trli_solver *s, double norm, double target);
 TRL_NODISCARD trl_err trli_solver_newton_too_slow(const trli_solver *s, double norm, double target);
+
+/* ---- null_space.c ---- */
+
+/* A linear system was not solved, and r has that norm: fails if there is no solution, because the operator is singular.
+ * What the unknowns hold is lost. Collective: yes. */
+TRL_NODISCARD trl_err trli_solver_refuse_singular(trli_solver *s, double norm);
 
 #endif

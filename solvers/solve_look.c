@@ -4,10 +4,91 @@
 #include <math.h>
 #include <string.h>
 
+#include "lower_impl.h"
+#include "memory_impl.h"
 #include "solve_errors_impl.h"
+#include "solve_look_impl.h"
 
 /* Rounding errors of a product with the operator, relative to the sizes of its factors, stay below this. */
 static const double rounding = 1e-12;
+
+/* ---- programs ---- */
+
+/* a sum of 1 and two random vectors, with factors */
+static trl_err trial(trli_solver *s, trli_instance *in, const int *one, const int noise[2], int i, trli_ir_value *value)
+{
+    trli_ir *ir = &s->sim->model->ir;
+    trli_ir_value sum = trli_ir_scalar(ir, one[i]);
+    for (int k = 0; k < 2; ++k) {
+        const trli_ir_value random =
+            trli_ir_binary(ir, TRLI_OP_SUB, trli_ir_random(ir, 2.0 * i + k + 1), trli_ir_constant(ir, 0.5));
+        sum =
+            trli_ir_binary(ir, TRLI_OP_ADD, sum, trli_ir_binary(ir, TRLI_OP_MUL, trli_ir_scalar(ir, noise[k]), random));
+    }
+    *value = sum;
+    return trli_solver_masked(s, in, i, value);
+}
+
+/* Of linear systems: x = d, and r is the residual of J x = 0; d = r; products of x and r. */
+static trl_err compile_null_space(trli_solver *s, trli_ir_value *a, trli_ir_value *b)
+{
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_solver_begin(s, "taking of a trial", &s->take_trial));
+    s->take_trial->once = true;
+    trli_solver_read(s, s->d.now, a);
+    trli_solver_read(s, s->q.now, b);
+    for (int i = 0; i < s->ask.n; ++i) b[i] = trli_ir_unary(&s->sim->model->ir, TRLI_OP_NEG, b[i]);
+    TRL_TRY(trli_solver_store(s, s->take_trial, s->x.next, a));
+    TRL_TRY(trli_solver_store(s, s->take_trial, s->r.next, b));
+    TRL_TRY(trli_solver_dot(s, s->take_trial, "r.r", b, b, &s->trial_rr));
+    TRL_TRY(trli_solver_begin(s, "taking of the residual", &s->take_residual));
+    s->take_residual->once = true;
+    trli_solver_read(s, s->r.now, b);
+    TRL_TRY(trli_solver_store(s, s->take_residual, s->d.next, b));
+    TRL_TRY(trli_solver_begin(s, "part in the null space", &s->measure));
+    s->measure->once = true;
+    trli_solver_read(s, s->x.now, a);
+    TRL_TRY(trli_solver_dot(s, s->measure, "x.x", a, a, &s->xx));
+    err = trli_solver_dot(s, s->measure, "x.r", a, b, &s->xr);
+done:
+    return err;
+}
+
+/* What looks at the operator: d = a trial, and products of q with another one. */
+trl_err trli_solver_compile_trials(trli_solver *s)
+{
+    trli_instance *in = NULL, *other = NULL, *old = NULL, *older = NULL;
+    trli_ir_value *a = NULL, *b = NULL;
+    trl_err err = TRL_OK;
+    a = trli_new(s->sim->ctx, (size_t)s->ask.n + 1, sizeof *a);
+    b = trli_new(s->sim->ctx, (size_t)s->ask.n + 1, sizeof *b);
+    if (!a || !b) TRL_TRY(trli_no_memory(s->sim->ctx, NULL, "for a solver"));
+    TRL_TRY(trli_solver_begin(s, "trial", &s->probe));
+    s->probe->once = true;
+    TRL_TRY(s->ask.instance(s->ask.data, s->probe, &in, &old));
+    for (int i = 0; i < s->ask.n; ++i) TRL_TRY(trial(s, in, s->one, s->noise, i, &a[i]));
+    TRL_TRY(trli_solver_store(s, s->probe, s->d.next, a));
+    TRL_TRY(trli_solver_begin(s, "comparison", &s->compare));
+    s->compare->once = true;
+    TRL_TRY(s->ask.instance(s->ask.data, s->compare, &other, &older));
+    for (int i = 0; i < s->ask.n; ++i) TRL_TRY(trial(s, other, s->with_one, s->with_noise, i, &a[i]));
+    trli_solver_read(s, s->q.now, b);
+    TRL_TRY(trli_solver_dot(s, s->compare, "q.trial", a, b, &s->compared));
+    TRL_TRY(trli_solver_dot(s, s->compare, "q.q", b, b, &s->qq));
+    trli_solver_read(s, s->d.now, a);
+    TRL_TRY(trli_solver_dot(s, s->compare, "d.d", a, a, &s->dd));
+    if (s->linear) err = compile_null_space(s, a, b);
+done:
+    trli_instance_destroy(&in);
+    trli_instance_destroy(&old);
+    trli_instance_destroy(&other);
+    trli_instance_destroy(&older);
+    trli_free(a);
+    trli_free(b);
+    return err;
+}
+
+/* ---- runs ---- */
 
 static void set_trial(const trli_solver *s, const int *one, const int noise[2], int which_one, int which_noise)
 {

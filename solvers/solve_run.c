@@ -13,6 +13,7 @@
 #include "pseudo_time_impl.h"
 #include "solve_ahead_impl.h"
 #include "solve_errors_impl.h"
+#include "solve_look_impl.h"
 #include "solve_prepare_impl.h"
 #include "solving_impl.h"
 
@@ -151,20 +152,29 @@ done:
     return err;
 }
 
-/* Before another method: it begins with c = 0 where c is not x, so r is to be what it was; and with x = 0 where
- * nothing of x is left. */
-static trl_err begin_again(trli_solver *s, double *norm)
+trl_err trli_solver_begin_at(trli_solver *s, double *norm)
 {
-    const bool lost = s->linear && !isfinite(*norm);
     bool any = false;
     trl_err err = TRL_OK;
-    if (s->linear && !lost) return TRL_OK;
-    if (lost) TRL_TRY(clear(s));
     TRL_TRY(s->takes_given ? find_residual(s, &s->given, norm) : trli_solver_residual(s, norm));
     for (int i = 0; i < s->ask.n; ++i) any |= s->singular[i] && s->balanced[i];
     if (any) err = trli_solver_centre(s);
 done:
     return err;
+}
+
+trl_err trli_solver_begin_at_zero(trli_solver *s, double *norm)
+{
+    const trl_err err = clear(s);
+    return err == TRL_OK ? trli_solver_begin_at(s, norm) : err;
+}
+
+/* Before another method: it begins with c = 0 where c is not x, so r is to be what it was; and with x = 0 where
+ * nothing of x is left. */
+static trl_err begin_again(trli_solver *s, double *norm)
+{
+    if (!s->linear) return trli_solver_begin_at(s, norm);
+    return trli_krylov_lost(s, *norm) ? trli_solver_begin_at_zero(s, norm) : TRL_OK;
 }
 
 /* Solve J c = r as far as the target says. */
@@ -190,7 +200,6 @@ static trl_err solve_linear(trli_solver *s, double target, double *norm)
     TRL_TRY(err);
     s->stats.iterations += iterations;
     s->stats.last_iterations += iterations;
-    if (!isfinite(*norm) && !may_give_up) return trli_solver_diverged(s, "while its linear system is solved");
     if (*norm <= fmax(target, s->enough)) return TRL_OK;
     if (s->method == TRL_SOLVE_MULTIGRID && s->made[TRL_SOLVE_BICGSTAB]) {
         s->method = TRL_SOLVE_BICGSTAB; /* cycles alone need not converge where unknowns are coupled or left out */
@@ -209,6 +218,8 @@ static trl_err solve_linear(trli_solver *s, double target, double *norm)
         TRL_TRY(begin_again(s, norm));
         return solve_linear(s, target, norm);
     }
+    TRL_TRY(trli_solver_refuse_singular(s, *norm));
+    if (!isfinite(*norm)) return trli_solver_diverged(s, "while its linear system is solved");
     err = broken       ? trli_solver_broke_down(s, *norm, target, iterations)
           : s->stalled ? trli_solver_stalls(s, *norm, target, iterations)
                        : trli_solver_too_slow(s, *norm, target, iterations);
@@ -274,6 +285,7 @@ static trl_err newton(trli_solver *s, double *norm)
         const double wanted = forcing(*norm, before, target);
         TRL_TRY(trli_solver_balance(s, s->settings.newton_tolerance));
         TRL_TRY(trli_solver_prepare(s));
+        s->least = *norm;
         TRL_TRY(solve_linear(s, wanted, &inner));
         before = *norm;
         TRL_TRY(move(s, target, norm, &stuck));
@@ -288,6 +300,7 @@ static trl_err linear(trli_solver *s, double *norm)
 {
     double inner;
     trl_err err = TRL_OK;
+    s->least = *norm;
     if (!is_solved(s, *norm)) TRL_TRY(trli_solver_prepare(s));
     for (int k = 0; !is_solved(s, *norm); ++k) {
         const double before = *norm, target = goal(s, *norm);
@@ -305,8 +318,10 @@ static trl_err linear(trli_solver *s, double *norm)
         if (is_solved(s, *norm)) break;
         if (k < LINEAR_ROUNDS && *norm < 0.5 * before) continue;
         if (*norm <= s->enough) break; /* rounding errors are larger than what is tolerated */
-        if (s->method != TRL_SOLVE_DIRECT || s->settings.method != TRL_SOLVE_AUTO)
+        if (s->method != TRL_SOLVE_DIRECT || s->settings.method != TRL_SOLVE_AUTO) {
+            TRL_TRY(trli_solver_refuse_singular(s, *norm));
             return trli_solver_no_progress(s, *norm, target);
+        }
         s->direct_failed = true; /* from where it came to, others go on */
         s->mean_set = false;
         s->stats.no_direct = "rounding errors are too large for it";
@@ -392,6 +407,7 @@ static trl_err solve_given(trli_solver *s, double tolerance)
     if (!isfinite(norm)) return trli_solver_not_finite(s, "in a product with the Jacobian");
     TRL_TRY(trli_solver_balance(s, INFINITY));
     if (!s->prepared) TRL_TRY(trli_solver_prepare(s));
+    s->least = norm;
     TRL_TRY(solve_linear(s, s->enough, &norm));
     for (int i = 0; i < s->ask.n; ++i) s->mean[i] = 0;
     if (s->linear && s->stats.singular) err = trli_solver_restore_means(s, s->mean);

@@ -9,6 +9,7 @@
 #include "bench_solve_impl.h"
 #include "execution_impl.h"
 #include "simulation_impl.h"
+#include "solve_look_impl.h"
 #include "solving_impl.h"
 
 enum { ROUNDS = 41, QUICK_ROUNDS = 2, DECK_ROOM = 2048 };

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* What the operator of a system is like, seen by products with trial vectors: solve_look.c. */
+#ifndef TRLI_SOLVE_LOOK_IMPL_H
+#define TRLI_SOLVE_LOOK_IMPL_H
+
+#include "krylov_impl.h"
+
+/* The programs of trial vectors. */
+TRL_NODISCARD trl_err trli_solver_compile_trials(trli_solver *s);
+/* d = 1 of an unknown, or one of two random vectors; -1: none of these. q = J d. Collective: yes. */
+TRL_NODISCARD trl_err trli_solver_try(trli_solver *s, int one, int noise);
+/* The unknowns of which constants are in the null space, and whether the operator is symmetric. Collective: yes. */
+TRL_NODISCARD trl_err trli_solver_look(trli_solver *s);
+
+#endif
