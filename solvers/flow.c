@@ -416,6 +416,7 @@ trl_err trli_flow_find_pressure(const struct trli_solving *so, double dt, trl_gi
     scalar[flow->behind_time] = time - w;
     TRL_TRY(trli_run_checked(sim, flow->tried, step, time, false));
     for (int a = 0; a < flow->n; ++a) trli_frame_swap(sim->frame, so->at[flow->velocity[a]], flow->moved[a]);
+    sim->flow->moved_at = time + w;
     err = trli_solver_run(so->solver[so->flow_solver], step, time);
     for (int a = 0; a < flow->n; ++a) trli_frame_swap(sim->frame, so->at[flow->velocity[a]], flow->moved[a]);
 done:
@@ -572,6 +573,7 @@ trl_err trli_flow_project(const struct trli_solving *so, int stage, trl_gidx ste
     if (err != TRL_OK) return err;
     exchange_coefficients(so, stage, false);
     err = guess(so, stage, step, time);
+    so->sim->flow->moved_at = time;
     if (err == TRL_OK) err = trli_solver_run(so->solver[so->flow_solver], step, time);
     if (err == TRL_OK) err = move(so, stage, step, time);
     exchange_coefficients(so, stage, true);

@@ -105,9 +105,10 @@ trl_err trli_flow_request(const struct trli_solving *so, int n, trli_solve_reque
     if (so->in_steps) request->solves = solves_of(sim);
     request->varying = true;
     request->keeps_points = true;
-    request->unbalanced = "all sides give the velocity, and what flows in through them and solids is more than what "
-                          "flows out, in volume over time,";
+    request->unbalanced = "all sides give the velocity, and what flows in through them and solids is";
+    request->than_what = "what flows out, in volume over time,";
     request->scaled_by = &sim->flow->inverse;
+    request->balanced_at = &sim->flow->moved_at;
     request->balance = "balance these velocities, or let a side be outflow";
     request->finite = "look for a density that is not larger than 0 everywhere, and for velocities that have grown, as "
                       "where dt is too large";

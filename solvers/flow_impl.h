@@ -18,6 +18,7 @@ struct trli_flow {
     trl_formula *density;
     int weight, inverse; /* scalars: w, 1/w */
     int moved[3];        /* fields that velocities move to */
+    double moved_at;     /* the time that they are of, for messages */
     /* The pressure after a step is that of the stage at its end, or where there is none what the first and the last
      * stage's ones extrapolate to: of_held times the one of stage `held`, plus of_last times that of the last. */
     int held; /* -1: that of the last stage alone */

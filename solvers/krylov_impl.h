@@ -106,7 +106,7 @@ struct trli_solver {
     double r_norm;             /* norm(r), if r is what it was found of, else -1 */
     double scale;              /* of the operator: what it makes of vectors of length 1 */
     double reference;          /* the residual of zero, in the present solve */
-    double least;              /* the least residual of the present linear system, by its methods */
+    double least, at_x;        /* residuals: the least one in the present linear system; where x is */
     trl_gidx step;             /* of messages */
     double time;
     trl_solve_stats stats;

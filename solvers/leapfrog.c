@@ -171,8 +171,8 @@ trl_err trli_leapfrog_check(const trl_simulation *sim)
     for (int v = 0; v < p->nequations; ++v)
         if (!sim->equation[v].is_rate && sim->equation[v].rate < 0)
             return trl_fail(sim->ctx, TRL_ERR_INPUT, &p->time.method_place,
-                            "leapfrog advances equations with ddt2, and '%s' has ddt: use another method, which "
-                            "advances both, such as rk4",
-                            p->equation[v].name);
+                            "leapfrog advances equations with ddt2, and '%s' has %s: use another method, which has "
+                            "both, such as rk4",
+                            p->equation[v].name, sim->equation[v].solve ? "solve" : "ddt");
     return TRL_OK;
 }

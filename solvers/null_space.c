@@ -12,8 +12,7 @@
 /* Rounding errors of a product with the operator, relative to the sizes of its factors. */
 static const double rounding = 1e-12;
 
-/* The largest magnitude of an unknown. Collective: yes. */
-static trl_err find_largest(const trli_solver *s, double *largest)
+trl_err trli_solver_find_largest(const trli_solver *s, double *largest)
 {
     trl_simulation *sim = s->sim;
     trl_err err = TRL_OK;
@@ -38,7 +37,7 @@ static trl_err is_null(const trli_solver *s, double product, bool *null)
     trl_err err = TRL_OK;
     *null = false;
     if (!isfinite(product)) return TRL_OK;
-    TRL_TRY(find_largest(s, &largest));
+    TRL_TRY(trli_solver_find_largest(s, &largest));
     *null = isfinite(largest) && product <= rounding * s->scale * largest;
 done:
     return err;

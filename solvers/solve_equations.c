@@ -371,7 +371,7 @@ static trl_err solve_first_pressure(trl_simulation *sim)
     TRL_TRY(trli_run_checked(sim, sim->part[0], 0, sim->time, false));
     trli_solving_swap(so, 0);
     trli_flow_weigh(sim, 0, sim->dt);
-    so->sim->frame->scalar[so->time_scalar] = sim->frame->scalar[sim->stage_time[1]];
+    sim->flow->moved_at = so->sim->frame->scalar[so->time_scalar] = sim->frame->scalar[sim->stage_time[1]];
     err = trli_solver_run(so->solver[so->flow_solver], 0, sim->time);
     trli_solving_swap(so, 0);
     trli_frame_swap(sim->frame, sim->equation[p].state, so->stage[p]);

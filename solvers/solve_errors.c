@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Messages of solvers, with what may help. */
+#include <float.h>
 #include <inttypes.h>
 #include <math.h>
 
@@ -19,13 +20,14 @@ trl_err trli_solver_inconsistent(const trli_solver *s, int i, double mean)
 {
     const char *name = s->sim->model->variable[s->ask.variable[i]].name;
     const double *spacing = s->sim->layout->grid.spacing;
-    if (s->ask.unbalanced)
+    if (s->ask.unbalanced) {
+        const double amount =
+            -mean * s->points[i] * spacing[0] * spacing[1] * spacing[2] / s->sim->frame->scalar[*s->ask.scaled_by];
         return trl_fail(s->sim->ctx, TRL_ERR_NUMERICS, &s->ask.place,
-                        "no '%s' solves its equation at step %" PRId64 ", t = %.10g: %s by %.6g; %s", name, s->step,
-                        s->time, s->ask.unbalanced,
-                        -mean * s->points[i] * spacing[0] * spacing[1] * spacing[2] /
-                            s->sim->frame->scalar[*s->ask.scaled_by],
-                        s->ask.balance);
+                        "no '%s' solves its equation at step %" PRId64 ", t = %.10g: %s %s than %s by %.6g; %s", name,
+                        s->step, *s->ask.balanced_at, s->ask.unbalanced, amount < 0 ? "less" : "more", s->ask.than_what,
+                        fabs(amount), s->ask.balance);
+    }
     return trl_fail(s->sim->ctx, TRL_ERR_NUMERICS, &s->ask.place,
                     "no '%s' solves its equation at step %" PRId64 ", t = %.10g: the conditions on its sides leave it "
                     "free up to a constant, and then both sides of the equation need the same mean; they differ by "
@@ -92,6 +94,12 @@ trl_err trli_solver_grows(const trli_solver *s, double norm, double best)
 trl_err trli_solver_singular(const trli_solver *s, bool nan)
 {
     const char *first = s->linear ? "" : " at its first guess";
+    if (s->all_points == 0)
+        return trl_fail(
+            s->sim->ctx, TRL_ERR_NUMERICS, &s->ask.place,
+            "there is no point at which to solve for '%s': its mask is 0 everywhere, at t = %.10g. Let the "
+            "mask be 1 where the equation holds; if it is to hold nowhere, give the values by an expression",
+            s->ask.names, s->time);
     if (nan)
         return trl_fail(s->sim->ctx, TRL_ERR_NUMERICS, &s->ask.place,
                         "the derivative of the equation of '%s' is not finite%s: look at its coefficients%s",
@@ -150,17 +158,49 @@ trl_err trli_solver_broke_down(const trli_solver *s, double norm, double target,
                     s->stats.method, iterations, s->ask.names, s->step, s->time, norm, target, remedy(s, what));
 }
 
-trl_err trli_solver_no_progress(const trli_solver *s, double norm, double target)
+/* What a step of Newton's method that is not found, or leads nowhere, may have met. */
+static const char *no_root(const trli_solver *s)
+{
+    return s->ask.steps ? "take a smaller dt, unless there is no solution at all"
+                        : "there may be no solution; if there is one, begin nearer to it (initial)";
+}
+
+trl_err trli_solver_no_step(const trli_solver *s)
 {
     if (trli_solver_may_fail(s)) return TRL_ERR_NUMERICS;
-    return trl_fail(
-        s->sim->ctx, TRL_ERR_NUMERICS, &s->ask.place,
-        "the residual of '%s' stays at %.3g, and %.3g is wanted, at step %" PRId64
-        ", t = %.10g: %sdouble precision does not reach so far, or %s; use a larger tolerance under 'solvers'",
-        s->ask.names, norm, target, s->step, s->time, s->linear ? "" : "Newton's method does not get on, so ",
-        s->linear      ? "the system has no solution"
-        : s->ask.steps ? "dt is too large"
-                       : "a first guess nearer to a solution is needed (initial)");
+    return trl_fail(s->sim->ctx, TRL_ERR_NUMERICS, &s->ask.place,
+                    "Newton's method does not get on for '%s', at step %" PRId64
+                    ", t = %.10g: the residual is %.3g, and %.3g is wanted, but %s finds no step to take, as where the "
+                    "derivative of the equation is singular: %s",
+                    s->ask.names, s->step, s->time, s->at_x, s->fine, s->stats.method, no_root(s));
+}
+
+/* Whether rounding errors of the equation's terms, that products with its derivative tell the sizes of, may be as large
+ * as a residual. Collective: yes. */
+static trl_err find_whether_rounding(const trli_solver *s, double norm, bool *rounding)
+{
+    const double many = 1e4 * DBL_EPSILON;
+    double largest;
+    const trl_err err = trli_solver_find_largest(s, &largest);
+    *rounding = norm <= many * (s->reference + s->scale * largest);
+    return err;
+}
+
+trl_err trli_solver_no_progress(const trli_solver *s, double norm, double target)
+{
+    bool rounding;
+    trl_err err = TRL_OK;
+    if (trli_solver_may_fail(s)) return TRL_ERR_NUMERICS;
+    TRL_TRY(find_whether_rounding(s, norm, &rounding));
+    const char *reason = rounding    ? "double precision does not reach so far: use a larger tolerance, under 'solvers'"
+                         : s->linear ? "the equation may be singular, and have no solution; else use another method"
+                                     : no_root(s);
+    err = trl_fail(s->sim->ctx, TRL_ERR_NUMERICS, &s->ask.place,
+                   "the residual of '%s' stays at %.3g, and %.3g is wanted, at step %" PRId64 ", t = %.10g: %s%s",
+                   s->ask.names, norm, target, s->step, s->time, s->linear ? "" : "Newton's method does not get on; ",
+                   reason);
+done:
+    return err;
 }
 
 trl_err trli_solver_newton_too_slow(const trli_solver *s, double norm, double target)

@@ -18,17 +18,22 @@ TRL_NODISCARD trl_err trli_solver_has_null_space(const trli_solver *s, double le
 TRL_NODISCARD trl_err trli_solver_diverged(const trli_solver *s, const char *when);
 /* In pseudo-time, from the least residual that there was. */
 TRL_NODISCARD trl_err trli_solver_grows(const trli_solver *s, double norm, double best);
-/* The derivative of the equation is zero, or no number. */
+/* The derivative of the equation is zero, or no number; or it has no points. */
 TRL_NODISCARD trl_err trli_solver_singular(const trli_solver *s, bool nan);
 TRL_NODISCARD trl_err trli_solver_too_slow(const trli_solver *s, double norm, double target, int iterations);
 /* Restarts of gmres do not bring the residual down. */
 TRL_NODISCARD trl_err trli_solver_stalls(const trli_solver *s, double norm, double target, int iterations);
 TRL_NODISCARD trl_err trli_solver_broke_down(const trli_solver *s, double norm, double target, int iterations);
+/* A step of Newton's method is not solved for. */
+TRL_NODISCARD trl_err trli_solver_no_step(const trli_solver *s);
+/* A residual that is as small as it gets. Collective: yes. */
 TRL_NODISCARD trl_err trli_solver_no_progress(const trli_solver *s, double norm, double target);
 TRL_NODISCARD trl_err trli_solver_newton_too_slow(const trli_solver *s, double norm, double target);
 
 /* ---- null_space.c ---- */
 
+/* The largest magnitude of an unknown. Collective: yes. */
+TRL_NODISCARD trl_err trli_solver_find_largest(const trli_solver *s, double *largest);
 /* A linear system was not solved, and r has that norm: fails if there is no solution, because the operator is singular.
  * What the unknowns hold is lost. Collective: yes. */
 TRL_NODISCARD trl_err trli_solver_refuse_singular(trli_solver *s, double norm);

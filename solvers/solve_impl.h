@@ -41,11 +41,13 @@ typedef struct trli_solve_request {
     bool keeps_points;  /* points on sides are what the caller set them to, not what conditions say now */
     bool brings;        /* trli_solver_bring was called: */
     trl_offsets around; /* the points around patches that are wanted, too */
-    /* OPTIONAL, what messages say: what is wrong if both sides do not have the same mean, before "by" an amount, which
-     * is their integral over the scalar scaled_by, and the remedy; what may be wrong if values are not finite; and what
-     * is, if both sides differ in the mean over a part of the domain that nothing joins to the rest. */
-    const char *unbalanced, *balance, *finite, *cut_off;
+    /* OPTIONAL, what messages say: what is wrong if both sides do not have the same mean, before "more than", or "less
+     * than", than_what "by" an amount, which is their integral over the scalar scaled_by, at the time *balanced_at, and
+     * the remedy; what may be wrong if values are not finite; and what is, if both sides differ in the mean over a part
+     * of the domain that nothing joins to the rest. */
+    const char *unbalanced, *than_what, *balance, *finite, *cut_off;
     const int *scaled_by;
+    const double *balanced_at;
     void *data;
     bool on_grid; /* residual is one of formulas alone, and can be had in the model of another grid: multigrid may be */
     bool products_alone; /* it is not run: the caller has a method, of products with the Jacobian and preconditioners

@@ -219,6 +219,7 @@ static trl_err solve_linear(trli_solver *s, double target, double *norm)
         return solve_linear(s, target, norm);
     }
     TRL_TRY(trli_solver_refuse_singular(s, *norm));
+    if (broken && !s->linear && !s->takes_given) return trli_solver_no_step(s);
     if (!isfinite(*norm)) return trli_solver_diverged(s, "while its linear system is solved");
     err = broken       ? trli_solver_broke_down(s, *norm, target, iterations)
           : s->stalled ? trli_solver_stalls(s, *norm, target, iterations)
@@ -285,7 +286,7 @@ static trl_err newton(trli_solver *s, double *norm)
         const double wanted = forcing(*norm, before, target);
         TRL_TRY(trli_solver_balance(s, s->settings.newton_tolerance));
         TRL_TRY(trli_solver_prepare(s));
-        s->least = *norm;
+        s->least = s->at_x = *norm;
         TRL_TRY(solve_linear(s, wanted, &inner));
         before = *norm;
         TRL_TRY(move(s, target, norm, &stuck));

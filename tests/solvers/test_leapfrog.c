@@ -244,7 +244,7 @@ START_TEST(what_cannot_be_is_refused_with_a_remedy)
     } cases[] = {
         {"grid: {cells: [8], periodic: [true]}\nequations:\n  w: {initial: 0, ddt2: \"laplacian(w)\"}\n"
          "  T: {initial: 0, ddt: \"w_t\"}\ntime: {method: leapfrog, dt: 0.01, steps: 1}\n",
-         "leapfrog advances equations with ddt2, and 'T' has ddt: use another method, which advances both, such as "
+         "leapfrog advances equations with ddt2, and 'T' has ddt: use another method, which has both, such as "
          "rk4"},
         {"grid: {cells: [8], periodic: [true]}\nequations:\n  w: {initial: 0, ddt2: \"laplacian(w)\"}\n"
          "  w_t: {initial: 0, ddt: 1}\ntime: {method: rk4, dt: 0.01, steps: 1}\n",
