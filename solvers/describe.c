@@ -353,6 +353,16 @@ static void describe_passes(const trli_listing *l)
     trli_listing_say(l, "  compiling  run.compile");
 }
 
+static void describe_step_graph(const trli_listing *l, const trl_simulation_stats *st)
+{
+    const int n = trl_workers_count(l->sim->workers);
+    trli_listing_say(l, "tasks        %" PRId64 " per step, %" PRId64 " dependencies", st->step_graph.tasks,
+                     st->step_graph.dependencies);
+    trli_listing_say(l, "critical path  tau_1 = %.3g s, tau_inf = %.3g s, P(G) = %.3f for %d worker%s",
+                     st->step_graph.tau_1, st->step_graph.tau_inf,
+                     trl_amdahl_score(st->step_graph.tau_1, st->step_graph.tau_inf, n), n, n == 1 ? "" : "s");
+}
+
 trl_err trl_simulation_describe(const trl_simulation *sim, bool verbose, void (*write)(void *data, const char *line),
                                 void *data)
 {
@@ -369,7 +379,6 @@ trl_err trl_simulation_describe(const trl_simulation *sim, bool verbose, void (*
         if (verbose || sim->model->program[i] == sim->step) describe_program(&l, sim->model->program[i]);
     describe_interpreted(&l);
     if (verbose) describe_passes(&l);
-    int n = trl_workers_count(sim->workers);
     describe_memory(&l, verbose);
     trli_listing_say(&l, "traffic      %" PRId64 " bytes per cell and step between kernels and memory",
                      st.bytes_per_cell_step);
@@ -378,10 +387,6 @@ trl_err trl_simulation_describe(const trl_simulation *sim, bool verbose, void (*
     trli_listing_say(&l, "time blocks  %s", blocking);
     trli_describe_bound(&l);
     trli_describe_solvers(&l);
-    trli_listing_say(&l, "tasks        %" PRId64 " per step, %" PRId64 " dependencies", st.step_graph.tasks,
-                     st.step_graph.dependencies);
-    trli_listing_say(&l, "critical path  tau_1 = %.3g s, tau_inf = %.3g s, P(G) = %.3f for %d worker%s",
-                     st.step_graph.tau_1, st.step_graph.tau_inf,
-                     trl_amdahl_score(st.step_graph.tau_1, st.step_graph.tau_inf, n), n, n == 1 ? "" : "s");
+    if (!sim->problem->time.none) describe_step_graph(&l, &st);
     return TRL_OK;
 }

@@ -421,10 +421,10 @@ static trl_err choose_direct(trli_solver *s)
     const trl_solver_entry *e = &s->settings;
     const bool asked = e->method == TRL_SOLVE_DIRECT;
     const char *missing = trli_direct_missing(s);
-    if (!asked && !(e->method == TRL_SOLVE_AUTO && e->preconditioner == TRL_PRECONDITIONER_AUTO)) return TRL_OK;
+    const bool automatic = e->method == TRL_SOLVE_AUTO && e->preconditioner == TRL_PRECONDITIONER_AUTO;
     if (asked && missing) return trli_direct_impossible(s, missing);
-    s->stats.no_direct = missing;
-    return missing ? TRL_OK : trli_direct_create(s);
+    s->stats.no_direct = missing || asked || automatic ? missing : "the deck names another way; auto would try it";
+    return missing || !(asked || automatic) ? TRL_OK : trli_direct_create(s);
 }
 
 /* Multigrid where it is asked for, or possible and nothing else is; else what is known of the diagonal. */

@@ -16,3 +16,10 @@ says stdout.txt "  it has no use for newton.iterations of solver 's'"
 expect 0 "$TRELLIS" plan chosen.yaml --set equations.p.solve="p - laplacian(p) = x - p^3" \
     --set solvers.s.preconditioner=multigrid --set solvers.s.tolerance=1e-4
 says stdout.txt "  it has no use for tolerance of solver 's'"
+
+# Where the deck names another way, the plan says what is in the way of a direct one; a stationary deck has no steps.
+expect 0 "$TRELLIS" plan chosen.yaml --set solvers.s.preconditioner=multigrid
+says stdout.txt "  not solved directly, because the deck names another way; auto would try it"
+! grep -qE "^(tasks|critical path)" stdout.txt || fail "the plan has tasks of steps that there are not"
+expect 0 "$TRELLIS" plan chosen.yaml --set solvers.s.preconditioner=multigrid --set equations.p.mask=x
+says stdout.txt "  not solved directly, because points are masked"
