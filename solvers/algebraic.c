@@ -216,6 +216,23 @@ int trli_algebraic_levels(const trli_algebraic *st)
     return st->n;
 }
 
+int trli_algebraic_rows(const trli_algebraic *st, int level)
+{
+    return st->level[level].a.rows;
+}
+
+double trli_algebraic_bytes(const trli_algebraic *st)
+{
+    double bytes = 0;
+    for (int k = 0; k < st->n; ++k) {
+        const trli_sparse *const all[] = {&st->level[k].a, &st->level[k].p, &st->level[k].back};
+        for (int i = 0; i < 3; ++i)
+            bytes += (double)all[i]->columns_room * sizeof *all[i]->column +
+                     (double)all[i]->values_room * sizeof *all[i]->value;
+    }
+    return bytes;
+}
+
 double *trli_algebraic_residual(const trli_algebraic *st)
 {
     const level *l = st->level;

@@ -24,6 +24,9 @@ trli_row_owners *trli_algebraic_owners(trli_algebraic *st);
 /* Once both are made: all others, in the memory of former ones as far as that goes. Collective: yes. */
 TRL_NODISCARD trl_err trli_algebraic_make(trli_algebraic *st);
 int trli_algebraic_levels(const trli_algebraic *st);
+/* Of a level's matrix, those that this rank has; and the memory of the entries of all matrices, in bytes. */
+int trli_algebraic_rows(const trli_algebraic *st, int level);
+double trli_algebraic_bytes(const trli_algebraic *st);
 /* Where the solution has the value of a row of these. */
 int trli_algebraic_row(const trli_algebraic *st, int row);
 /* Of the finest matrix: the right-hand side of a cycle, which changes it, of this rank's rows; and its solution. */

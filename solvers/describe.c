@@ -26,7 +26,7 @@ void trli_listing_say(const trli_listing *l, const char *format, ...)
     l->write(l->data, line);
 }
 
-static const char *with_unit(double bytes, char buffer[32])
+const char *trli_with_unit(double bytes, char buffer[32])
 {
     static const char *const unit[] = {"B", "KiB", "MiB", "GiB", "TiB"};
     int u = 0;
@@ -285,18 +285,18 @@ static void describe_memory(const trli_listing *l, bool verbose)
     const trli_model *model = l->sim->model;
     char bytes[5][32];
     trli_listing_say(l, "memory       %s planned on this rank, in %d slots for %d fields",
-                     with_unit((double)model->slots->bytes, bytes[0]), model->slots->n, model->nfields);
+                     trli_with_unit((double)model->slots->bytes, bytes[0]), model->slots->n, model->nfields);
     if (!verbose) return;
     trli_listing_say(l, "  scratch    %s for each of %d worker%s",
-                     with_unit((double)model->run->scratch_bytes, bytes[0]), model->run->lanes,
+                     trli_with_unit((double)model->run->scratch_bytes, bytes[0]), model->run->lanes,
                      model->run->lanes == 1 ? "" : "s");
     for (int s = 0; s < trl_field_manager_spaces(l->sim->frame->memory); ++s) {
         trl_pool_stats p;
         trl_field_manager_get_stats(l->sim->frame->memory, s, &p);
-        trli_listing_say(l,
-                         "  %-10s %s in use, %s lost to size classes, %s cached, %s at most; %" PRId64 " allocations",
-                         p.name, with_unit((double)p.in_use, bytes[1]), with_unit((double)p.lost, bytes[2]),
-                         with_unit((double)p.cached, bytes[3]), with_unit((double)p.peak, bytes[4]), p.allocations);
+        trli_listing_say(
+            l, "  %-10s %s in use, %s lost to size classes, %s cached, %s at most; %" PRId64 " allocations", p.name,
+            trli_with_unit((double)p.in_use, bytes[1]), trli_with_unit((double)p.lost, bytes[2]),
+            trli_with_unit((double)p.cached, bytes[3]), trli_with_unit((double)p.peak, bytes[4]), p.allocations);
     }
 }
 

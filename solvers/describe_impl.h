@@ -14,6 +14,8 @@ typedef struct trli_listing {
 
 /* A line of less than 768 bytes; longer ones are cut. */
 void trli_listing_say(const trli_listing *l, const char *format, ...) TRL_PRINTF(2, 3);
+/* Bytes with a unit that suits them; returns the buffer. */
+const char *trli_with_unit(double bytes, char buffer[32]);
 /* What bounds dt: the step, which terms decide, and the table M. */
 void trli_describe_bound(const trli_listing *l);
 

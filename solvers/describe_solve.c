@@ -6,7 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "algebraic_impl.h"
 #include "describe_impl.h"
+#include "galerkin_impl.h"
 #include "model_run_impl.h"
 #include "multigrid_impl.h"
 #include "solver_keys_impl.h"
@@ -53,6 +55,23 @@ static void describe_smoother(const trli_listing *l, const trl_solve_stats *s)
                          axes[s->line_axes & 7], has_gpus(l) ? ", by the CPU" : "");
 }
 
+/* Of coarser grids by entries, once they are made. */
+static void describe_matrices(const trli_listing *l, int solver)
+{
+    const trli_galerkin *galerkin = trli_multigrid_galerkin(trli_solving_nth(l->sim, solver)->multigrid);
+    const trli_algebraic *rest = trli_galerkin_rest(galerkin);
+    const int n = rest ? trli_algebraic_levels(rest) : 0;
+    char rows[256] = "", bytes[32];
+    for (int k = 0; k < n; ++k) {
+        const size_t used = strlen(rows);
+        snprintf(rows + used, sizeof rows - used, "%s%d", k ? ", " : "", trli_algebraic_rows(rest, k));
+    }
+    if (n > 0)
+        trli_listing_say(l, "  %d grids, beside the first of %s points%s; their entries take %s", n + 1, rows,
+                         trl_context_ranks(l->sim->ctx) > 1 ? " on this rank" : "",
+                         trli_with_unit(trli_algebraic_bytes(rest), bytes));
+}
+
 static void describe_levels(const trli_listing *l, int solver)
 {
     const int n = trl_simulation_solver(l->sim, solver)->levels;
@@ -63,6 +82,7 @@ static void describe_levels(const trli_listing *l, int solver)
         trli_listing_say(
             l, "  multigrid, whose coarser grids are products of the operator's entries, since these vary%s%s",
             has_gpus(l) ? ": they are on the CPU" : "", ranks ? "; each rank has all of them" : "");
+        describe_matrices(l, solver);
         describe_smoother(l, trl_simulation_solver(l->sim, solver));
         return;
     }

@@ -146,6 +146,11 @@ done:
     return err;
 }
 
+const trli_algebraic *trli_galerkin_rest(const trli_galerkin *st)
+{
+    return st->rest;
+}
+
 /* ---- a cycle ---- */
 
 trl_err trli_galerkin_cycle(trli_galerkin *st, trl_solve_cycle kind, int residual, int solution)

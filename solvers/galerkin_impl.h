@@ -122,6 +122,8 @@ TRL_NODISCARD trl_err trli_galerkin_prepare(trli_galerkin *st);
  * its own one, over that; else 0. Where auto would have to stand too much of it coarser grids are not made. */
 double trli_galerkin_mixed(const trli_galerkin *st);
 bool trli_galerkin_is_mixed(const trli_galerkin *st);
+/* All grids but the first; NULL: they are not made yet. */
+const trli_algebraic *trli_galerkin_rest(const trli_galerkin *st);
 /* One cycle of the coarser grids for a residual of the first, with ghosts where its layout is cut; what is
  * interpolated of its solution is added to that of the first. Collective: yes. */
 TRL_NODISCARD trl_err trli_galerkin_cycle(trli_galerkin *st, trl_solve_cycle kind, int residual, int solution);

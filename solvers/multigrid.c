@@ -307,6 +307,11 @@ bool trli_multigrid_by_entries(const struct trli_multigrid *m)
     return m->by_entries && !m->chooses;
 }
 
+const trli_galerkin *trli_multigrid_galerkin(const struct trli_multigrid *m)
+{
+    return m->galerkin;
+}
+
 bool trli_multigrid_is_mixed(const struct trli_multigrid *m)
 {
     return m->galerkin && trli_galerkin_is_mixed(m->galerkin);

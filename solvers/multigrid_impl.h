@@ -46,6 +46,8 @@ TRL_NODISCARD trl_err trli_multigrid_compile_sums(struct trli_multigrid *m, cons
 TRL_NODISCARD trl_err trli_multigrid_cycle_with_sums(struct trli_multigrid *m);
 /* Whether coarser grids always have entries in place of equations. */
 bool trli_multigrid_by_entries(const struct trli_multigrid *m);
+/* Coarser grids by entries; NULL: there are none. */
+const struct trli_galerkin *trli_multigrid_galerkin(const struct trli_multigrid *m);
 /* Of an operator that is not symmetric, once entries are found: whether neighbours count with both signs; and so much
  * that auto does without cycles. */
 bool trli_multigrid_has_both_signs(const struct trli_multigrid *m);

@@ -23,3 +23,18 @@ says stdout.txt "  not solved directly, because the deck names another way; auto
 ! grep -qE "^(tasks|critical path)" stdout.txt || fail "the plan has tasks of steps that there are not"
 expect 0 "$TRELLIS" plan chosen.yaml --set solvers.s.preconditioner=multigrid --set equations.p.mask=x
 says stdout.txt "  not solved directly, because points are masked"
+
+# Grids by entries are those that a solution has made.
+cat >entries.yaml <<'EOF'
+trellis: 1
+grid: {cells: [64, 64]}
+solvers: {s: {preconditioner: multigrid}}
+equations:
+  p:
+    solve: "div((1 + x*y)*grad(p)) = 1"
+    solver: s
+    boundary: {x-: {dirichlet: 0}, x+: {dirichlet: 0}, y-: {dirichlet: 0}, y+: {neumann: 0}}
+EOF
+expect 0 "$TRELLIS" plan entries.yaml
+grep -qE "^  [3-9] grids, beside the first of 1024, [0-9, ]+ points; their entries take [0-9.]+ KiB$" stdout.txt ||
+    fail "the plan does not say which grids there are"
