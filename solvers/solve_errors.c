@@ -116,8 +116,7 @@ trl_err trli_solver_too_slow(const trli_solver *s, double norm, double target, i
     if (trli_solver_may_fail(s)) return TRL_ERR_NUMERICS;
     if (!(norm <= much * s->reference))
         what = "that is much more than of zero, so more iterations will not help: the equation may be singular, and "
-               "have no "
-               "solution; else use method gmres, or another preconditioner, under 'solvers'";
+               "have no solution; else use method gmres, or another preconditioner, under 'solvers'";
     return trl_fail(s->sim->ctx, TRL_ERR_NUMERICS, &s->ask.place,
                     "%s with preconditioner %s did not solve for '%s' in %d iterations, at step %" PRId64
                     ", t = %.10g: the residual is %.3g, and %.3g is wanted; %s",
