@@ -518,7 +518,7 @@ void trl_simulation_get_stats(const trl_simulation *sim, trl_simulation_stats *s
                                     .messages_between_gpus = sim->frame ? trli_frame_far_messages(sim->frame) : 0,
                                     .allocations_after_first_step = sim->allocations,
                                     .compile_seconds = sim->compile_seconds};
-    const trli_help_given given = trli_help_get_given(sim->frame->help);
+    const trli_help_given given = trli_help_get_given(sim->frame ? sim->frame->help : NULL);
     stats->helped_points = given.points;
     stats->helped = given.seconds;
     stats->helped_per_step = given.step_share;

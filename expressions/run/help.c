@@ -153,21 +153,13 @@ static long long offered_of(const trli_help *h, int share, long long planes)
     return offered < (h->forced ? 1 : LEAST_PLANES) ? 0 : offered;
 }
 
-static int number_of(const trli_model *model, const trli_program *program)
-{
-    int n = 0;
-    while (model->program[n] != program) ++n;
-    return n;
-}
-
 /* Returns the count of this offer. */
 static uint64_t publish(const trli_help *h, offer *o, const trli_bound_kernel *k, const trli_sweep_way *way,
                         long long first, long long end, double plane_ns)
 {
     const trli_frame *frame = h->frame;
     const uint64_t count = count_of(atomic_load_explicit(&o->left, memory_order_relaxed)) + 1;
-    const uint64_t kernel =
-        (uint64_t)number_of(frame->model, k->program) << 32 | (uint64_t)(k->step - k->program->step);
+    const uint64_t kernel = (uint64_t)k->program->number << 32 | (uint64_t)(k->step - k->program->step);
     for (int i = 0; i < k->ninputs + k->noutputs; ++i) {
         o->array[i].at = trli_open_memory_offset(frame->open, k->native_array[i].at);
         memcpy(o->array[i].stride, k->native_array[i].stride, sizeof o->array[i].stride);
