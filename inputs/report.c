@@ -408,6 +408,7 @@ static void put_machine(const trli_session *run, const report_totals *totals, tr
     put_number(json, "balance", totals->balance);
     put_integer(json, "helped_points", totals->helped_points);
     put_number(json, "helped_s", totals->helped);
+    put_number(json, "latency_s", totals->stats.latency);
     put_integer(json, "waits", run->agreements[0]);
     put_integer(json, "agreements_beside_steps", run->agreements[1]);
     trli_json_end_object(json);

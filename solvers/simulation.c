@@ -518,10 +518,12 @@ void trl_simulation_get_stats(const trl_simulation *sim, trl_simulation_stats *s
                                     .messages_between_gpus = sim->frame ? trli_frame_far_messages(sim->frame) : 0,
                                     .allocations_after_first_step = sim->allocations,
                                     .compile_seconds = sim->compile_seconds};
+    const trli_ways *ways = &sim->model->machine.ways;
     const trli_help_given given = trli_help_get_given(sim->frame ? sim->frame->help : NULL);
     stats->helped_points = given.points;
     stats->helped = given.seconds;
     stats->helped_per_step = given.step_share;
+    if (ways->known) stats->latency = sim->model->machine.shares ? ways->shared_s : ways->message_s;
     trl_workers_get_pools(sim->workers, &stats->task_workers, &stats->operator_workers);
     trl_graph_get_stats(sim->step->run->graph, &stats->step_graph);
     stats->tasks_per_step = stats->step_graph.tasks;

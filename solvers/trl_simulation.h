@@ -202,6 +202,7 @@ typedef struct trl_simulation_stats {
     int64_t helped_points;               /* of kernels of other ranks of its node that this rank computed, */
     double helped;                       /* seconds of threads that it took, and in a timed step, by a worker */
     double helped_per_step;
+    double latency; /* seconds of a small exchange of two ranks of a node, measured when the run began; 0: it was not */
     int64_t messages_between_gpus; /* of each exchange once, those that a GPU packs into another rank's memory */
     int64_t allocations_after_first_step;
     trl_graph_stats step_graph;

@@ -4,7 +4,7 @@
 #ifndef TRLI_BENCH_LAUNCH_IMPL_H
 #define TRLI_BENCH_LAUNCH_IMPL_H
 
-#include "bench_impl.h"
+#include "bench_dag_impl.h"
 
 typedef struct trli_launch {
     trl_context *ctx;
@@ -30,5 +30,10 @@ void trli_launch_clean(trli_launch *launch);
 double trli_report_number(const char *report, const char *key, const char *inside);
 /* The text behind the first such key; "": there is none. */
 void trli_report_text(const char *report, const char *key, char *text, size_t size);
+
+/* ---- bench_mpi_costs.c: parts of the benchmark mpi, each with objects in the array that is open, and a gate ---- */
+
+TRL_NODISCARD trl_err trli_bench_mpi_latency(trli_bench *bench, trli_gate *gate);
+TRL_NODISCARD trl_err trli_bench_mpi_setup(trli_bench *bench, trli_gate *gate);
 
 #endif

@@ -246,20 +246,33 @@ done:
     return err;
 }
 
+/* What is no case on every split. */
+static const struct {
+    const char *part;
+    trl_err (*run)(trli_bench *bench, trli_gate *gate);
+} others[] = {{"latency", trli_bench_mpi_latency}, {"setup", trli_bench_mpi_setup}};
+
+enum { OTHERS = sizeof others / sizeof *others };
+
 trl_err trli_bench_mpi(trli_bench *bench)
 {
-    const char *part[CASES];
-    bool wanted[CASES];
+    const char *part[CASES + OTHERS];
+    bool wanted[CASES + OTHERS];
+    trli_gate gate[OTHERS];
+    int gates = 0;
     trl_err err = TRL_OK;
-    for (int i = 0; i < CASES; ++i) part[i] = cases[i].part;
-    TRL_TRY(trli_bench_parts(bench, "mpi", part, CASES, wanted));
+    for (int i = 0; i < CASES + OTHERS; ++i) part[i] = i < CASES ? cases[i].part : others[i - CASES].part;
+    TRL_TRY(trli_bench_parts(bench, "mpi", part, CASES + OTHERS, wanted));
     trli_json_key(bench->json, "cores");
     trli_json_integer(bench->json, bench->threads);
     trli_json_key(bench->json, "cases");
     trli_json_begin_array(bench->json);
     for (int i = 0; i < CASES; ++i)
         if (wanted[i]) TRL_TRY(measure(bench, &cases[i]));
+    for (int i = 0; i < OTHERS; ++i)
+        if (wanted[CASES + i]) TRL_TRY(others[i].run(bench, &gate[gates++]));
     trli_json_end_array(bench->json);
+    if (gates > 0) trli_gates_report(bench, gate, gates);
 done:
     return err;
 }
