@@ -184,17 +184,23 @@ done:
     return err;
 }
 
+void trl_devices_keep(trl_devices *d, int n)
+{
+    for (int i = n; i < d->n; ++i) d->device[i]->ops->finish(d->device[i]);
+    for (int i = n; i < d->n; ++i)
+        for (int e = 0; e < TRLI_RUNS_AHEAD; ++e)
+            if (d->device[i]->end[e]) d->device[i]->ops->fence_destroy(d->device[i], d->device[i]->end[e]);
+    for (int i = n; i < d->n; ++i)
+        if (d->device[i]->join) d->device[i]->ops->fence_destroy(d->device[i], d->device[i]->join);
+    for (int i = n; i < d->n; ++i) d->device[i]->ops->close(d->device[i]);
+    if (n < d->n) d->n = n;
+}
+
 void trl_devices_close(trl_devices **devices)
 {
     trl_devices *d = *devices;
     if (!d) return;
-    for (int i = 0; i < d->n; ++i) d->device[i]->ops->finish(d->device[i]);
-    for (int i = 0; i < d->n; ++i)
-        for (int e = 0; e < TRLI_RUNS_AHEAD; ++e)
-            if (d->device[i]->end[e]) d->device[i]->ops->fence_destroy(d->device[i], d->device[i]->end[e]);
-    for (int i = 0; i < d->n; ++i)
-        if (d->device[i]->join) d->device[i]->ops->fence_destroy(d->device[i], d->device[i]->join);
-    for (int i = 0; i < d->n; ++i) d->device[i]->ops->close(d->device[i]);
+    trl_devices_keep(d, 0);
     trli_free(d);
     *devices = NULL;
 }

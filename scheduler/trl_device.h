@@ -44,6 +44,8 @@ TRL_API TRL_NODISCARD trl_err trl_devices_open(trl_context *ctx, const char *whi
 TRL_API TRL_NODISCARD trl_err trl_devices_open_model(trl_context *ctx, const char *model, trl_devices **devices);
 /* Everything that uses the devices must be destroyed before. */
 TRL_API void trl_devices_close(trl_devices **devices);
+/* Close all but the first n, which nothing uses. */
+TRL_API void trl_devices_keep(trl_devices *devices, int n);
 TRL_API int trl_devices_opened(const trl_devices *devices);
 /* Describe the opened device 0 <= index < trl_devices_opened(). Valid until they are closed. */
 TRL_API const trl_device_info *trl_devices_info(const trl_devices *devices, int index);

@@ -96,6 +96,9 @@ static void describe_workers(const trli_listing *l)
     if (l->sim->split) snprintf(split, sizeof split, ": %d for tasks, %d for operators", tasks, operators);
     if (strcmp(given, running) != 0) snprintf(replaced, sizeof replaced, "; its queues are those of %s", running);
     trli_listing_say(l, "workers      %d per rank%s, policy %s%s", trl_workers_count(workers), split, given, replaced);
+    if (l->sim->left_gpus > 0)
+        trli_listing_say(l, "devices      one of %d GPUs, for a grid that is not cut; grid.patches, run.devices",
+                         l->sim->left_gpus + 1);
 }
 
 /* How ranks of a node exchange, and by what that was decided. */

@@ -100,6 +100,19 @@ done:
     return err;
 }
 
+/* One patch needs one GPU: tasks that several share out wait for each other's copies, and what one GPU is given at once
+ * they are given launch by launch. A deck that names GPUs, or has a placement, keeps them. */
+static trl_err leave_gpus(trl_simulation *sim)
+{
+    const trl_problem *p = sim->problem;
+    const bool named = p->devices && strcmp(p->devices, "auto") != 0 && strcmp(p->devices, "gpu") != 0;
+    const int n = sim->devices ? trl_devices_opened(sim->devices) : 0;
+    if (n < 2 || named || p->placement_text || sim->devices->device[0]->kind != TRL_KIND_GPU) return TRL_OK;
+    trl_devices_keep(sim->devices, 1);
+    sim->left_gpus = n - 1;
+    return trl_workers_set_devices(sim->workers, sim->devices);
+}
+
 /* A patch for each rank; where ranks have several devices each, for each device, as slabs: their halos are contiguous
  * in memory. Small grids are not worth cutting. */
 trl_err trli_simulation_cut(trl_simulation *sim)
@@ -115,7 +128,8 @@ trl_err trli_simulation_cut(trl_simulation *sim)
     double cells = 1;
     for (int a = 0; a < grid->dim; ++a) cells *= (double)grid->cells[a];
     const bool cut = devices > 1 && slabs[axis] <= grid->cells[axis] && pays_to_cut(sim, cells, slabs[axis]);
-    err = deal(sim, cut ? slabs : NULL);
+    TRL_TRY(deal(sim, cut ? slabs : NULL));
+    if (!cut) err = leave_gpus(sim);
 done:
     return err;
 }

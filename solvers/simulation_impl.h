@@ -75,6 +75,7 @@ struct trl_simulation {
     trl_loop *loop;       /* over fields between steps */
     bool unchecked;       /* devices may still be at the last step: what it made was not looked at */
     trl_devices *devices; /* NULL: the scheduler uses none */
+    int left_gpus;        /* of this rank, that were closed again */
     trl_err fetched;      /* an error of trl_simulation_array, which cannot say so */
     bool split;           /* the workers' preferences are the deck's, not adapted */
     trl_trace *trace;     /* NULL: not wanted */
@@ -241,8 +242,7 @@ TRL_NODISCARD trl_err trli_formula_of(trl_simulation *sim, const trl_text *text,
 
 /* ---- simulation_devices.c ---- */
 
-/* Open what the problem asks for, and tell the workers; nothing if their policy uses none. Fails with INPUT, MEMORY,
- * DEVICE. */
+/* Open what is asked for, and tell the workers; nothing if their policy uses none. Fails with INPUT, MEMORY, DEVICE. */
 TRL_NODISCARD trl_err trli_simulation_open_devices(trl_simulation *sim);
 /* Make the layout: patches for ranks, or for their devices. Collective: yes. */
 TRL_NODISCARD trl_err trli_simulation_cut(trl_simulation *sim);

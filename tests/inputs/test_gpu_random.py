@@ -160,6 +160,8 @@ def ways_of(rng, dim, count):
     if rng.random() < (0.6 if ranks == 1 else 0.3):
         way.append(f"grid.patches={[rng.choice([1, 2]) for _ in range(dim)]}")
     gpus = max(ranks, rng.choice([1, 2, 3])) * (ranks > 1 and rng.choice([1, 1, 2]) or 1)
+    if ranks == 1 and count > 1 and gpus > 1 and rng.random() < 0.5:  # all of them, if the grid is not cut, too
+        way[0] = "run.devices=[0, 1]"
     way += [f"TRL_EMULATED_LAZY={rng.choice([0, 1])}", f"TRL_EMULATED_GPUS={gpus}",
             f"TRELLIS_GPU_CHAIN={rng.choice(['off', '2', '4', '6'])}",
             f"TRELLIS_GPU_IPC={rng.choice(['on', 'on', 'on', 'staging', 'off'])}", f"ranks={ranks}"]
