@@ -8,7 +8,7 @@
 #include "plot_draw_impl.h"
 
 /* Pixels of the layout. */
-enum { WIDTH = 300, HEIGHT = 240, LEFT = 64, RIGHT = 128, ABOVE = 44, BELOW = 56, PER_ROW = 3, LINES_MOST = 16 };
+enum { WIDTH = 300, HEIGHT = 240, LEFT = 64, RIGHT = 148, ABOVE = 44, BELOW = 56, PER_ROW = 3, LINES_MOST = 16 };
 
 static const trli_font title_font = {11, {17, 17, 17}}, small_font = {8.5, {85, 85, 85}};
 static const trli_colour grey = {150, 150, 150};
