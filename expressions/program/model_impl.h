@@ -35,8 +35,8 @@ typedef struct trli_meeting {
     const trli_program *one, *other;
 } trli_meeting;
 
-/* Batches of sums that ranks bring together, of what no program reduces: trli_batch_post. */
-enum { TRLI_SENT_PROFILES, TRLI_SENT_SPECTRA, TRLI_SENT };
+/* Batches of sums that ranks bring together, of what no program reduces, or several do: trli_batch_post. */
+enum { TRLI_SENT_PROFILES, TRLI_SENT_SPECTRA, TRLI_SENT_JOINT, TRLI_SENT };
 
 struct trli_model {
     trl_context *ctx;

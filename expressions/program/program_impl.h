@@ -47,6 +47,7 @@ struct trli_program {
     bool fuses_sums;     /* kernels make sums of what they read and compute on their way */
     bool fetched;        /* whoever reads its scalars fetches them first (trli_frame_fetch_scalars) */
     bool tells;          /* trli_program_tells (run/told_sums_impl.h) */
+    bool joins;          /* trli_program_joins (run/joint_sums_impl.h) */
     trli_program *after; /* brings ghosts that this one does not: trli_program_follow; NULL: this one brings them all */
     bool is_followed;    /* it is another one's `after` */
     trl_place place;     /* of the steps that are appended */

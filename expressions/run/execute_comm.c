@@ -10,6 +10,7 @@
 #include "clock_impl.h"
 #include "compute_impl.h"
 #include "context_impl.h"
+#include "joint_sums_impl.h"
 #include "model_run_impl.h"
 #include "tasks_impl.h"
 
@@ -408,8 +409,10 @@ trl_err trli_task_reduce_finish(void *data, const trl_task_args *args, bool *don
     if (!m->started) {
         trli_reductions_merge(t->program, t->batch, frame, frame->share[0], m);
         if (args->failed) spoil(m);
-        m->started = true;
+        m->started = !trli_sums_join(frame, t->program);
+        m->failed &= m->started;
     }
+    if (!m->started) return TRL_OK;
     if (trl_context_ranks(frame->model->ctx) > 1) TRL_TRY(look_at_batch(frame, m, &there));
     *done = there || (frame->defers && m->posted);
     if (there && !frame->defers) end_batch(t->program, t->batch, frame, m);
@@ -417,8 +420,7 @@ done:
     return err;
 }
 
-/* Once all parts have come: results, and the scalars that are computed from them. */
-static void end_batches(const trli_program *program, const trli_frame *frame, int worker)
+void trli_reductions_end(const trli_frame *frame, const trli_program *program, int worker)
 {
     const trli_reductions *all = &program->run->reductions;
     const trli_step *end = program->step + program->nsteps;
@@ -436,7 +438,7 @@ trl_err trli_reductions_look(const trli_frame *frame, const trli_program *progra
     *there = true;
     for (int b = 0; b < all->nbatches && *there; ++b)
         TRL_TRY(look_at_batch(frame, &frame->batch[all->first_batch + b], there));
-    if (*there) end_batches(program, frame, worker);
+    if (*there) trli_reductions_end(frame, program, worker);
 done:
     return err;
 }
@@ -492,7 +494,7 @@ trl_err trli_reductions_await(trli_frame *frame, const trli_program *program, do
     trl_err err = TRL_OK;
     for (int b = 0; b < all->nbatches; ++b) TRL_TRY(trli_batch_await(frame, &frame->batch[all->first_batch + b]));
     frame->scalar = scalar;
-    if (all->nbatches > 0) end_batches(program, frame, 0);
+    if (all->nbatches > 0) trli_reductions_end(frame, program, 0);
     frame->scalar = present;
 done:
     return err;

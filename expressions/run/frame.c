@@ -8,6 +8,7 @@
 #include "gpu_impl.h"
 #include "halos_impl.h"
 #include "help_impl.h"
+#include "joint_sums_impl.h"
 #include "memory_impl.h"
 #include "model_run_impl.h"
 #include "node_board_impl.h"
@@ -216,6 +217,7 @@ static trl_err create_reductions(trli_frame *frame)
         TRL_TRY(create_batches(frame, model->program[i]));
         trli_reductions_clear(frame, model->program[i]);
     }
+    TRL_TRY(trli_joint_sums_create(frame));
     bool any = model->run->nreductions > 0;
     for (int i = 0; i < TRLI_SENT; ++i) any |= model->sent[i] > 0;
     if (!any || trl_context_ranks(model->ctx) == 1) return TRL_OK;
@@ -270,6 +272,7 @@ void trli_frame_destroy(trli_frame **result)
         trli_free(frame->reduction[r].window);
     }
     for (int b = 0; frame->batch && b < run->nbatches; ++b) trli_batch_destroy(frame, &frame->batch[b]);
+    trli_joint_sums_destroy(frame);
     trli_node_board_destroy(frame->model->ctx, &frame->board);
     if (frame->has_comm) trli_comm_free(frame->model->ctx, &frame->comm);
     pthread_mutex_destroy(&frame->claims.lock);

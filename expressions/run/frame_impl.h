@@ -114,6 +114,7 @@ typedef struct trli_frame {
     trli_reduction_run *reduction; /* [model->run->nreductions] */
     trli_batch_run *batch;         /* [model->run->nbatches] */
     bool defers;                   /* a run posts its reductions and ends; trli_reductions_await has their results */
+    struct trli_joint_sums *joint; /* of programs that join (joint_sums_impl.h); NULL: there are none */
     struct trli_node_board *board; /* with slots for all batches; or NULL */
     MPI_Comm comm;                 /* of reductions: each batch has its tag, so ranks may come to them in any order */
     bool has_comm;

@@ -121,6 +121,8 @@ void trli_reductions_drop(const trli_frame *frame, const trli_program *program);
 /* A batch of the frame with this index, empty. Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_batch_create(trl_context *ctx, trli_batch_run *batch, int index, int nsums, int nextremes);
 void trli_batch_destroy(const trli_frame *frame, trli_batch_run *batch);
+/* Once all parts of a program's batches have come: results, and the scalars that are computed from them. */
+void trli_reductions_end(const trli_frame *frame, const trli_program *program, int worker);
 /* After a run that deferred a program's reductions: polls of later runs bring them on. */
 void trli_reductions_leave_to_polls(const trli_frame *frame, const trli_program *program);
 /* Send this rank's part of a batch that is in nobody's program, which polls bring on, and wait for those of the others.

@@ -121,6 +121,9 @@ def write(rng):
     left = ["plugins: [side_values]"] if coefficients.plugins else []
     left += ["expressions:", *coefficients.lines, *rest] if rest or coefficients.lines else []
     solver = solver[:-1] + rng.choice([", tolerance: 1e-6", ", absolute: 1e-9", "", ""]) + "}"  # drawn last
+    if "gmres, preconditioner: multigrid" in solver:
+        solver = solver[:-1] + f", restart: {rng.randint(2, 40)}" + "}"
+    solver = solver.replace("restart: 60", f"restart: {rng.choice([60, 60, 45])}")
     solver = solver.replace("{, ", "{")
     return "\n".join(["trellis: 1", f"grid: {{cells: {cells}, periodic: {json.dumps(periodic)}{more}}}",
                       f"solvers: {{r: {solver}}}", *left, "equations:",
