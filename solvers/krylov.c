@@ -237,9 +237,10 @@ const trli_krylov_type trli_krylov_cg = {.words = "cg", .compile = cg_compile, .
 /* ---- stabilised biconjugate gradients, preconditioned from the right ---- */
 
 typedef struct bicgstab {
-    trli_program *begin, *half, *middle, *full;
-    trli_vector shadow, p, v; /* the first residual; the direction; its product */
-    int rho, alpha, omega, next_rho, first_rr, middle_rr, half_rr, rr;
+    trli_program *begin, *half, *full, *present;
+    trli_vector shadow, p, v;                                      /* the first residual; the direction; its product */
+    int rho, alpha, omega, next_rho, first_rr, present_rr, rq, qq; /* of the first half: -1 without cycles */
+    int half_rr, qr;                                               /* of the second */
 } bicgstab;
 
 static trl_err copy(work *w, const int *to, const int *from)
@@ -271,14 +272,17 @@ static trl_err compile_half(work *w, bicgstab *m)
     TRL_TRY(trli_solver_begin(s, "first half of bicgstab", &m->half));
     w->program = m->half;
     TRL_TRY(dot(w, "shadow.q", m->shadow.now, s->q.now, &scalar));
+    m->rq = m->qq = -1;
+    if (s->multigrid) TRL_TRY(dot(w, "r.q", s->r.now, s->q.now, &m->rq));
+    if (s->multigrid) TRL_TRY(dot(w, "q.q", s->q.now, s->q.now, &m->qq));
     TRL_TRY(quotient(w, "alpha", trli_ir_scalar(w->ir, m->rho), trli_ir_scalar(w->ir, scalar), &m->alpha, &alpha));
     TRL_TRY(copy(w, m->v.now, s->q.now));
     TRL_TRY(combine(w, s->c.next, s->c.now, TRLI_OP_ADD, alpha, s->d.now));
     TRL_TRY(combine(w, s->r.next, s->r.now, TRLI_OP_SUB, alpha, s->q.now));
     TRL_TRY(preconditioned(w, s->d.next, s->r.next));
-    TRL_TRY(trli_solver_begin(s, "middle of bicgstab", &m->middle));
-    w->program = m->middle;
-    TRL_TRY(dot(w, "r.r", s->r.now, s->r.now, &m->middle_rr));
+    TRL_TRY(trli_solver_begin(s, "residual of bicgstab", &m->present));
+    w->program = m->present;
+    TRL_TRY(dot(w, "r.r", s->r.now, s->r.now, &m->present_rr));
 done:
     return err;
 }
@@ -288,18 +292,22 @@ static trl_err compile_full(work *w, bicgstab *m)
     trli_solver *s = w->s;
     trli_ir *ir = w->ir;
     trli_ir_value omega, beta;
-    int qr, qq, scalar;
+    int qq, shadow_r, shadow_q, scalar;
     trl_err err = TRL_OK;
     TRL_TRY(trli_solver_begin(s, "second half of bicgstab", &m->full));
     w->program = m->full;
-    TRL_TRY(dot(w, "q.r", s->q.now, s->r.now, &qr));
+    TRL_TRY(dot(w, "q.r", s->q.now, s->r.now, &m->qr));
     TRL_TRY(dot(w, "q.q", s->q.now, s->q.now, &qq));
     TRL_TRY(dot(w, "r.r", s->r.now, s->r.now, &m->half_rr));
-    TRL_TRY(quotient(w, "omega", trli_ir_scalar(ir, qr), trli_ir_scalar(ir, qq), &m->omega, &omega));
+    TRL_TRY(dot(w, "shadow.r", m->shadow.now, s->r.now, &shadow_r));
+    TRL_TRY(dot(w, "shadow.q", m->shadow.now, s->q.now, &shadow_q));
+    TRL_TRY(quotient(w, "omega", trli_ir_scalar(ir, m->qr), trli_ir_scalar(ir, qq), &m->omega, &omega));
+    const trli_ir_value rho = trli_ir_binary(ir, TRLI_OP_SUB, trli_ir_scalar(ir, shadow_r),
+                                             trli_ir_binary(ir, TRLI_OP_MUL, omega, trli_ir_scalar(ir, shadow_q)));
+    TRL_TRY(trli_program_scalar(m->full, "rho", rho, &m->next_rho));
+    TRL_TRY(trli_program_add_scalar_root(m->full, m->next_rho));
     TRL_TRY(combine(w, s->c.next, s->c.now, TRLI_OP_ADD, omega, s->d.now));
     TRL_TRY(combine(w, s->r.next, s->r.now, TRLI_OP_SUB, omega, s->q.now));
-    TRL_TRY(dot(w, "r.r", s->r.next, s->r.next, &m->rr));
-    TRL_TRY(dot(w, "shadow.r", m->shadow.now, s->r.next, &m->next_rho));
     const trli_ir_value up =
         trli_ir_binary(ir, TRLI_OP_MUL, trli_ir_scalar(ir, m->next_rho), trli_ir_scalar(ir, m->alpha));
     const trli_ir_value down = trli_ir_binary(ir, TRLI_OP_MUL, trli_ir_scalar(ir, m->rho), omega);
@@ -351,21 +359,38 @@ static bool is_none(const trli_solver *s, int factor)
     return value == 0 || !isfinite(value);
 }
 
-/* Up to the new vectors, unless the first half was the last. Its residual comes with the products of the second, unless
- * a cycle, which costs more than a message, would be in vain. */
-static trl_err second_half(trli_solver *s, bicgstab *m, double target, double *norm, bool *broken)
+/* The norm of the present residual from its square, which follows from that of the one before it and from products.
+ * What little is left of that, or would be the last, is looked at. */
+static trl_err find_norm(trli_solver *s, const bicgstab *m, double before, double *square, double target, double *norm)
 {
+    const double little = 1e-6;
+    trl_err err = TRL_OK;
+    *norm = trli_solver_norm(s, *square);
+    if (*square > little * before && *norm > target) return TRL_OK;
+    TRL_TRY(trli_solver_program(s, m->present));
+    *square = trli_solver_scalar(s, m->present_rr);
+    *norm = trli_solver_norm(s, *square);
+done:
+    return err;
+}
+
+/* Up to the new vectors, unless the first half was the last. Its residual comes with the products of the second, unless
+ * a cycle might be in vain. *square: r.r before, and after that of the first half. */
+static trl_err second_half(trli_solver *s, bicgstab *m, double target, double *square, double *norm, bool *broken)
+{
+    const double before = *square, alpha = trli_solver_scalar(s, m->alpha);
     trl_err err = TRL_OK;
     if (s->cycles) {
-        TRL_TRY(trli_solver_program(s, m->middle));
-        *norm = trli_solver_norm(s, trli_solver_scalar(s, m->middle_rr));
+        *square += alpha * (alpha * trli_solver_scalar(s, m->qq) - 2 * trli_solver_scalar(s, m->rq));
+        TRL_TRY(find_norm(s, m, before, square, target, norm));
         *broken = trli_krylov_lost(s, *norm);
         if (*norm <= target || *broken) goto done;
         TRL_TRY(trli_krylov_cycle(s, s->r.now));
     }
     TRL_TRY(trli_solver_program(s, s->apply));
     TRL_TRY(trli_solver_program(s, m->full));
-    *norm = trli_solver_norm(s, trli_solver_scalar(s, m->half_rr));
+    *square = trli_solver_scalar(s, m->half_rr);
+    *norm = trli_solver_norm(s, *square);
     *broken = trli_krylov_lost(s, *norm) || (*norm > target && is_none(s, m->omega));
 done:
     return err;
@@ -380,8 +405,9 @@ static trl_err bicgstab_run(trli_solver *s, trli_krylov *method, double target, 
     trli_krylov_started(s);
     trli_vector_swap(s, &s->d);
     trli_vector_swap(s, &m->p);
-    trli_solver_set(s, m->rho, trli_solver_scalar(s, m->first_rr));
-    *norm = trli_solver_norm(s, trli_solver_scalar(s, m->first_rr));
+    double square = trli_solver_scalar(s, m->first_rr);
+    trli_solver_set(s, m->rho, square);
+    *norm = trli_solver_norm(s, square);
     *broken = trli_krylov_lost(s, *norm);
     for (*iterations = 0; *iterations < most && !(*norm <= target) && !*broken; ++*iterations) {
         TRL_TRY(trli_krylov_cycle(s, m->p.now));
@@ -390,12 +416,14 @@ static trl_err bicgstab_run(trli_solver *s, trli_krylov *method, double target, 
         *broken = is_none(s, m->alpha);
         if (*broken) break;
         swap_all(s);
-        TRL_TRY(second_half(s, m, target, norm, broken));
+        TRL_TRY(second_half(s, m, target, &square, norm, broken));
         if (*norm <= target || *broken) continue;
         swap_all(s);
         trli_vector_swap(s, &m->p);
         trli_solver_set(s, m->rho, trli_solver_scalar(s, m->next_rho));
-        *norm = trli_solver_norm(s, trli_solver_scalar(s, m->rr));
+        const double half = square;
+        square -= trli_solver_scalar(s, m->omega) * trli_solver_scalar(s, m->qr);
+        TRL_TRY(find_norm(s, m, half, &square, target, norm));
         *broken = trli_krylov_lost(s, *norm) || trli_solver_scalar(s, m->next_rho) == 0;
     }
 done:
