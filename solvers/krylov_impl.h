@@ -11,10 +11,10 @@ typedef struct trli_vector {
     int *now, *next; /* [n] fields; next NULL: written as a whole, from other vectors */
 } trli_vector;
 
-/* A program that computes the residual, and scalars: r.r, the squares of the size and of the error or -1, [n] sums. */
+/* A program that computes the residual, and scalars: r.r, squares of size, error and residual of zero or -1, sums. */
 typedef struct trli_residual {
     trli_program *program;
-    int rr, size, error, *sum;
+    int rr, size, error, zero, *sum; /* [n] sums */
 } trli_residual;
 
 /* Solves of a step that are told apart. */

@@ -145,6 +145,18 @@ done:
     return err;
 }
 
+/* The square of the residual of zero, beside that of x. value: room. */
+static trl_err compile_zero(trli_solver *s, trli_instance *in, trli_ir_value *value, trli_residual *r)
+{
+    trl_err err = TRL_OK;
+    r->zero = -1;
+    if (!s->ask.at_zero) return TRL_OK;
+    for (int i = 0; i < s->ask.n; ++i) TRL_TRY(value_of_residual(s, in, i, true, &value[i]));
+    err = trli_solver_dot(s, r->program, "residual of zero", value, value, &r->zero);
+done:
+    return err;
+}
+
 /* r = -F(x), sums of it, and what the request calls its size and tolerates. */
 static trl_err compile_residual(trli_solver *s, const char *name, bool sized, bool of_zero, trli_residual *r)
 {
@@ -160,6 +172,7 @@ static trl_err compile_residual(trli_solver *s, const char *name, bool sized, bo
     for (int i = 0; i < s->ask.n; ++i) TRL_TRY(value_of_residual(s, in, i, of_zero, &value[i]));
     TRL_TRY(store_residual(s, r, value));
     TRL_TRY(compile_error(s, r->program, value, &r->error));
+    if (!of_zero) TRL_TRY(compile_zero(s, in, value, r));
     r->size = -1;
     if (sized) {
         trli_ir_value size;

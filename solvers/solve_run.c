@@ -94,17 +94,28 @@ static bool is_known(double reference)
     return isfinite(reference) && reference != 0;
 }
 
-/* The residual of x; points on sides are set, which products may read. The method may begin with it before the host
- * takes its sums, and those of a program before it; told: so they are. */
-static trl_err find_residual_of_guess(trli_solver *s, const trli_program *before, bool told)
+/* Whether a solve of the step has found a size by which rounding errors are much less than what is wanted, even if
+ * numbers have become larger since. reference: the residual of zero. */
+static bool is_sized(const trli_solver *s, double reference)
 {
+    const bool finer = s->ask.finer > 0 && s->settings.absolute == 0 && s->ask.finer < s->settings.tolerance;
+    const double wanted = fmax((finer ? s->ask.finer : s->settings.tolerance) * reference, s->settings.absolute);
+    return s->sized_step == s->step && wanted > 1e2 * lost_to_rounding(s);
+}
+
+/* The residual of x; points on sides are set, which products may read. The method may begin with it before the host
+ * takes its sums. sized: find the size, too. *reference: the residual of zero, if that is known. */
+static trl_err find_residual_of_guess(trli_solver *s, bool sized, double *reference, double *norm)
+{
+    const trli_residual *r = sized ? &s->residual : &s->residual_alone;
     bool due;
     trl_err err = TRL_OK;
-    TRL_TRY(trli_solver_program_later(s, s->residual.program, &due));
+    TRL_TRY(trli_solver_program_later(s, r->program, &due));
     if (due) TRL_TRY(trli_solver_begin_method(s));
-    if (before) TRL_TRY(trli_solver_take(s, before, told));
-    TRL_TRY(trli_solver_take(s, s->residual.program, due));
+    TRL_TRY(trli_solver_take(s, r->program, due));
     if (due) err = trli_check_passed_step(s->sim);
+    read_residual(s, r, norm);
+    if (r->zero >= 0) *reference = trli_solver_norm(s, trli_solver_scalar(s, r->zero));
 done:
     return err;
 }
@@ -119,8 +130,8 @@ static trl_err find_reference(trli_solver *s, bool from_zero, const trli_measure
     const bool at_once = !alone->program || (from_zero && !trusts(s));
     const trli_residual *of_reference = at_once ? sized : alone;
     const bool ahead = from_zero && !at_once && trli_solver_may_go_ahead(s);
-    const bool later = !ahead && !from_zero && without_x; /* its norm is read with the other one */
-    bool told = false;
+    const bool later = !ahead && !from_zero && without_x; /* it comes with the other one */
+    const bool sized_before = later && s->residual_alone.program && is_sized(s, s->reference);
     trl_err err = TRL_OK;
     s->ahead = false;
     if (!ahead && m->told) TRL_TRY(trli_solver_take_means(s, m));
@@ -129,9 +140,8 @@ static trl_err find_reference(trli_solver *s, bool from_zero, const trli_measure
     if (ahead) {
         TRL_TRY(trli_solver_go_ahead(s, alone, m));
         read_residual(s, alone, reference);
-    } else {
-        TRL_TRY(later ? trli_solver_program_later(s, of_reference->program, &told)
-                      : find_residual(s, of_reference, reference));
+    } else if (!later) {
+        TRL_TRY(find_residual(s, of_reference, reference));
     }
     if (!at_once && from_zero && s->sized_step != s->step && !is_clear(s, *reference))
         TRL_TRY(find_residual(s, sized, reference));
@@ -140,10 +150,8 @@ static trl_err find_reference(trli_solver *s, bool from_zero, const trli_measure
     if (s->at_zero) goto done;
     TRL_TRY(trli_guess_provide(s));
     if (!without_x) trli_vector_swap(s, &s->x);
-    TRL_TRY(find_residual_of_guess(s, later ? of_reference->program : NULL, told));
-    if (later) read_residual(s, of_reference, reference);
-    read_residual(s, &s->residual, norm);
-    if (trli_guess_withdraw(s, *norm, *reference)) {
+    TRL_TRY(find_residual_of_guess(s, !sized_before, reference, norm));
+    if (trli_guess_withdraw(s, *norm, *reference) || (sized_before && !is_sized(s, *reference))) {
         TRL_TRY(find_residual(s, &s->residual, norm));
         s->ahead = false;
     }
