@@ -162,7 +162,7 @@ static const trli_key keys[] = {
      .doc = "of multigrid, what damps errors on each grid" TRL_SMOOTHER_LIST(ENUM_MEANING)},
     {"solvers.*.replicate", INTEGER, 0, "10000", .min = 0, .max = 1000000000,
      .doc = "of multigrid: every rank has all of a coarser grid that gives it fewer points of others than this; larger "
-            "grids are cut like the first one"},
+            "grids are cut like the first one, or patches that get thin are merged"},
     {"solvers.*.restart", INTEGER, 0, "30", .min = 1, .max = 1000, .doc = "of gmres: iterations between restarts"},
     {"solvers.*.newton", MAPPING, 0, "{}", .doc = "Newton's method, of nonlinear equations"},
     {"solvers.*.newton.tolerance", NUMBER, TRLI_ABOVE, "1e-8", .min = 0, .max = 1,

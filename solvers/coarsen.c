@@ -55,16 +55,30 @@ bool trli_coarsen(const trli_solver *s, const trl_grid *fine, trl_grid *coarse)
     return any;
 }
 
-/* A grid that is shared costs messages in each sweep; one that every rank has costs the points that are others'. */
-trl_err trli_coarse_layout(const trli_solver *finest, const trl_layout *fine, const trl_grid *grid, trl_layout **coarse)
+static trl_lidx thinnest_of(const trl_layout *layout)
 {
+    trl_lidx least = INT32_MAX;
+    for (int a = 0; a < 3; ++a)
+        if (layout->counts[a] > 1 && trli_layout_thinnest(layout, a) < least) least = trli_layout_thinnest(layout, a);
+    return least;
+}
+
+/* A grid that is shared costs messages in each sweep; one that every rank has costs the points that are others'. */
+trl_err trli_coarse_layout(const trli_solver *finest, const trl_layout *fine, const trl_grid *grid, trl_lidx *thinnest,
+                           trl_layout **coarse)
+{
+    int by[3], patches = fine->npatches;
     double cells = 1;
     *coarse = NULL;
+    trli_layout_merging(fine, grid, *thinnest, by);
+    for (int a = 0; a < 3; ++a) patches /= by[a];
     for (int a = 0; a < grid->dim; ++a) cells *= (double)grid->cells[a];
-    const double others = cells - cells / fine->ranks;
-    if (fine->npatches > 1 && others >= finest->settings.replicate && !trli_transfer_gathers(fine)) {
-        const trl_err err = trli_layout_create_coarse(fine, grid, TRLI_TRANSFER_DEPTH, coarse);
-        if (err != TRL_OK || *coarse) return err;
+    const double spared = cells - cells / (patches < fine->ranks ? patches : fine->ranks);
+    const bool possible = patches == fine->npatches || trli_layout_most(fine) == 1;
+    if (patches > 1 && possible && spared >= finest->settings.replicate && !trli_transfer_gathers(fine)) {
+        const trl_err err = trli_layout_create_coarse(fine, grid, by, coarse);
+        if (err == TRL_OK) *thinnest = thinnest_of(*coarse) + 1;
+        return err;
     }
     return trli_layout_create_whole(fine->ctx, grid, coarse);
 }

@@ -39,10 +39,38 @@ static void describe_levels_on_cpu(const trli_listing *l, int solver, int n)
                          "  from the first grid to the next one, and back, by the CPU: it adds up what patches have");
 }
 
-static void say_whole(int shared, char *text, size_t size)
+/* Of n grids. */
+static void say_whole(int shared, int grids, char *text, size_t size)
 {
+    if (shared == grids) {
+        snprintf(text, size, "; the ranks share them all");
+        return;
+    }
     const int n = snprintf(text, size, "; each rank has all but the first");
     if (shared > 1) snprintf(text + n, size - (size_t)n, " %d", shared);
+}
+
+static void print_cells(const trl_grid *grid, char *text, size_t size)
+{
+    size_t used = 0;
+    for (int a = 0; a < grid->dim && used < size; ++a)
+        used += (size_t)snprintf(text + used, size - used, "%s%" PRId64, a ? " x " : "", grid->cells[a]);
+}
+
+/* Grids that are cut into fewer patches than there are ranks, those of as many patches in a line. */
+static void describe_merged(const trli_listing *l, int solver, int n)
+{
+    char first[96], last[96];
+    for (int k = 0, end; k < n; k = end) {
+        const trl_layout *layout = trli_solving_level(l->sim, solver, k)->layout;
+        const int patches = layout->npatches;
+        for (end = k + 1; end < n && trli_solving_level(l->sim, solver, end)->layout->npatches == patches;) ++end;
+        if (patches == 1 || patches >= layout->ranks) continue;
+        print_cells(&layout->grid, first, sizeof first);
+        print_cells(trli_solving_grid(l->sim, solver, end - 1), last, sizeof last);
+        trli_listing_say(l, "  grid%s of %s%s%s cells: %d patches, each on %d ranks", end > k + 1 ? "s" : "", first,
+                         end > k + 1 ? " to " : "", end > k + 1 ? last : "", patches, layout->ranks / patches);
+    }
 }
 
 static void describe_smoother(const trli_listing *l, const trl_solve_stats *s)
@@ -75,7 +103,7 @@ static void describe_matrices(const trli_listing *l, int solver)
 static void describe_levels(const trli_listing *l, int solver)
 {
     const int n = trl_simulation_solver(l->sim, solver)->levels;
-    char grids[256] = "", whole[64] = "";
+    char grids[256] = "", whole[64] = "", cells[96];
     const bool ranks = trl_context_ranks(l->sim->ctx) > 1;
     const trl_coarse_grids coarse = trl_simulation_solver(l->sim, solver)->coarse;
     if (coarse == TRL_COARSE_ENTRIES) {
@@ -88,13 +116,12 @@ static void describe_levels(const trli_listing *l, int solver)
     }
     for (int k = 0; k < n; ++k) {
         const size_t used = strlen(grids);
-        const trl_grid *g = trli_solving_grid(l->sim, solver, k);
-        int w = snprintf(grids + used, sizeof grids - used, "%s", k ? ", " : "");
-        for (int a = 0; a < g->dim && w >= 0 && used + (size_t)w < sizeof grids; ++a)
-            w += snprintf(grids + used + w, sizeof grids - used - (size_t)w, "%s%" PRId64, a ? " x " : "", g->cells[a]);
+        print_cells(trli_solving_grid(l->sim, solver, k), cells, sizeof cells);
+        snprintf(grids + used, sizeof grids - used, "%s%s", k ? ", " : "", cells);
     }
-    if (n > 1 && ranks) say_whole(shared_grids(l, solver, n), whole, sizeof whole);
+    if (n > 1 && ranks) say_whole(shared_grids(l, solver, n), n, whole, sizeof whole);
     trli_listing_say(l, "  multigrid on %d grids: %s%s", n, grids, whole);
+    describe_merged(l, solver, n);
     describe_smoother(l, trl_simulation_solver(l->sim, solver));
     describe_levels_on_cpu(l, solver, n);
     if (coarse == TRL_COARSE_EITHER)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Geometric multigrid by V, W and F cycles: the equation is compiled again for each coarser grid, and points of two
- * grids are joined by linear interpolation and its transpose. Large grids are the ranks', cut alike; every rank
- * has all of the small ones. */
+ * grids are joined by linear interpolation and its transpose. Large grids are the ranks', cut alike, or into fewer
+ * patches that several ranks have; every rank has all of the small ones. */
 #include <math.h>
 #include <string.h>
 
@@ -175,23 +175,26 @@ static void destroy_grid(trli_grid_level *l)
     trli_level_destroy(&l->own);
 }
 
-/* Where patches of the coarser grid would be thinner than its programs read, every rank has all of it. */
+/* Where patches of the coarser grid would be thinner than its programs read, they are made thicker, or every rank has
+ * all of it. */
 static trl_err make_level(trli_solver *finest, const trl_layout *fine, const trl_grid *grid, trli_grid_level *l)
 {
     trl_context *ctx = finest->sim->ctx;
     const trl_diagnostic *list;
     const int said = trl_context_diagnostics(ctx, &list);
     trl_layout *layout;
+    trl_lidx thinnest = TRLI_TRANSFER_DEPTH;
+    bool again = true;
     trl_err err = TRL_OK;
-    TRL_TRY(trli_coarse_layout(finest, fine, grid, &layout));
-    const bool cut = layout->npatches > 1;
-    err = compile_level(finest, &layout, l);
-    if (err == TRL_ERR_INPUT && cut) {
+    while (again) {
+        TRL_TRY(trli_coarse_layout(finest, fine, grid, &thinnest, &layout));
+        again = layout->npatches > 1;
+        err = compile_level(finest, &layout, l);
+        again &= err == TRL_ERR_INPUT;
+        if (!again) break;
         trli_diagnostics_drop(ctx, said);
         destroy_grid(l);
         *l = (trli_grid_level){0};
-        TRL_TRY(trli_layout_create_whole(ctx, grid, &layout));
-        err = compile_level(finest, &layout, l);
     }
     TRL_TRY(err);
     trli_grid_level_equalise(l);

@@ -62,9 +62,11 @@ double trli_multigrid_cycle_bytes(const struct trli_multigrid *m);
 
 /* The next coarser grid; false: there is none. s: of the fine grid. */
 bool trli_coarsen(const trli_solver *s, const trl_grid *fine, trl_grid *coarse);
-/* How it is cut: like the finer one, if this spares each rank enough points; else every rank has all of it. */
+/* How it is cut: like the finer one, or so that several of its patches are one where some would be thinner than
+ * *thinnest, if this spares each rank enough points; else every rank has all of it. *thinnest grows, for another call
+ * where patches are too thin nevertheless. */
 TRL_NODISCARD trl_err trli_coarse_layout(const trli_solver *finest, const trl_layout *fine, const trl_grid *grid,
-                                         trl_layout **coarse);
+                                         trl_lidx *thinnest, trl_layout **coarse);
 
 /* ---- transfer_axis.c ---- */
 
@@ -110,16 +112,18 @@ void trli_transfer_restrict(const trli_axis_transfer *x, double *coarse, const d
 /* ---- transfer.c ---- */
 
 typedef struct trli_transfer_gpu trli_transfer_gpu;
+typedef struct trli_merging_parts trli_merging_parts;
 
 typedef struct trli_grid_transfer {
     trli_axis_transfer axis[3];
     bool gathers;  /* patches of the fine grid are thinner than it reaches */
-    bool shared;   /* the coarse grid is cut like the fine one; else all ranks have all of it */
+    bool shared;   /* the coarse grid is cut where the fine one is; else all ranks have all of it */
     int room;      /* of a row of values */
     double **line; /* [workers] TRLI_TRANSFER_LINES of them */
     double *lines;
-    double *buffer;         /* of values of all ranks; NULL: none are brought together */
-    trli_transfer_gpu *gpu; /* what a GPU has of it; NULL: none does it */
+    double *buffer;            /* of values of all ranks; NULL: none are brought together */
+    trli_merging_parts *parts; /* where several patches of the fine grid are one of the coarse; NULL: none are */
+    trli_transfer_gpu *gpu;    /* what a GPU has of it; NULL: none does it */
 } trli_grid_transfer;
 
 typedef struct trli_transfer_request {
@@ -142,6 +146,18 @@ TRL_NODISCARD trl_err trli_restrict(const trli_grid_transfer *t, trl_simulation 
 /* Add what is interpolated the other way, with one layer of ghosts where the coarse layout is cut. Collective: no. */
 TRL_NODISCARD trl_err trli_prolong(const trli_grid_transfer *t, trl_simulation *coarse, int from, trl_simulation *fine,
                                    int to, trl_loop *loop);
+
+/* ---- transfer_merge.c: ranks whose patches of the fine grid are one of the coarse grid exchange its values ---- */
+
+/* *parts: NULL where none are one. */
+TRL_NODISCARD trl_err trli_merging_create(trl_context *ctx, const trli_transfer_request *request,
+                                          trli_merging_parts **parts);
+void trli_merging_destroy(trli_merging_parts **parts);
+/* Points of the coarse patch, in its local indices, that this rank restricts to. */
+const trl_box *trli_merging_own(const trli_merging_parts *parts);
+/* Exchange them, even after an error, which it returns: the other ranks do not know. Collective: yes. */
+TRL_NODISCARD trl_err trli_merging_join(const trli_merging_parts *parts, trl_context *ctx, trl_err err,
+                                        const trl_array *coarse);
 
 /* ---- transfer_gpu.c: the same by the GPU that has the values, between grids that are one patch each. *done: it did;
  * else nothing has changed. Not collective; fail with DEVICE, MEMORY. ---- */

@@ -59,6 +59,7 @@ trl_err trli_transfer_create(trl_context *ctx, const trli_transfer_request *requ
         t->buffer = trli_new(ctx, (size_t)points_of(t, t->gathers), sizeof *t->buffer);
         if (!t->buffer) TRL_TRY(trli_no_memory(ctx, NULL, "for a transfer between grids"));
     }
+    if (t->shared) TRL_TRY(trli_merging_create(ctx, request, &t->parts));
     TRL_TRY(make_lines(ctx, t, request->workers));
     if (!cut) err = trli_transfer_gpu_create(ctx, &t->gpu);
 done:
@@ -72,6 +73,7 @@ void trli_transfer_destroy(trli_grid_transfer **transfer)
     if (!t) return;
     for (int a = 0; a < 3; ++a) trli_axis_transfer_free(&t->axis[a]);
     trli_transfer_gpu_destroy(&t->gpu);
+    trli_merging_destroy(&t->parts);
     trli_free(t->buffer);
     trli_free(t->line);
     trli_free(t->lines);
@@ -249,12 +251,13 @@ static void clear(double *buffer, int n)
 }
 
 /* Add up what all ranks have of the coarse values, which are zero elsewhere. */
-static trl_err join(const trli_grid_transfer *t, trl_context *ctx, trl_err err, const trl_array *a)
+static trl_err join(const trli_grid_transfer *t, const trl_layout *fine, trl_err err, const trl_array *a)
 {
+    trl_context *ctx = fine->ctx;
     ptrdiff_t stride[3];
     if (trl_context_ranks(ctx) == 1) return err;
     strides_of(t, false, stride);
-    move_rows(a, &a->owned, t->buffer, stride, false);
+    if (trli_layout_leads(fine)) move_rows(a, &a->owned, t->buffer, stride, false);
     TRL_TRY(trli_allreduce_after(ctx, err, t->buffer, points_of(t, false), MPI_DOUBLE, MPI_SUM));
     move_rows(a, &a->owned, t->buffer, stride, true);
 done:
@@ -284,13 +287,14 @@ static void all_coarse(const trli_grid_transfer *t, job *w)
     }
 }
 
-/* Coarse points that lie in the patch; of a coarse grid that is cut those of the coarse patch. */
+/* Coarse points that lie in the patch; of a coarse grid that is cut those of its part of the coarse patch. */
 static void own_coarse(const trli_grid_transfer *t, const trl_patch *patch, job *w)
 {
+    const trl_box *own = t->parts ? trli_merging_own(t->parts) : &w->coarse.owned;
     for (int a = 0; a < 3; ++a) {
         if (t->shared) {
-            w->lo[a] = w->first_coarse[a];
-            w->hi[a] = w->lo[a] + w->coarse.owned.hi[a];
+            w->lo[a] = w->first_coarse[a] + own->lo[a];
+            w->hi[a] = w->first_coarse[a] + own->hi[a];
             continue;
         }
         const int *centre = t->axis[a].centre;
@@ -306,7 +310,7 @@ static trl_err gather(const trli_grid_transfer *t, const trl_simulation *fine, t
     ptrdiff_t stride[3];
     strides_of(t, true, stride);
     clear(t->buffer, points_of(t, true));
-    for (int p = 0; p < fine->layout->nlocal; ++p) {
+    for (int p = 0; p < fine->layout->nlocal && trli_layout_leads(fine->layout); ++p) {
         const trl_patch *patch = &fine->layout->patch[p];
         const trl_array a = trli_frame_array(fine->frame, from, p, 0);
         double *at = t->buffer + patch->first[0] + patch->first[1] * stride[1] + patch->first[2] * stride[2];
@@ -324,7 +328,7 @@ done:
 static trl_err restrict_field(const trli_grid_transfer *t, trl_simulation *fine, int from, trl_simulation *coarse,
                               int to, trl_loop *loop)
 {
-    const bool cut = fine->layout->npatches > 1, joins = cut && !t->shared;
+    const bool cut = fine->layout->npatches > 1, joins = cut && (!t->shared || t->parts);
     const trl_array target = trli_frame_array(coarse->frame, to, 0, 0);
     trl_err err = trli_frame_fetch(fine->frame, from);
     ptrdiff_t stride[3];
@@ -335,7 +339,7 @@ static trl_err restrict_field(const trli_grid_transfer *t, trl_simulation *fine,
         TRL_TRY(trl_loop_run(loop, chunks_of(&w, loop), restrict_chunk, &w));
         goto done;
     }
-    if (joins) {
+    if (joins && !t->parts) {
         strides_of(t, false, stride);
         clear(t->buffer, points_of(t, false));
         move_rows(&target, &target.owned, t->buffer, stride, true);
@@ -345,7 +349,10 @@ static trl_err restrict_field(const trli_grid_transfer *t, trl_simulation *fine,
         own_coarse(t, &fine->layout->patch[p], &w);
         err = trl_loop_run(loop, chunks_of(&w, loop), restrict_chunk, &w);
     }
-    if (joins) err = join(t, fine->ctx, err, &target);
+    if (t->parts)
+        err = trli_merging_join(t->parts, fine->ctx, err, &target);
+    else if (joins)
+        err = join(t, fine->layout, err, &target);
 done:
     return err;
 }

@@ -152,6 +152,12 @@ int trl_layout_local(const trl_layout *layout, int id)
     return low < layout->nlocal && layout->local[low] == id ? low : -1;
 }
 
+bool trli_layout_leads(const trl_layout *layout)
+{
+    const trli_owner_map *map = layout->owner;
+    return !map || (map->place[0] == 0 && map->place[1] == 0 && map->place[2] == 0);
+}
+
 int trli_layout_most(const trl_layout *layout)
 {
     return layout->owner ? trli_owners_most(layout->owner) : layout->npatches;
@@ -258,13 +264,41 @@ done:
     return err;
 }
 
-/* The first coarse cell whose middle lies in fine cell `first` or beyond it: (j + 1/2) * fine / coarse >= first. */
-static trl_gidx coarse_first(trl_gidx fine, trl_gidx coarse, trl_gidx first)
+/* (j + 1/2) * fine / coarse >= cell */
+trl_gidx trli_layout_coarse_first(const trl_grid *fine, const trl_grid *coarse, int axis, trl_gidx cell)
 {
-    return (2 * coarse * first + fine - 1) / (2 * fine);
+    return (2 * coarse->cells[axis] * cell + fine->cells[axis] - 1) / (2 * fine->cells[axis]);
 }
 
-static trl_err cut_coarse(const trl_layout *fine, trl_layout *layout)
+/* The first coarse cell of the patch that so many patches of the finer grid are. */
+static trl_gidx merged_first(const trl_layout *fine, const trl_grid *grid, int axis, int by, int i)
+{
+    return trli_layout_coarse_first(&fine->grid, grid, axis, trli_layout_first(fine, axis, i * by));
+}
+
+static bool is_thin(const trl_layout *fine, const trl_grid *grid, int axis, int by, trl_lidx thinnest)
+{
+    bool thin = false;
+    for (int i = 0; i < fine->counts[axis] / by; ++i)
+        thin |= merged_first(fine, grid, axis, by, i + 1) - merged_first(fine, grid, axis, by, i) < thinnest;
+    return thin;
+}
+
+static int smallest_factor(int n)
+{
+    int factor = 2;
+    while (n % factor != 0) ++factor;
+    return factor;
+}
+
+void trli_layout_merging(const trl_layout *fine, const trl_grid *coarse, trl_lidx thinnest, int by[3])
+{
+    for (int a = 0; a < 3; ++a)
+        for (by[a] = 1; by[a] < fine->counts[a] && is_thin(fine, coarse, a, by[a], thinnest);)
+            by[a] *= smallest_factor(fine->counts[a] / by[a]);
+}
+
+static trl_err cut_coarse(const trl_layout *fine, const int by[3], trl_layout *layout)
 {
     void *memory = NULL;
     trl_err err = TRL_OK;
@@ -272,25 +306,22 @@ static trl_err cut_coarse(const trl_layout *fine, trl_layout *layout)
         TRL_TRY(trl_memory_alloc(layout->ctx, ((size_t)layout->counts[a] + 1) * sizeof *layout->cut[a],
                                  "the patch layout", &memory));
         layout->cut[a] = memory;
-        for (int i = 0; i <= layout->counts[a]; ++i)
-            layout->cut[a][i] = coarse_first(fine->grid.cells[a], layout->grid.cells[a], trli_layout_first(fine, a, i));
+        for (int i = 0; i <= layout->counts[a]; ++i) layout->cut[a][i] = merged_first(fine, &layout->grid, a, by[a], i);
     }
 done:
     return err;
 }
 
-trl_err trli_layout_create_coarse(const trl_layout *fine, const trl_grid *grid, trl_lidx thinnest, trl_layout **coarse)
+trl_err trli_layout_create_coarse(const trl_layout *fine, const trl_grid *grid, const int by[3], trl_layout **coarse)
 {
     trl_err err;
     trl_layout *layout = NULL;
-    bool thin = false;
+    const int counts[3] = {fine->counts[0] / by[0], fine->counts[1] / by[1], fine->counts[2] / by[2]};
     *coarse = NULL;
     TRL_TRY(check_grid(fine->ctx, grid, NULL));
-    TRL_TRY(make_empty(fine->ctx, grid, fine->counts, fine->ranks, &layout));
-    TRL_TRY(cut_coarse(fine, layout));
-    for (int a = 0; a < 3; ++a) thin |= layout->counts[a] > 1 && trli_layout_thinnest(layout, a) < thinnest;
-    if (thin) goto done;
-    if (fine->owner) TRL_TRY(trli_owners_copy(fine->ctx, fine->owner, &layout->owner));
+    TRL_TRY(make_empty(fine->ctx, grid, counts, fine->ranks, &layout));
+    TRL_TRY(cut_coarse(fine, by, layout));
+    if (fine->owner) TRL_TRY(trli_owners_merge(fine->ctx, fine->owner, by, &layout->owner));
     TRL_TRY(find_local(layout));
     *coarse = layout;
     layout = NULL;

@@ -151,20 +151,46 @@ static int permuted(const trli_owner_map *map, int number, bool back)
 
 /* ---- pieces ---- */
 
-int trli_owners_position(const trli_owner_map *map, int id)
+/* Of a patch of the layout the one of the order at this rank's place. */
+static int unmerged(const trli_owner_map *map, int id)
 {
-    switch (map->owners.order) {
-    case TRL_OWNERS_RANDOM:
-        return permuted(map, id, false);
-    case TRL_OWNERS_CURVE:
-        return position_of(map, id);
-    case TRL_OWNERS_BLOCKS:
-        break;
+    int unit = 0, stride = 1;
+    for (int a = 0; a < 3; ++a) {
+        const int n = map->counts[a] / map->group[a];
+        unit += stride * (id % n * map->group[a] + map->place[a]);
+        stride *= map->counts[a];
+        id /= n;
+    }
+    return unit;
+}
+
+static int merged(const trli_owner_map *map, int unit)
+{
+    int id = 0, stride = 1;
+    for (int a = 0; a < 3; ++a) {
+        id += stride * (unit % map->counts[a] / map->group[a]);
+        stride *= map->counts[a] / map->group[a];
+        unit /= map->counts[a];
     }
     return id;
 }
 
-int trli_owners_at(const trli_owner_map *map, int position)
+int trli_owners_position(const trli_owner_map *map, int id)
+{
+    const int unit = unmerged(map, id);
+    switch (map->owners.order) {
+    case TRL_OWNERS_RANDOM:
+        return permuted(map, unit, false);
+    case TRL_OWNERS_CURVE:
+        return position_of(map, unit);
+    case TRL_OWNERS_BLOCKS:
+        break;
+    }
+    return unit;
+}
+
+/* A patch of the order. */
+static int unit_at(const trli_owner_map *map, int position)
 {
     switch (map->owners.order) {
     case TRL_OWNERS_RANDOM:
@@ -175,6 +201,11 @@ int trli_owners_at(const trli_owner_map *map, int position)
         break;
     }
     return position;
+}
+
+int trli_owners_at(const trli_owner_map *map, int position)
+{
+    return merged(map, unit_at(map, position));
 }
 
 int trli_owners_rank(const trli_owner_map *map, int id)
@@ -205,7 +236,7 @@ uint64_t trli_owners_digest(const trli_owner_map *map)
     for (int a = 0; a < 3; ++a) {
         uint64_t bits;
         memcpy(&bits, &map->ease[a], sizeof bits);
-        sum = trl_hash_mix(sum + (uint64_t)map->counts[a], 0) + bits;
+        sum = trl_hash_mix(sum + (uint64_t)map->counts[a], map->group[a]) + bits;
     }
     for (int r = 0; r <= map->ranks; ++r) sum = trl_hash_mix(sum, map->first[r]);
     return sum;
@@ -264,20 +295,28 @@ trl_err trli_owners_create(const trl_layout *layout, const trl_owners *owners, c
     trl_err err = trl_memory_alloc(layout->ctx, bytes_of(layout->ranks), "the owners of patches", &memory);
     trli_owner_map *map = *result = memory;
     if (err != TRL_OK) return err;
-    *map = (trli_owner_map){.owners = *owners, .npatches = layout->npatches, .ranks = layout->ranks};
+    *map =
+        (trli_owner_map){.owners = *owners, .npatches = layout->npatches, .ranks = layout->ranks, .group = {1, 1, 1}};
     memcpy(map->counts, layout->counts, sizeof map->counts);
     for (int a = 0; a < 3; ++a) map->ease[a] = (double)layout->grid.cells[a] / layout->counts[a] / cost[a];
     cut(map, layout);
     return TRL_OK;
 }
 
-trl_err trli_owners_copy(trl_context *ctx, const trli_owner_map *from, trli_owner_map **map)
+trl_err trli_owners_merge(trl_context *ctx, const trli_owner_map *from, const int by[3], trli_owner_map **map)
 {
     void *memory = NULL;
-    trl_err err = trl_memory_alloc(ctx, bytes_of(from->ranks), "the owners of patches", &memory);
+    const trl_err err = trl_memory_alloc(ctx, bytes_of(from->ranks), "the owners of patches", &memory);
     *map = memory;
-    if (err == TRL_OK) memcpy(*map, from, bytes_of(from->ranks));
-    return err;
+    if (err != TRL_OK) return err;
+    memcpy(*map, from, bytes_of(from->ranks));
+    int unit = unit_at(from, from->first[trl_context_rank(ctx)]);
+    for (int a = 0; a < 3; ++a) {
+        (*map)->group[a] *= by[a];
+        (*map)->place[a] = unit % from->counts[a] % (*map)->group[a];
+        unit /= from->counts[a];
+    }
+    return TRL_OK;
 }
 
 void trli_owners_destroy(trl_context *ctx, trli_owner_map **map)

@@ -59,13 +59,21 @@ int trli_layout_beside(const trl_layout *layout, const trl_patch *patch, int axi
 /* A number that is the same for layouts with equal patches and owners, and hardly for others. Its opposite is an
  * int64_t, too. */
 int64_t trli_layout_digest(const trl_layout *layout);
+/* Whether this rank is the first of those that have its patches: sums over the grid take them from it alone. */
+bool trli_layout_leads(const trl_layout *layout);
 /* Patches of the rank that has the most. */
 int trli_layout_most(const trl_layout *layout);
 
+/* The first cell of a coarser grid whose middle lies in a cell of a finer one, or beyond it. */
+trl_gidx trli_layout_coarse_first(const trl_grid *fine, const trl_grid *coarse, int axis, trl_gidx cell);
+/* Patches of a finer grid along each axis that have to be one, so that a coarser grid's have `thinnest` cells along
+ * every axis that is cut. */
+void trli_layout_merging(const trl_layout *fine, const trl_grid *coarse, trl_lidx thinnest, int by[3]);
 /* Cut a coarser grid of the same domain as a finer one is cut: a cell belongs to the patch in which its middle lies,
- * and patches to the same ranks. *coarse: NULL where a patch would have fewer than `thinnest` cells along an axis that
- * is cut. Collective: no (the same on every rank). */
-TRL_NODISCARD trl_err trli_layout_create_coarse(const trl_layout *fine, const trl_grid *grid, trl_lidx thinnest,
+ * and patches to the same ranks. by: patches of the finer grid along each axis that are one; all their ranks have it,
+ * and each sees one owner of another patch: the rank that has its own place among those of that patch. Where they are
+ * several, the finer grid has a patch for each rank. Collective: no (the same on every rank). */
+TRL_NODISCARD trl_err trli_layout_create_coarse(const trl_layout *fine, const trl_grid *grid, const int by[3],
                                                 trl_layout **coarse);
 
 /* A grid as one patch, which every rank has as its own: reductions over such layouts count it once for each rank. */

@@ -75,7 +75,7 @@ typedef struct trl_layout {
     trl_grid grid;
     int counts[3];    /* patches per axis */
     trl_gidx *cut[3]; /* [counts + 1] the first cells of patches along an axis; NULL: as even as whole cells allow */
-    int npatches;     /* all of them */
+    int npatches;     /* all of them; of a coarser grid fewer than ranks, where several have the same ones */
     int ranks;        /* that share them; 1: this rank has them all */
     struct trli_owner_map *owner; /* which of the ranks has which patch; NULL: this rank has them all */
     unsigned epoch;               /* counts the layouts of a context: what is made for one fits no other */

@@ -10,12 +10,14 @@ import re
 import subprocess
 
 import random_flows
+import random_merges
 import random_solves
 import test_direct
 import test_solvers as t
 
 FLOWS = 40 if "TRL_TEST_LONG" in os.environ else 2  # random ones
 SOLVES = 300 if "TRL_TEST_LONG" in os.environ else 2
+MERGES = 200 if "TRL_TEST_LONG" in os.environ else 6
 if "TRL_TEST_LONG" not in os.environ:  # what kernels mean, without the optimiser: a third of the time of compilers
     os.environ["TRELLIS_CC"] = str(pathlib.Path(__file__).resolve().parents[1] / "quick_cc.sh")
 # Ranks of a node compute planes of one another's kernels wherever they can.
@@ -43,6 +45,18 @@ def same_bits(number, what, text):
         seen.add((tuple(f["hash"] for f in report["fields"].values()),
                   tuple(s["iterations"] for s in report.get("solvers", [])), report["steps_run"]))
     t.check(f"{what}: one result", len(seen) == 1, seen)
+
+
+def same_bits_where_patches_merge(seed):
+    rng = random.Random(seed)
+    text = random_merges.write(rng)
+    ways = [(1, ("run.threads=1", "run.compile=never")), *random_merges.ways(rng, text, 1 + 2 * (MERGES > 6))]
+    seen = set()
+    for ranks, settings in ways:
+        report = t.run(text, settings, ranks)
+        seen.add((tuple(f["hash"] for f in report["fields"].values()),
+                  tuple(s["iterations"] for s in report["solvers"])))
+    t.check(f"merge {seed} in all of {ways}", len(seen) == 1, seen)
 
 
 # A field as coefficient, a mask, nodes and advection, each with cycles of multigrid.
@@ -241,6 +255,8 @@ def main():
     texts |= {f"solve {seed}": random_solves.write(random.Random(seed)) for seed in range(SOLVES)}
     for number, (name, text) in enumerate(texts.items()):
         same_bits(number, name, text)
+    for seed in range(MERGES):
+        same_bits_where_patches_merge(seed)
     same_bits(1, "timed", TIMED)
     for cells in ("[1100, 4]", "[5, 200]"):
         for preconditioner in ("jacobi", "multigrid"):

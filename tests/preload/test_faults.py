@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Part of Trellis, an expression-graph PDE solver framework.
 # ctest: timeout=120
-"""Makes calls fail on one of two ranks, one in each run: memory, communication, files. Every run ends within seconds on
-all ranks, with exit code 0 (what failed was not needed), 2 or 3, and says once what failed. Without arguments some of
-the calls; all of them with
+"""Makes calls fail on one of two ranks, or of four, one in each run: memory, communication, files. Every run ends
+within seconds on all ranks, with exit code 0 (what failed was not needed), 2 or 3, and says once what failed. Without
+arguments some of the calls; all of them with
 
     TRELLIS=build/release/trellis TRELLIS_BUILD=build/release python3 tests/preload/test_faults.py --all
 
@@ -79,6 +79,15 @@ time: {method: ssprk2, dt: {cfl: 0.4}, steps: 3}
 output: {series: {every: {steps: 2}, spectra: {E: {of: [u, v, w]}}}}
 run: {compile: never, balance: 1}
 """
+# Coarser grids with the equation, of which one is cut into two patches that two ranks have each.
+MERGED = """trellis: 1
+grid: {cells: [20, 5], patches: [4, 1]}
+equations:
+  p: {location: xface, initial: 0, solve: "laplacian(p) - p = 1 + x", solver: s,
+      boundary: {x-: {dirichlet: 0}, x+: {neumann: 0}, y-: {neumann: 0}, y+: {dirichlet: 0}}}
+solvers: {s: {preconditioner: multigrid, method: cg, replicate: 0, tolerance: 1e-3}}
+run: {compile: never}
+"""
 POINTS = """netcdf points { dimensions: n = 3; axis = 2; variables: double xy(n, axis);
 data: xy = 0.1, 0.2, 0.5, 0.95, 0.77, 0.5; }"""
 # The launcher does not say how ranks end that it is told not to end.
@@ -89,8 +98,10 @@ CASES = {
     "restart": ["--restart", "latest", "--steps", "4", "--quiet"],
     "solve": ["--quiet"],
     "flow": ["--quiet"],
+    "merged": ["--quiet"],
     "trace": ["--trace", "trace.json", "--report", "again.json", "--steps", "1"],
 }
+RANKS = {"merged": 4}  # else 2
 MODES = {"alloc": ["once", "on"], "mpi": ["once", "after"], "write": ["once", "on"]}
 
 Result = collections.namedtuple("Result", "code text seconds")
@@ -128,7 +139,7 @@ def launch(folder, case, extra):
 def launch_on(pair, folder, case, extra):
     command = ["taskset", "-c", ",".join(map(str, pair))]
     command += [
-        "mpirun", "-n", "2", "--oversubscribe", "--bind-to", "none", "sh", "rank.sh",
+        "mpirun", "-n", str(RANKS.get(case, 2)), "--oversubscribe", "--bind-to", "none", "sh", "rank.sh",
         str(TRELLIS), "run", "deck.yaml", *CASES[case]
     ]
     start = time.monotonic()
@@ -161,7 +172,7 @@ def prepare(folder, case):
     if shutil.which("ncgen"):  # which writes the points
         subprocess.run(["ncgen", "-k", "nc4", "-o", str(folder / "points.nc")], input=POINTS, text=True, check=True)
         receivers = "  receivers: {path: points.nc, dataset: xy, values: [T, q]}"
-    text = {"solve": SOLVE, "flow": FLOW}.get(case, DECK.replace("RECEIVERS", receivers))
+    text = {"solve": SOLVE, "flow": FLOW, "merged": MERGED}.get(case, DECK.replace("RECEIVERS", receivers))
     (folder / "deck.yaml").write_text(text)
     (folder / "rank.sh").write_text(RANK)
     (folder / "cache").mkdir(mode=0o700)
@@ -277,7 +288,7 @@ def main():
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=float("inf"))
     options = parser.parse_args()
-    options.case = options.case or (list(CASES) if options.all else ["never", "solve", "flow"])
+    options.case = options.case or (list(CASES) if options.all else ["never", "solve", "flow", "merged"])
     options.sample = 0 if options.all else options.sample
     table = collections.defaultdict(lambda: [0, 0, 0.0])
     work = pathlib.Path(tempfile.mkdtemp(prefix="faults-"))
