@@ -70,12 +70,12 @@ def factors(rng, ranks, cells, thinnest):
     return None
 
 
-def ways(rng, text, n):
-    """Settings and ranks of some runs."""
+def ways(rng, text, n, most=8):
+    """Ranks and settings of some runs."""
     cells = json.loads(text.split("cells: ")[1].split(", periodic")[0])
     thinnest = 5 if "div4" in text else rng.choice([1, 2, 2, 3])
     for _ in range(n):
-        ranks, patches = rng.choice([3, 4, 4, 5, 6, 6, 7, 8, 8, 8]), None
+        ranks, patches = rng.choice([r for r in (3, 4, 4, 5, 6, 6, 7, 8, 8, 8) if r <= most]), None
         while not patches:
             patches = factors(rng, ranks, cells, thinnest)
             ranks -= not patches

@@ -3,10 +3,11 @@
 # Part of Trellis, an expression-graph PDE solver framework.
 # ctest: timeout=1800 labels=gpu
 """Random decks of each kind on GPUs against the CPU, to the bit: formulas, ordinary equations, flows, what is solved
-for by iterations and directly, spectra, plugins with a CUDA form, several steps in a launch, and given to a GPU
-together. A run has one to three GPUs, or ranks with a GPU or two each, which exchange in each other's memory; tasks
-are where GPUs may do them, dealt at random, or where they take least. Emulated GPUs do what they are given at once or
-as late as they may; they are used where there is no other. The short form has decks of few kernels.
+for by iterations (also where ranks merge patches of coarser grids) and directly, spectra, plugins with a CUDA form,
+several steps in a launch, and given to a GPU together. A run has one to three GPUs, or ranks with a GPU or two each,
+which exchange in each other's memory; tasks are where GPUs may do them, dealt at random, or where they take least.
+Emulated GPUs do what they are given at once or as late as they may; they are used where there is no other. The short
+form has decks of few kernels.
 
     TRELLIS=... TRELLIS_BUILD=... python3 tests/inputs/test_gpu_random.py --decks 300 --first 0 --kinds flow,solve"""
 import argparse
@@ -23,6 +24,7 @@ import sys
 import all_decks
 import placements
 import random_flows
+import random_merges
 import random_solves
 import random_steps
 import refusals
@@ -144,7 +146,7 @@ def coupled(rng, _):
 
 
 KINDS = {"limits": limits, "coupled": coupled, "formulas": formulas, "flow": lambda rng, _: random_flows.write(rng),
-         "solve": lambda rng, _: random_solves.write(rng),
+         "solve": lambda rng, _: random_solves.write(rng), "merge": lambda rng, _: random_merges.write(rng),
          "direct": lambda rng, _: test_direct.random_deck(rng, equations=2), "spectra": spectra, "plugins": plugins,
          "steps": lambda rng, _: random_steps.write(rng, *random_steps.draw(rng))}
 
@@ -166,6 +168,14 @@ def ways_of(rng, dim, count):
             f"TRELLIS_GPU_CHAIN={rng.choice(['off', '2', '4', '6'])}",
             f"TRELLIS_GPU_IPC={rng.choice(['on', 'on', 'on', 'staging', 'off'])}", f"ranks={ranks}"]
     return way
+
+
+def merging_way(rng, text, way):
+    """The same with a patch for each of up to four ranks, whose GPUs they have or share."""
+    ranks, settings = next(random_merges.ways(rng, text, 1, most=4))
+    kept = [s for s in way if not s.startswith(("grid.patches", "ranks=", "TRL_EMULATED_GPUS"))]
+    return [*kept, *(s for s in settings if "compile" not in s), f"ranks={ranks}",
+            f"TRL_EMULATED_GPUS={rng.choice([2, 4])}"]
 
 
 def run(deck, settings):
@@ -216,6 +226,8 @@ def compare(kind, number, ways, count):
         how = "refused unexpectedly" if refusals.unexpected(said) else "refused"
         return how, f"{deck}: {said}"
     for way in (ways_of(rng, dim, count) for _ in range(ways)):
+        if kind == "merge":
+            way = merging_way(rng, deck.read_text(encoding="utf-8"), way)
         found, told = run(deck, way)
         if found == 2 and "patch" in told:  # they are too thin
             continue
