@@ -508,7 +508,6 @@ trl_err trli_solver_add(trl_simulation *sim, const trli_solve_request *request, 
     TRL_TRY(compile(s));
     s->end_field = sim->model->nfields;
 done:
-    if (err != TRL_OK) trli_solver_destroy(solver);
     return err;
 }
 

@@ -103,8 +103,8 @@ static trl_err add_system(struct trli_solving *so, int n, int *equation, int *fi
         so->flow_solver = so->nsolvers;
         request.finer = 0;
     }
-    TRL_TRY(trli_solver_add(sim, &request, &so->solver[so->nsolvers]));
-    ++so->nsolvers;
+    err = trli_solver_add(sim, &request, &so->solver[so->nsolvers]);
+    so->nsolvers += so->solver[so->nsolvers] != NULL;
 done:
     return err;
 }
@@ -125,6 +125,7 @@ static trl_err add_systems(struct trli_solving *so)
             if (component[v] == c && sim->equation[v].solve) list[k++] = v;
         err = k ? add_system(so, k, list, field) : TRL_OK;
         if (first == TRL_OK) first = err;
+        if (err != TRL_OK && err != TRL_ERR_INPUT) break; /* this rank's alone: the others wait */
     }
     err = first;
 done:

@@ -54,7 +54,8 @@ typedef struct trli_solve_request {
                           */
 } trli_solve_request;
 
-/* Compile the programs that solve a system; before the model's passes are run. Fails with INPUT, MEMORY. */
+/* Compile the programs that solve a system; before the model's passes are run. Fails with INPUT, MEMORY: what there is
+ * of the solver then is destroyed once the ranks agree, since its coarser grids exchange. */
 TRL_NODISCARD trl_err trli_solver_add(trl_simulation *sim, const trli_solve_request *request, trli_solver **solver);
 void trli_solver_destroy(trli_solver **solver);
 /* After the passes, before the model is frozen: fields that change places have one shape. */
