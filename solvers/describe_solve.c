@@ -7,7 +7,9 @@
 #include <string.h>
 
 #include "algebraic_impl.h"
+#include "cost_impl.h"
 #include "describe_impl.h"
+#include "execution_impl.h"
 #include "galerkin_impl.h"
 #include "model_run_impl.h"
 #include "multigrid_impl.h"
@@ -186,6 +188,27 @@ static void describe_unused(const trli_listing *l, int solver)
     if (known && *keys) trli_listing_say(l, "  it has no use for %s of solver '%s'", keys, s->settings.name);
 }
 
+/* What iterations are made of: bytes that kernels and transfers of this rank read and write, over the first grid's
+ * cells. */
+static void describe_cost(const trli_listing *l, int solver)
+{
+    const trli_solver *s = trli_solving_nth(l->sim, solver);
+    const trl_simulation *sim = l->sim;
+    const bool cycles = s->multigrid && s->stats.levels > 0 && !trli_multigrid_by_entries(s->multigrid);
+    double cells = 0;
+    char cycle[96] = "";
+    if (!s->apply || s->stats.direct || s->stats.pseudo_time) return;
+    for (int p = 0; p < sim->layout->nlocal; ++p) {
+        const trl_lidx *n = sim->layout->patch[p].cells;
+        cells += (double)n[0] * n[1] * n[2];
+    }
+    const double product = (double)s->apply->run->bytes_moved;
+    const double bytes = cycles ? trli_multigrid_cycle_bytes(s->multigrid) : product;
+    if (cycles) snprintf(cycle, sizeof cycle, ", a V cycle %.0f", bytes / cells);
+    trli_listing_say(l, "  a product reads and writes %.0f bytes a cell%s: %.3g us", product / cells, cycle,
+                     1e6 * bytes / trli_model_bandwidth(sim->model));
+}
+
 void trli_describe_solvers(const trli_listing *l)
 {
     for (int i = 0; i < trl_simulation_solvers(l->sim); ++i) {
@@ -202,6 +225,7 @@ void trli_describe_solvers(const trli_listing *l)
         if (s->levels > 0 && !s->no_multigrid) describe_levels(l, i);
         if (s->no_direct) trli_listing_say(l, "  not solved directly, because %s", s->no_direct);
         if (s->no_multigrid) trli_listing_say(l, "  no multigrid, because %s", s->no_multigrid);
+        describe_cost(l, i);
         describe_unused(l, i);
         if (s->solves == 0) {
             describe_prospect(l, s);

@@ -21,6 +21,8 @@ says stdout.txt "  it has no use for tolerance of solver 's'"
 expect 0 "$TRELLIS" plan chosen.yaml --set solvers.s.preconditioner=multigrid
 says stdout.txt "  not solved directly, because the deck names another way; auto would try it"
 ! grep -qE "^(tasks|critical path)" stdout.txt || fail "the plan has tasks of steps that there are not"
+grep -qE "^  a product reads and writes 16 bytes a cell, a V cycle [1-9][0-9]+: [0-9.e-]+ us$" stdout.txt ||
+    fail "the plan does not say what a product and a cycle cost"
 expect 0 "$TRELLIS" plan chosen.yaml --set solvers.s.preconditioner=multigrid --set equations.p.mask=x
 says stdout.txt "  not solved directly, because points are masked"
 
