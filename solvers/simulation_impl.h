@@ -244,7 +244,7 @@ TRL_NODISCARD trl_err trli_formula_of(trl_simulation *sim, const trl_text *text,
 
 /* Open what is asked for, and tell the workers; nothing if their policy uses none. Fails with INPUT, MEMORY, DEVICE. */
 TRL_NODISCARD trl_err trli_simulation_open_devices(trl_simulation *sim);
-/* Make the layout: patches for ranks, or for their devices. Collective: yes. */
+/* Make the layout: patches for ranks, or for their devices; close GPUs that get none. Collective: yes. */
 TRL_NODISCARD trl_err trli_simulation_cut(trl_simulation *sim);
 
 #endif

@@ -79,13 +79,14 @@ time: {method: ssprk2, dt: {cfl: 0.4}, steps: 3}
 output: {series: {every: {steps: 2}, spectra: {E: {of: [u, v, w]}}}}
 run: {compile: never, balance: 1}
 """
-# Coarser grids with the equation, of which one is cut into two patches that two ranks have each.
+# Coarser grids with the equation, of which one is cut into two patches that two ranks have each; sums of several
+# programs in one message.
 MERGED = """trellis: 1
 grid: {cells: [20, 5], patches: [4, 1]}
 equations:
   p: {location: xface, initial: 0, solve: "laplacian(p) - p = 1 + x", solver: s,
       boundary: {x-: {dirichlet: 0}, x+: {neumann: 0}, y-: {neumann: 0}, y+: {dirichlet: 0}}}
-solvers: {s: {preconditioner: multigrid, method: cg, replicate: 0, tolerance: 1e-3}}
+solvers: {s: {preconditioner: multigrid, method: gmres, restart: 5, replicate: 0, tolerance: 1e-6}}
 run: {compile: never}
 """
 POINTS = """netcdf points { dimensions: n = 3; axis = 2; variables: double xy(n, axis);
