@@ -401,6 +401,14 @@ static void report_curves(trli_bench *bench, const trli_curves *c, const trli_st
     trli_json_end_object(bench->json);
 }
 
+/* Whether anything was measured beside the run of one thread. */
+static bool has_curves(const trli_curves *c)
+{
+    bool any = false;
+    for (int k = 1; k < c->n; ++k) any |= c->point[k].n > 0;
+    return any && c->point[0].n > 0;
+}
+
 static trl_err report_figure(trli_bench *bench, const study *first, const trli_study_costs *costs)
 {
     trli_curves shown[VARIANTS];
@@ -415,12 +423,13 @@ static trl_err report_figure(trli_bench *bench, const study *first, const trli_s
     trli_json_key(bench->json, "variants");
     trli_json_begin_array(bench->json);
     for (int v = 0; v < VARIANTS; ++v) {
-        if (first[v].curves.point[0].n == 0) continue;
+        if (!has_curves(&first[v].curves)) continue;
         shown[n++] = first[v].curves;
         report_curves(bench, &first[v].curves, costs);
     }
     trli_json_end_array(bench->json);
     trli_json_end_object(bench->json);
+    if (n == 0) printf("nothing was measured beside one thread in this time: --minutes gives it more\n");
     if (bench->pictures && n > 0) TRL_TRY(trli_study_draw(bench->ctx, bench->pictures, shown, n, costs));
 done:
     return err;

@@ -71,8 +71,11 @@ trl_err trli_study_measure_costs(trli_bench *bench, trli_study_costs *costs)
     printf("\nus a step on one rank, on two: 8 x 8 x 8 cells each %.2f, %.2f; with cfl %.2f, %.2f; 8 x 128 x 128 %.1f, "
            "%.1f\n",
            1e6 * alone, 1e6 * both, 1e6 * reduced[0], 1e6 * reduced[1], 1e6 * far, 1e6 * apart);
-    printf("between two ranks: a message %.2f us and %.1f GB/s, a reduction %.2f us\n", 1e6 * costs->message,
-           costs->byte > 0 ? 1e-9 / costs->byte : INFINITY, 1e6 * costs->reduction);
+    printf("between two ranks: a message %.2f us, a reduction %.2f us, ", 1e6 * costs->message, 1e6 * costs->reduction);
+    if (costs->byte > 0)
+        printf("%.1f GB/s\n", 1e-9 / costs->byte);
+    else
+        printf("bytes in no time that other work on the machine leaves to be seen\n");
     trli_json_key(bench->json, "message_s");
     trli_json_number(bench->json, costs->message);
     trli_json_key(bench->json, "message_s_per_byte");
