@@ -20,7 +20,7 @@ typedef struct report_totals {
     int64_t comm_bytes, comm_messages, allocations;          /* of all */
     int64_t device_copies[TRL_WAYS], device_bytes[TRL_WAYS]; /* of all */
     int64_t between_gpus;                                    /* messages, of all */
-    int64_t device_waits;                                    /* of all */
+    int64_t device_waits, solver_bytes, solver_messages;     /* of all */
     int64_t helped_points;                                   /* of all: computed for other ranks, */
     double helped;                                           /* and seconds of threads that it took */
     double overlap;                                          /* of communication with work, of all */
@@ -61,11 +61,13 @@ static trl_err gather_totals(const trli_session *run, report_totals *totals)
                      s->device_waits,
                      kernels,
                      s->helped_points,
-                     (int64_t)(1e9 * s->helped)};
+                     (int64_t)(1e9 * s->helped),
+                     s->solver_bytes,
+                     s->solver_messages};
     TRL_TRY(trli_allreduce(run->ctx, most, 6, MPI_INT64_T, MPI_MAX));
     memcpy(totals->device_copies, s->device_copies, sizeof s->device_copies);
     memcpy(totals->device_bytes, s->device_bytes, sizeof s->device_bytes);
-    TRL_TRY(trli_allreduce(run->ctx, sum, 11, MPI_INT64_T, MPI_SUM));
+    TRL_TRY(trli_allreduce(run->ctx, sum, 13, MPI_INT64_T, MPI_SUM));
     TRL_TRY(trli_allreduce(run->ctx, totals->device_copies, TRL_WAYS, MPI_INT64_T, MPI_SUM));
     TRL_TRY(trli_allreduce(run->ctx, totals->device_bytes, TRL_WAYS, MPI_INT64_T, MPI_SUM));
     totals->planned_bytes = most[0];
@@ -80,6 +82,8 @@ static trl_err gather_totals(const trli_session *run, report_totals *totals)
     totals->device_waits = sum[7];
     totals->helped_points = sum[9];
     totals->helped = 1e-9 * (double)sum[10];
+    totals->solver_bytes = sum[11];
+    totals->solver_messages = sum[12];
     totals->balance = most[5] > 0 ? (double)sum[8] / ((double)most[5] * trl_context_ranks(run->ctx)) : 0;
     totals->late = 1e-9 * (double)sum[6] / trl_context_ranks(run->ctx);
     if (sum[3] > sum[6])
@@ -108,44 +112,41 @@ static void put_number(trli_json *json, const char *key, double value)
     trli_json_number(json, value);
 }
 
-/* The first error that is recorded, as one line: "file:line:column: text". */
+enum { LINE = 2048, WARNINGS_MOST = 100 };
+
+/* A diagnostic as one line: "file:line:column: text". */
+static void write_line(const trl_diagnostic *d, char line[LINE])
+{
+    trl_diagnostic plain = *d;
+    plain.source = NULL;
+    trl_diagnostic_format(&plain, line, LINE);
+    line[strcspn(line, "\n")] = 0;
+}
+
+/* The first error that is recorded. */
 static void put_error(const trli_session *run, trli_json *json)
 {
     const trl_diagnostic *list;
-    int n = trl_context_diagnostics(run->ctx, &list);
-    for (int i = 0; i < n; ++i) {
-        char line[2048];
-        trl_diagnostic plain = list[i];
-        if (plain.severity != TRL_ERROR) continue;
-        plain.source = NULL;
-        trl_diagnostic_format(&plain, line, sizeof line);
-        line[strcspn(line, "\n")] = 0;
-        put_text(json, "error", line);
-        return;
-    }
-}
-
-/* A warning as one line: "file:line:column: text". */
-static char *line_of(trl_context *ctx, const trl_diagnostic *d)
-{
-    char line[2048];
-    trl_diagnostic plain = *d;
-    plain.source = NULL;
-    trl_diagnostic_format(&plain, line, sizeof line);
-    line[strcspn(line, "\n")] = 0;
-    return trli_copy_text(ctx, line);
+    char line[LINE];
+    const int n = trl_context_diagnostics(run->ctx, &list);
+    int i = 0;
+    while (i < n && list[i].severity != TRL_ERROR) ++i;
+    if (i == n) return;
+    write_line(&list[i], line);
+    put_text(json, "error", line);
 }
 
 void trli_report_keep_warnings(trli_session *run)
 {
-    enum { MOST = 100 };
     const trl_diagnostic *list;
+    char text[LINE];
     int n = trl_context_diagnostics(run->ctx, &list);
-    for (int i = 0; i < n && run->nwarnings < MOST; ++i) {
+    for (int i = 0; i < n && run->nwarnings < WARNINGS_MOST; ++i) {
         if (list[i].severity != TRL_WARNING) continue;
         if (!trli_make_room(run->ctx, &run->warning, run->nwarnings, 1, &run->warnings_room, sizeof *run->warning))
             return;
-        char *line = line_of(run->ctx, &list[i]);
+        write_line(&list[i], text);
+        char *line = trli_copy_text(run->ctx, text);
         if (line) run->warning[run->nwarnings++] = line;
     }
 }
@@ -403,6 +404,8 @@ static void put_machine(const trli_session *run, const report_totals *totals, tr
     put_integer(json, "bytes", totals->comm_bytes);
     put_integer(json, "messages", totals->comm_messages);
     put_integer(json, "between_gpus", totals->between_gpus);
+    put_integer(json, "solver_bytes", totals->solver_bytes);
+    put_integer(json, "solver_messages", totals->solver_messages);
     put_number(json, "overlap", totals->overlap);
     put_number(json, "late_s", totals->late);
     put_number(json, "balance", totals->balance);

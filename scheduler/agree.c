@@ -337,9 +337,25 @@ done:
     return err;
 }
 
+static void count_sent(trl_context *ctx, int to, int n, MPI_Datatype type)
+{
+    int size = 0;
+    if (n == 0 || to == ctx->rank || MPI_Type_size(type, &size) != MPI_SUCCESS) return;
+    ++ctx->sent.messages;
+    ctx->sent.bytes += (int64_t)n * size;
+}
+
+trl_err trli_send_begin(trl_context *ctx, const void *values, int n, MPI_Datatype type, int to, int tag,
+                        MPI_Request *request)
+{
+    count_sent(ctx, to, n, type);
+    return trli_mpi_check(ctx, MPI_Isend(values, n, type, to, tag, ctx->comm, request), "MPI_Isend");
+}
+
 trl_err trli_alltoallv_further(trl_context *ctx, const void *sent, const int *nsent, const int *sent_begin,
                                void *received, const int *nreceived, const int *received_begin, MPI_Datatype type)
 {
+    for (int r = 0; r < ctx->ranks; ++r) count_sent(ctx, r, nsent[r], type);
     return trli_mpi_check(
         ctx, MPI_Alltoallv(sent, nsent, sent_begin, type, received, nreceived, received_begin, type, ctx->comm),
         "MPI_Alltoallv");
@@ -349,6 +365,7 @@ trl_err trli_alltoallv_begin(trl_context *ctx, const void *sent, const int *nsen
                              void *received, const int *nreceived, const int *received_begin, MPI_Datatype type,
                              MPI_Request *request)
 {
+    for (int r = 0; r < ctx->ranks; ++r) count_sent(ctx, r, nsent[r], type);
     return trli_mpi_check(
         ctx,
         MPI_Ialltoallv(sent, nsent, sent_begin, type, received, nreceived, received_begin, type, ctx->comm, request),

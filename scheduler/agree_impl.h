@@ -68,6 +68,13 @@ TRL_NODISCARD trl_err trli_alltoallv_begin(trl_context *ctx, const void *sent, c
                                            void *received, const int *nreceived, const int *received_begin,
                                            MPI_Datatype type, MPI_Request *request);
 TRL_NODISCARD trl_err trli_request_await(trl_context *ctx, MPI_Request *request, double seconds);
+/* Begin to send values to a rank of the context. They stay until the request has ended. Thread: main. */
+TRL_NODISCARD trl_err trli_send_begin(trl_context *ctx, const void *values, int n, MPI_Datatype type, int to, int tag,
+                                      MPI_Request *request);
+/* What this rank has sent to others by these calls, from one to one or to all. */
+typedef struct trli_sent {
+    int64_t messages, bytes;
+} trli_sent;
 /* Likewise: all get the elements of each rank, where it has put them: so many from there on. */
 TRL_NODISCARD trl_err trli_allgatherv_further(trl_context *ctx, void *values, const int *count, const int *begin,
                                               MPI_Datatype type);

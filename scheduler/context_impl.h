@@ -110,6 +110,7 @@ struct trl_context {
     _Atomic uint32_t graphs;    /* created so far */
     unsigned layouts;           /* of patches, created so far: their epochs; main thread only */
     unsigned exchanges;         /* created so far: their tags of messages; main thread only */
+    trli_sent sent;             /* main thread only */
     bool multiple;              /* MPI lets several threads call it at a time: mpi_lock is not needed */
     pthread_mutex_t mpi_lock;   /* for a call of MPI in a run */
     pthread_mutex_t polls_lock; /* guards what polls change in a run of agreements under way, and of notices */

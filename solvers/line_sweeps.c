@@ -278,10 +278,8 @@ static trl_err run_pass(trli_line_sweeps *s, pass w, visit fn, int values, int f
             w.from = values_from;
             TRL_TRY(trl_loop_run(loop, (int)(p->lines < most ? p->lines : most), run_chunk, &(job){&w, fn}));
             if (values == 0 || rank < 0 || local >= 0) continue;
-            TRL_TRY(trli_mpi_check(
-                ctx,
-                MPI_Isend(p->carry, (int)(values * p->lines), MPI_DOUBLE, rank, TAG, ctx->comm, &s->request[sent++]),
-                "MPI_Isend"));
+            TRL_TRY(
+                trli_send_begin(ctx, p->carry, (int)(values * p->lines), MPI_DOUBLE, rank, TAG, &s->request[sent++]));
         }
     err = await(ctx, sent, s->request);
 done:

@@ -266,10 +266,8 @@ static trl_err start(trli_row_owners *o, int *n)
                                    "MPI_Irecv"));
     for (int r = 0; r < trl_context_ranks(ctx); ++r)
         if (values_of(out, r) > 0)
-            TRL_TRY(trli_mpi_check(ctx,
-                                   MPI_Isend(out->values + out->begin[r], values_of(out, r), MPI_DOUBLE, r, TAG,
-                                             ctx->comm, &o->request[(*n)++]),
-                                   "MPI_Isend"));
+            TRL_TRY(trli_send_begin(ctx, out->values + out->begin[r], values_of(out, r), MPI_DOUBLE, r, TAG,
+                                    &o->request[(*n)++]));
 done:
     return err;
 }

@@ -515,6 +515,8 @@ void trl_simulation_get_stats(const trl_simulation *sim, trl_simulation_stats *s
                                     .running_policy = trl_workers_running_policy(sim->workers),
                                     .comm_bytes = sim->comm_bytes,
                                     .comm_messages = sim->comm_messages,
+                                    .solver_bytes = sim->ctx->sent.bytes,
+                                    .solver_messages = sim->ctx->sent.messages,
                                     .messages_between_gpus = sim->frame ? trli_frame_far_messages(sim->frame) : 0,
                                     .allocations_after_first_step = sim->allocations,
                                     .compile_seconds = sim->compile_seconds};

@@ -125,9 +125,7 @@ static trl_err exchange(const trli_merging_parts *m, trl_context *ctx)
     }
     for (int k = 0; k < m->n; ++k) {
         if (k == m->own || own->n == 0) continue;
-        TRL_TRY(trli_mpi_check(
-            ctx, MPI_Isend(own->values, own->n, MPI_DOUBLE, m->part[k].rank, TAG, ctx->comm, &m->request[n++]),
-            "MPI_Isend"));
+        TRL_TRY(trli_send_begin(ctx, own->values, own->n, MPI_DOUBLE, m->part[k].rank, TAG, &m->request[n++]));
     }
     for (int i = 0; i < n; ++i) TRL_TRY(trli_request_await(ctx, &m->request[i], 0));
 done:

@@ -196,11 +196,12 @@ typedef struct trl_simulation_stats {
     int64_t metadata_bytes, metadata_allocations; /* of this rank: the most that was held at once; made so far */
     int64_t bytes_per_cell_step;                  /* read and written by all kernels of a step, per cell */
     int64_t tasks_per_step;
-    const char *policy, *running_policy; /* the scheduler asked for, and the one that runs in its place */
-    int task_workers, operator_workers;  /* of this rank, by what they prefer now */
-    int64_t comm_bytes, comm_messages;   /* sent by this rank so far */
-    int64_t helped_points;               /* of kernels of other ranks of its node that this rank computed, */
-    double helped;                       /* seconds of threads that it took, and in a timed step, by a worker */
+    const char *policy, *running_policy;   /* the scheduler asked for, and the one that runs in its place */
+    int task_workers, operator_workers;    /* of this rank, by what they prefer now */
+    int64_t comm_bytes, comm_messages;     /* sent by this rank so far, by kernels, */
+    int64_t solver_bytes, solver_messages; /* and by solvers beside these, and where they were prepared */
+    int64_t helped_points;                 /* of kernels of other ranks of its node that this rank computed, */
+    double helped;                         /* seconds of threads that it took, and in a timed step, by a worker */
     double helped_per_step;
     double latency; /* seconds of a small exchange of two ranks of a node, measured when the run began; 0: it was not */
     int64_t messages_between_gpus; /* of each exchange once, those that a GPU packs into another rank's memory */

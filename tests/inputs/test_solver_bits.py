@@ -51,12 +51,15 @@ def same_bits_where_patches_merge(seed):
     rng = random.Random(seed)
     text = random_merges.write(rng)
     ways = [(1, ("run.threads=1", "run.compile=never")), *random_merges.ways(rng, text, 1 + 2 * (MERGES > 6))]
-    seen = set()
+    seen, sent = set(), []
     for ranks, settings in ways:
         report = t.run(text, settings, ranks)
         seen.add((tuple(f["hash"] for f in report["fields"].values()),
                   tuple(s["iterations"] for s in report["solvers"])))
+        sent.append(report["comm"]["solver_messages"])
     t.check(f"merge {seed} in all of {ways}", len(seen) == 1, seen)
+    t.check(f"merge {seed} on one rank sends nothing", sent[0] == 0, sent)
+    return max(sent) > 0
 
 
 # A field as coefficient, a mask, nodes and advection, each with cycles of multigrid.
@@ -255,8 +258,8 @@ def main():
     texts |= {f"solve {seed}": random_solves.write(random.Random(seed)) for seed in range(SOLVES)}
     for number, (name, text) in enumerate(texts.items()):
         same_bits(number, name, text)
-    for seed in range(MERGES):
-        same_bits_where_patches_merge(seed)
+    merged = [same_bits_where_patches_merge(seed) for seed in range(MERGES)]
+    t.check("some ranks send what merged grids need", any(merged), merged)
     same_bits(1, "timed", TIMED)
     for cells in ("[1100, 4]", "[5, 200]"):
         for preconditioner in ("jacobi", "multigrid"):
