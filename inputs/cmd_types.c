@@ -13,19 +13,14 @@
 #include "builtins_impl.h"
 #include "files_impl.h"
 #include "memory_impl.h"
-
-static bool is_library(const char *name)
-{
-    size_t length = strlen(name);
-    return length > 3 && !strcmp(name + length - 3, ".so");
-}
+#include "scalar_impl.h"
 
 /* Load every library of a folder, in the order of their names. */
 static trl_err load_folder(trl_context *ctx, trl_registry *registry, const char *folder)
 {
     trli_names names;
     trl_err err = TRL_OK;
-    if (!trli_folder_list(ctx, folder, is_library, &names))
+    if (!trli_folder_list(ctx, folder, trli_scalar_is_library, &names))
         return trl_fail(ctx, TRL_ERR_INPUT, NULL, "trellis types: the folder '%s' cannot be read", folder);
     for (int i = 0; i < names.n && err == TRL_OK; ++i)
         err = trl_registry_load(registry, names.name[i], &folder, 1, NULL);

@@ -95,3 +95,15 @@ void trli_scalar_print(double value, bool whole, char text[TRLI_NUMBER_TEXT])
     memmove(text + at + 2, text + at, strlen(text + at) + 1);
     memcpy(text + at, ".0", 2);
 }
+
+bool trli_scalar_is_file(const char *text)
+{
+    const char *dot = strrchr(text, '.');
+    return dot && isalpha((unsigned char)dot[1]) && !strpbrk(dot, " +-*/()[],");
+}
+
+bool trli_scalar_is_library(const char *text)
+{
+    const size_t length = strlen(text);
+    return length > 3 && strcmp(text + length - 3, ".so") == 0;
+}

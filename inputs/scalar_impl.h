@@ -15,6 +15,9 @@ bool trli_scalar_boolean(const char *text, bool *value);
 /* How to write what a text that is no boolean, or no number, means elsewhere: "; write true", "; numbers are decimal",
  * or "". */
 const char *trli_scalar_boolean_advice(const char *text);
+/* Whether a text is the name of a file, rather than a formula: letters behind its last dot. */
+bool trli_scalar_is_file(const char *text);
+bool trli_scalar_is_library(const char *text);
 const char *trli_scalar_number_advice(const char *text);
 
 enum { TRLI_NUMBER_TEXT = 40 };

@@ -203,12 +203,6 @@ static void add_advice(phrase *p, const trli_key *key, const char *text)
         add(p, "; at most %.17g can be counted", key->max);
 }
 
-static bool is_library(const char *text)
-{
-    const size_t length = strlen(text);
-    return length > 3 && strcmp(text + length - 3, ".so") == 0;
-}
-
 static bool scalar_fits(const trli_key *key, const char *text, bool item);
 
 #define UNCOUNTED 1e6 /* whole numbers up to more are of steps or cells */
@@ -361,6 +355,8 @@ static trl_err fail_value(checker *c, const level *at, const trli_yaml *node, in
         add_advice(&p, at->key, node->text.chars);
     trl_err err = fail(c, trli_yaml_place(node), message);
     if (lone_item && c->errors <= ERRORS_SHOWN) trl_advise(c->ctx, "write `%s: %s`", at->name, items);
+    if (node->kind == TRLI_MAPPING_NODE && strcmp(at->name, "solver") == 0 && c->errors <= ERRORS_SHOWN)
+        trl_advise(c->ctx, "put it into `solvers` under a name, and write that name here");
     advise_value(c, at, node->kind == TRLI_SCALAR_NODE ? node->text.chars : "", item >= 0);
     return err;
 }
@@ -396,7 +392,7 @@ static bool scalar_fits(const trli_key *key, const char *text, bool item)
     int64_t whole;
     bool truth;
     if (!item && trli_schema_word(key, text) >= 0) return true;
-    if (key->forms & TRLI_AS_LIBRARY && is_library(text)) return true;
+    if (key->forms & TRLI_AS_LIBRARY && trli_scalar_is_library(text)) return true;
     if (!item && key->flags & TRLI_ONLY_LIST) return false;
     if (key->forms & TRLI_AS_TEXT) return true;
     if (key->forms & TRLI_AS_FORMULA) return *text != 0;
@@ -410,21 +406,25 @@ static bool scalar_fits(const trli_key *key, const char *text, bool item)
 static trl_err check_value(checker *c, const level *at, const trli_yaml *node);
 
 /* Remedies for an unknown key: those near to it, where a key of its name belongs, and where any name may stand. */
-static void advise_key(checker *c, const level *at, const char *name, const char *const *known, int n)
+static void advise_key(checker *c, const level *at, const trli_yaml *value, const char *name, const char *const *known,
+                       int n)
 {
+    const bool file = value->kind == TRLI_SCALAR_NODE && trli_scalar_is_file(value->text.chars);
     if (c->errors > ERRORS_SHOWN) return;
     trli_advise_names(c->ctx, name, known, n);
     (void)advise_home(c, at, name);
     for (int i = 0; i < n; ++i)
         if (strncmp(known[i], name, strlen(name)) == 0) trl_advise(c->ctx, "write `%s`", known[i]);
+    if (file && at->key && strncmp(at->key->path, "output", strlen("output")) == 0)
+        trl_advise(c->ctx, "leave it out: `output.directory` is where files are, by names of their own");
     for (const trli_key *k = trli_schema_next(at->key, NULL); k; k = trli_schema_next(at->key, k)) {
         const trli_key *any = trli_schema_child(k, name);
-        if (any && strcmp(trli_schema_name(any), "*") == 0 && any->forms == TRLI_AS_FORMULA)
+        if (any && strcmp(trli_schema_name(any), "*") == 0 && any->forms == TRLI_AS_FORMULA && !file)
             trl_advise(c->ctx, "put it into `%s`", trli_schema_name(k));
     }
 }
 
-static trl_err fail_unknown(checker *c, const level *at, const trli_yaml *key)
+static trl_err fail_unknown(checker *c, const level *at, const trli_yaml *key, const trli_yaml *value)
 {
     char message[2 * PHRASE_BYTES];
     phrase p = {message, sizeof message, 0};
@@ -442,7 +442,7 @@ static trl_err fail_unknown(checker *c, const level *at, const trli_yaml *key)
         for (int i = 0; i < n; ++i) add(&p, "%s%s", i == 0 ? "" : i == n - 1 ? " and " : ", ", known[i]);
     }
     trl_err err = fail(c, trli_yaml_place(key), message);
-    advise_key(c, at, key->text.chars, known, n);
+    advise_key(c, at, value, key->text.chars, known, n);
     return err;
 }
 
@@ -524,7 +524,7 @@ static trl_err check_mapping(checker *c, const level *at, const trli_yaml *node)
         level below = {at, trli_schema_child(at->key, name), name};
         if (!below.key) {
             unknown = true;
-            err = keep(err, fail_unknown(c, at, node->key[i]));
+            err = keep(err, fail_unknown(c, at, node->key[i], node->item[i]));
         } else if (below.key->flags & TRLI_RESERVED) {
             err = keep(err, fail_key(c, &below, place, "is a key reserved for a later version"));
         } else if (below.key->flags & TRLI_LATER) {
