@@ -10,10 +10,12 @@ execute_process( # it may be one that looks for the interpreter in each call, wh
 )
 cmake_path(GET python PARENT_PATH python_folder)
 
+# Kernels are not instrumented and do not depend on the build: presets share what their tests compile.
+set(TRL_TEST_KERNELS "${PROJECT_BINARY_DIR}/kernel_cache" CACHE PATH "Folder of the kernels that tests compile")
 set(tests_folder "${PROJECT_SOURCE_DIR}/tests")
 set(scratch "${tests_folder}/scratch.sh")
 set(test_environment
-    "TRELLIS_CACHE_DIR=${PROJECT_BINARY_DIR}/kernel_cache"
+    "TRELLIS_CACHE_DIR=${TRL_TEST_KERNELS}"
     OMPI_ALLOW_RUN_AS_ROOT=1
     OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
     OMPI_MCA_rmaps_base_oversubscribe=1
@@ -111,6 +113,10 @@ function(trellis_add_test)
     if(NOT arg_TIMEOUT)
         set(arg_TIMEOUT ${default_timeout})
     endif()
+    set(cost ${arg_TIMEOUT})
+    if(cost LESS default_timeout) # which says when it hangs, not how long it takes
+        set(cost ${default_timeout})
+    endif()
     set(configurations)
     if(arg_LONG)
         set(configurations CONFIGURATIONS long)
@@ -127,7 +133,7 @@ function(trellis_add_test)
                    ENVIRONMENT_MODIFICATION "PATH=path_list_prepend:${python_folder}"
                    PROCESSORS ${arg_NP}
                    TIMEOUT ${arg_TIMEOUT}
-                   COST ${arg_TIMEOUT} # the longest begin first, so that none of them ends alone
+                   COST ${cost} # the longest begin first, so that none of them ends alone
                    LABELS "${arg_LABELS}"
                    SKIP_RETURN_CODE 77
     )
