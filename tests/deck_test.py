@@ -36,16 +36,15 @@ def variants(options, ranks, cells):
     if options.few and not os.environ.get("TRL_TEST_LONG"):
         yield from [(alone,), (together,), ()][number % 3]
         return
+    if not options.long and not options.few:  # decks in turn have one of three ways beside that of most ranks
+        yield [alone, ((*ranks[1:-1], ranks[0])[0], ["run.scheduler=priority", split % (2, 0), f"grid.patches={last}",
+                                                     "run.fusion=node"]),
+               (ranks[0], ["run.scheduler=priority", split % (0, 2), "run.fusion=none"])][number % 3]
+        yield together
+        return
     yield alone
     yield together
     if options.few:
-        return
-    if not options.long:  # of two decks one has the rank count between, policy and split, the other another split
-        if number // 3 % 2:
-            yield (*ranks[1:-1], ranks[0])[0], ["run.scheduler=priority", split % (2, 0), f"grid.patches={last}",
-                                                "run.fusion=node"]
-        else:
-            yield ranks[0], ["run.scheduler=priority", split % (0, 2), "run.fusion=none"]
         return
     for np in ranks[1:]:
         yield np, []
