@@ -26,7 +26,7 @@
 enum {
     GRAPHS = APP_SANITIZED ? 12 : 60,
     LONG_GRAPHS = APP_SANITIZED ? 200 : 2000,
-    OPENED_GRAPHS = APP_SANITIZED ? 12 : 24,
+    OPENED_GRAPHS = APP_SANITIZED ? 6 : 12,
     FRAMES = 4, /* at the most */
     PLACEMENTS = 6,
     PLACED_ON_DEVICES = 2, /* of them: stays as it is */

@@ -16,17 +16,27 @@
 #include <pthread.h>
 #include <time.h>
 
-/* Of how many random graphs: so many in a release, fewer under sanitizers. */
+/* Of how many random graphs in the long form; the short one has one of a few. */
 enum {
-    GRAPHS = APP_SANITIZED ? 60 : 600,
-    LONG_GRAPHS = 1000,
-    FAILING_GRAPHS = APP_SANITIZED ? 30 : 200,
-    CANCELLED_GRAPHS = APP_SANITIZED ? 20 : 100,
+    GRAPHS = 1000,
+    FAILING_GRAPHS = 200,
+    CANCELLED_GRAPHS = 100,
     GRAPHS_AT_ONCE = 3,
     FRAMES_AT_ONCE = 4, /* at the most */
-    ROUNDS_AT_ONCE = APP_SANITIZED ? 8 : 60,
+    ROUNDS_AT_ONCE = 60,
     RUNS = 3,
 };
+
+#if defined __SANITIZE_THREAD__
+enum { FEWER = 8 };
+#else
+enum { FEWER = APP_SANITIZED ? 16 : 5 };
+#endif
+
+static uint64_t some(int all)
+{
+    return (uint64_t)(test_long() ? all : all / FEWER);
+}
 
 static const setting random_settings[] = {{"serial", 1},   {"priority", 1}, {"priority", 2},
                                           {"priority", 4}, {"priority", 8}, {"priority", MOST_WORKERS}};
@@ -76,7 +86,7 @@ START_TEST(runs_keep_every_promise)
 {
     const setting *s = &random_settings[_i];
     trl_workers *workers = make_workers(s);
-    const int graphs = test_long() ? LONG_GRAPHS : GRAPHS;
+    const int graphs = (int)some(GRAPHS);
     int64_t tasks = 0;
     int shared_rooms = 0;
     for (uint64_t seed = 1; seed <= (uint64_t)graphs; ++seed) {
@@ -168,7 +178,7 @@ START_TEST(the_first_error_ends_a_run_and_the_next_run_is_well)
 {
     const setting *s = &random_settings[_i];
     trl_workers *workers = make_workers(s);
-    for (uint64_t seed = 10001; seed <= 10000 + FAILING_GRAPHS; ++seed) {
+    for (uint64_t seed = 10001; seed <= 10000 + some(FAILING_GRAPHS); ++seed) {
         random_graph *g = make_random_graph(seed);
         random_frame *f = new_random_frame(g);
         for (int run = 0; run < RUNS; ++run) {
@@ -229,7 +239,7 @@ START_TEST(a_run_can_be_cancelled_from_another_thread)
 {
     const setting *s = &random_settings[_i];
     trl_workers *workers = make_workers(s);
-    for (uint64_t seed = 20001; seed <= 20000 + CANCELLED_GRAPHS; ++seed) {
+    for (uint64_t seed = 20001; seed <= 20000 + some(CANCELLED_GRAPHS); ++seed) {
         random_graph *g = make_random_graph(seed);
         random_frame *f = new_random_frame(g);
         for (int run = 0; run < 2; ++run) {
@@ -252,7 +262,7 @@ START_TEST(a_task_can_cancel_its_run)
 {
     const setting *s = &random_settings[_i];
     trl_workers *workers = make_workers(s);
-    for (uint64_t seed = 30001; seed <= 30000 + CANCELLED_GRAPHS; ++seed) {
+    for (uint64_t seed = 30001; seed <= 30000 + some(CANCELLED_GRAPHS); ++seed) {
         random_graph *g = make_random_graph(seed);
         random_frame *f = new_random_frame(g);
         g->cancel_at = app_below(&g->state, g->count);
@@ -308,7 +318,7 @@ START_TEST(several_threads_run_several_graphs_on_the_same_workers)
 {
     const setting *s = &random_settings[_i];
     trl_workers *workers = make_workers(s);
-    for (uint64_t round = 0; round < ROUNDS_AT_ONCE; ++round) {
+    for (uint64_t round = 0; round < some(ROUNDS_AT_ONCE); ++round) {
         runner runners[GRAPHS_AT_ONCE];
         for (int i = 0; i < GRAPHS_AT_ONCE; ++i) {
             random_graph *g = make_random_graph(40000 + GRAPHS_AT_ONCE * round + (uint64_t)i);
@@ -325,7 +335,7 @@ START_TEST(a_graph_runs_in_several_frames_at_once)
 {
     const setting *s = &random_settings[_i];
     trl_workers *workers = make_workers(s);
-    for (uint64_t round = 0; round < ROUNDS_AT_ONCE; ++round) {
+    for (uint64_t round = 0; round < some(ROUNDS_AT_ONCE); ++round) {
         runner runners[FRAMES_AT_ONCE];
         random_graph *g = make_random_graph(50000 + round);
         const int n = 2 + app_below(&g->state, FRAMES_AT_ONCE - 1);

@@ -1,4 +1,4 @@
-// ctest: np=1,2,3,4 timeout=120
+// ctest: np=1,2,3,4 short=1,3 sanitize=2 timeout=120
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Solves of Poisson's equation that are one task graph each, on the fields of a model: programs with their messages,
