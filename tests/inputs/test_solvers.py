@@ -300,7 +300,9 @@ STEEPNESS = "dot(at(grad(p), cell), at(grad(p), cell))"
 
 
 def norms():
-    """Newton's method begins at 0, where norms have the subgradient 0."""
+    """Newton's method begins at 0, where norms have the subgradient 0. In the short form kernels are not optimised."""
+    if "TRL_TEST_LONG" not in os.environ:
+        os.environ["TRELLIS_CC"] = str(pathlib.Path(__file__).resolve().parents[1] / "quick_cc.sh")
     for left in (FLUX.format("mag(at(grad(p), cell))"), FLUX.format("hypot(at(ddx(p), cell), at(ddy(p), cell))"),
                  FLUX.format(f"cbrt(({STEEPNESS})^1.5)"), "laplacian(p) - norm(p)*p = -2*pi^2*q - q/2",
                  "laplacian(p) - (p^4)^0.3 = -2*pi^2*q - (q^4)^0.3"):
