@@ -1,3 +1,4 @@
+# ctest: sanitize=none
 # SPDX-License-Identifier: Apache-2.0
 # Part of Trellis, an expression-graph PDE solver framework.
 . "$(dirname "$0")/lib/common.bash"

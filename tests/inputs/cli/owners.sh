@@ -1,3 +1,4 @@
+# ctest: sanitize=none
 # SPDX-License-Identifier: Apache-2.0
 # Part of Trellis, an expression-graph PDE solver framework.
 # How many patches ranks have, and which: auto takes what costs the ranks less, and a run goes on under other owners.

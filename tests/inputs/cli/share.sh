@@ -1,3 +1,4 @@
+# ctest: sanitize=none
 # SPDX-License-Identifier: Apache-2.0
 # Part of Trellis, an expression-graph PDE solver framework.
 # Ranks share the cores of a node, whatever the launcher did, and a warning says if they are too few.

@@ -1,3 +1,4 @@
+# ctest: sanitize=none
 # SPDX-License-Identifier: Apache-2.0
 # Part of Trellis, an expression-graph PDE solver framework.
 # Ranks of a node exchange by the way that is faster, as measured or as given; the plan says which, and no bit depends

@@ -5,6 +5,11 @@ set -euo pipefail
 : "${TRELLIS:?set TRELLIS to the program trellis}"
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
 
+# test_long: whether the long form of the tests runs.
+test_long() {
+    [ -n "${TRL_TEST_LONG:-}" ]
+}
+
 fail() {
     echo "FAIL: $*" >&2
     echo "--- stdout" >&2
