@@ -455,7 +455,8 @@ static void check_all(int dimension, int nx, int ny, int nz, bool wrap)
     cells[1] = ny;
     cells[2] = nz;
     for (int a = 0; a < 3; ++a) spacing[a] = extent[a] / cells[a];
-    for (int at = 0; at < 1 << dim; ++at) check_location(at);
+    for (int at = 0; at < 1 << dim; ++at) /* under sanitizers each place with walls or without */
+        if (test_has(at + wrap, TEST_SANITIZED ? 2 : 1)) check_location(at);
 }
 
 START_TEST(operators_in_one_dimension_match_their_definitions)

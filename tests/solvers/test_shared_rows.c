@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Coarser grids by entries whose rows ranks share, and those that every rank has. */
-// ctest: np=2,3,4 sanitize=3
+// ctest: np=2,3,4 short=2,4 sanitize=3
 #include "../spatialops/owners_fixture.h"
 #include "message_count.h"
 #include "run_fixture.h"
@@ -61,6 +61,7 @@ START_TEST(whether_rows_are_shared_does_not_show)
         const solution all = solve(w, "", "blocks", 1000000000);
         ck_assert_int_eq(all.sent, 0);
         for (size_t i = k % 2; i < sizeof patches / sizeof *patches; i += 2) {
+            if (!test_has((int)(k + i) / 2, TEST_SANITIZED ? 3 : 1)) continue;
             const solution own = solve(w, patches[i][strstr(w->grid, "17]") != NULL], next_owners_text(), 0);
             ck_assert_msg(own.hash == all.hash && own.iterations == all.iterations, "%s%s: %d iterations, %d of all",
                           w->p, patches[i][0], own.iterations, all.iterations);
@@ -116,7 +117,9 @@ START_TEST(memory_of_a_rank_falls_with_ranks)
          "cells: [40, 40, 40], periodic: [false, false, true]", HELPED, 0}};
     for (size_t k = 0; k < sizeof cases / sizeof *cases; ++k) {
         const few one = solve_on(1, &cases[k]);
+        if (!test_has((int)k + 1, TEST_SANITIZED ? 2 : 1)) continue;
         for (int ranks = 2; ranks <= trl_context_ranks(test_ctx); ++ranks) {
+            if (!test_has(trl_context_ranks(test_ctx) - ranks, TEST_SANITIZED ? 2 : 1)) continue;
             const few own = solve_on(ranks, &cases[k]);
             const double share = 1.0 / ranks, kept = own.kept / one.kept, most = own.most / one.most;
             ck_assert_msg(kept < share + 0.1 && most < share + 0.22,
