@@ -55,9 +55,9 @@ struct trli_solver {
     bool bounded;                         /* of each row the sum of magnitudes over the diagonal is known: */
     double *bound_number;                 /* [n] the largest, or */
     int *bound_scalar;                    /* [n] -1, or the scalar that has it once the diagonal is found */
-    int extreme[2]; /* likewise: the largest magnitude of the diagonal, and of its inverse; or -1 */
-    double *known; /* by scalar: what the Jacobian reads, as it was when the diagonal was found; NULL: it was not yet */
-    bool current;  /* the diagonal is that of the Jacobian as it was then */
+    int extreme[2];       /* likewise: the largest magnitude of the diagonal, and of its inverse; or -1 */
+    double *known, *seen; /* by scalar: what the Jacobian reads, of the diagonal, and when it was looked at; or NULL */
+    bool current;         /* the diagonal is that of the Jacobian as it was then */
     int64_t ndiagonals, coarsened; /* how many times it was found; the one that coarser grids are for, 0: none */
     trli_program *apply, *diagonal, *zero, *probe, *compare, *take_trial, *take_residual, *measure, *move, *shift,
         *centre, *extrapolate, *guess, *means[2];

@@ -94,6 +94,7 @@ trl_err trli_solver_grows(const trli_solver *s, double norm, double best)
 trl_err trli_solver_singular(const trli_solver *s, bool nan)
 {
     const char *first = s->linear ? "" : " at its first guess";
+    if (s->looked && trli_solver_may_fail(s)) return TRL_ERR_NUMERICS;
     if (s->all_points == 0)
         return trl_fail(
             s->sim->ctx, TRL_ERR_NUMERICS, &s->ask.place,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* What the operator of a system is like: whether it is symmetric, and what is in its null space. */
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -211,6 +212,134 @@ done:
     return err;
 }
 
+/* ---- at a distance from the values of other equations ---- */
+
+/* The n-th field of these that the operator reads, whose steps change it; -1: there are fewer. */
+static int other_field(const trli_solver *s, int n)
+{
+    const bool fixed = s->sim->problem->time.none || s->ask.varying; /* that of a pressure is symmetric with all */
+    for (int v = 0; v < s->sim->nequations && !fixed; ++v) {
+        bool own = false;
+        for (int i = 0; i < s->ask.n; ++i) own |= s->ask.variable[i] == v;
+        if (s->reads[v] && !own && n-- == 0) return s->in_field[v];
+        if (s->reads_old[v] && n-- == 0) return s->old_field[v];
+    }
+    return -1;
+}
+
+/* Go through a patch's points of a field: keep its values, and add a little more than zero by the direction d, the same
+ * on any ranks; or put the kept ones back. *kept: where they are, or are to be. */
+static void disturb_patch(const trli_solver *s, int field, int p, bool back, double **kept)
+{
+    const double little = 1e-3;
+    const trl_array a = trli_frame_array(s->sim->frame, field, p, 0);
+    const trl_array d = trli_frame_array(s->sim->frame, s->d.now[0], p, 0);
+    trl_lidx at[3], of[3];
+    for (at[2] = a.owned.lo[2]; at[2] < a.owned.hi[2]; ++at[2])
+        for (at[1] = a.owned.lo[1]; at[1] < a.owned.hi[1]; ++at[1])
+            for (at[0] = a.owned.lo[0]; at[0] < a.owned.hi[0]; ++at[0]) {
+                double *value = (double *)a.at + trl_array_offset(&a, at[0], at[1], at[2]);
+                for (int k = 0; k < 3; ++k) { /* there may be a point more at the end of the grid */
+                    const trl_lidx last = d.owned.hi[k] - 1, here = at[k] - a.owned.lo[k] + d.owned.lo[k];
+                    of[k] = here < last ? here : last;
+                }
+                const double more = 0.5 + ((const double *)d.at)[trl_array_offset(&d, of[0], of[1], of[2])];
+                if (!back) *(*kept)++ = *value;
+                *value = back ? *(*kept)++ : *value + little * more * (*value != 0 ? fabs(*value) : 1);
+            }
+}
+
+static void disturb(const trli_solver *s, bool back, double *kept)
+{
+    for (int n = 0; other_field(s, n) >= 0; ++n) {
+        for (int p = 0; p < s->sim->layout->nlocal; ++p) disturb_patch(s, other_field(s, n), p, back, &kept);
+        trli_frame_written(s->sim->frame, other_field(s, n));
+    }
+}
+
+static trl_err fetch_others(const trli_solver *s, size_t *points)
+{
+    const trl_simulation *sim = s->sim;
+    trl_err err = TRL_OK;
+    TRL_TRY(trl_context_agree(sim->ctx, trli_frame_fetch(sim->frame, s->d.now[0])));
+    for (int n = 0; other_field(s, n) >= 0; ++n) {
+        TRL_TRY(trl_context_agree(sim->ctx, trli_frame_fetch(sim->frame, other_field(s, n))));
+        for (int p = 0; p < sim->layout->nlocal; ++p) {
+            const trl_array a = trli_frame_array(sim->frame, other_field(s, n), p, 0);
+            *points += (size_t)(a.owned.hi[0] - a.owned.lo[0]) * (size_t)(a.owned.hi[1] - a.owned.lo[1]) *
+                       (size_t)(a.owned.hi[2] - a.owned.lo[2]);
+        }
+    }
+done:
+    return err;
+}
+
+/* Whether the operator is symmetric with other values of the fields that it reads, too: with a wind that begins to blow
+ * it is at rest alone. So again the answer is that of the equation. */
+static trl_err symmetric_with_others(trli_solver *s, bool *symmetric)
+{
+    cross_products c;
+    size_t points = 0;
+    double *kept = NULL;
+    trl_err err = TRL_OK;
+    if (other_field(s, 0) < 0) return TRL_OK;
+    TRL_TRY(trli_solver_try(s, -1, 0));
+    TRL_TRY(fetch_others(s, &points));
+    kept = trli_new(s->sim->ctx, points + 1, sizeof *kept);
+    if (!kept) err = trli_no_memory(s->sim->ctx, NULL, "for a solver");
+    TRL_TRY(trl_context_agree(s->sim->ctx, err));
+    disturb(s, false, kept);
+    for (int k = 0; k < 2 && err == TRL_OK; ++k) err = cross(s, k, &c);
+    disturb(s, true, kept);
+    TRL_TRY(err);
+    *symmetric = are_equal(&c) || !isfinite(c.product[0]) || !isfinite(c.product[1]);
+done:
+    trli_free(kept);
+    return err;
+}
+
+/* ---- the answers ---- */
+
+/* dt is a factor of terms that are there with any other dt, too. */
+bool trli_solver_is_unknown(const trli_solver *s)
+{
+    bool changed = !s->looked;
+    for (int i = 0; i < s->nscalars && !changed; ++i) {
+        const int k = s->scalar[i];
+        changed = k != TRLI_SCALAR_DT && s->seen[k] != s->sim->frame->scalar[k];
+    }
+    return changed;
+}
+
+/* What the answers are for. */
+static trl_err note_scalars(trli_solver *s)
+{
+    trl_err err = TRL_OK;
+    if (!s->seen) {
+        s->seen = trli_model_keep(s->sim->model, ((size_t)s->sim->model->nscalars + 1) * sizeof *s->seen);
+        if (!s->seen) err = trli_no_memory(s->sim->ctx, NULL, "for a solver");
+        TRL_TRY(trl_context_agree(s->sim->ctx, err));
+    }
+    (void)trli_solver_scalars_change(s, s->seen);
+done:
+    return err;
+}
+
+/* Conjugate gradients are asked for, and the operator is not symmetric, perhaps not any more. */
+static trl_err refuse_unsymmetric(const trli_solver *s)
+{
+    const char *method = s->method == TRL_SOLVE_CG ? "cg" : "pipelined_cg";
+    if (!s->looked)
+        return trl_fail(s->sim->ctx, TRL_ERR_INPUT, &s->ask.place,
+                        "%s is for symmetric operators, and that of '%s' is not: use method auto, bicgstab or gmres",
+                        method, s->ask.names);
+    if (trli_solver_may_fail(s)) return TRL_ERR_NUMERICS;
+    return trl_fail(s->sim->ctx, TRL_ERR_NUMERICS, &s->ask.place,
+                    "%s is for symmetric operators, and that of '%s' is not symmetric any more, at step %" PRId64
+                    ", t = %.10g: use method auto, bicgstab or gmres",
+                    method, s->ask.names, s->step, s->time);
+}
+
 trl_err trli_solver_look(trli_solver *s)
 {
     bool symmetric = false;
@@ -225,7 +354,9 @@ trl_err trli_solver_look(trli_solver *s)
     }
     TRL_TRY(find_symmetry(s, &s->scale, &symmetric));
     if (symmetric && !s->linear) TRL_TRY(stays_symmetric(s, &symmetric));
+    if (symmetric) TRL_TRY(symmetric_with_others(s, &symmetric));
     if (!(s->scale > 0)) TRL_TRY(trli_solver_singular(s, isnan(s->scale)));
+    s->stats.singular = false;
     for (int i = 0; i < s->ask.n; ++i) {
         TRL_TRY(trli_solver_try(s, i, -1));
         TRL_TRY(compare(s, i, -1, &product));
@@ -237,10 +368,9 @@ trl_err trli_solver_look(trli_solver *s)
     if (s->settings.method == TRL_SOLVE_AUTO)
         s->stats.why = symmetric ? ", because the operator is symmetric" : ", because the operator is not symmetric";
     if ((s->method == TRL_SOLVE_CG || s->method == TRL_SOLVE_PIPELINED_CG) && !symmetric)
-        err = trl_fail(s->sim->ctx, TRL_ERR_INPUT, &s->ask.place,
-                       "%s is for symmetric operators, and that of '%s' is not: use method auto, bicgstab or gmres",
-                       s->method == TRL_SOLVE_CG ? "cg" : "pipelined_cg", s->ask.names);
-    s->looked = err == TRL_OK;
+        TRL_TRY(refuse_unsymmetric(s));
+    TRL_TRY(note_scalars(s));
+    s->looked = true;
 done:
     return err;
 }

@@ -10,6 +10,8 @@
 TRL_NODISCARD trl_err trli_solver_compile_trials(trli_solver *s);
 /* d = 1 of an unknown, or one of two random vectors; -1: none of these. q = J d. Collective: yes. */
 TRL_NODISCARD trl_err trli_solver_try(trli_solver *s, int one, int noise);
+/* Whether the operator may have other properties than those that were found, if any were. */
+bool trli_solver_is_unknown(const trli_solver *s);
 /* The unknowns of which constants are in the null space, and whether the operator is symmetric. Collective: yes. */
 TRL_NODISCARD trl_err trli_solver_look(trli_solver *s);
 

@@ -357,7 +357,7 @@ static trl_err solve(trli_solver *s, double *mean)
     s->cycles_failed = s->direct_failed = false; /* anew in each solve, so that a restart takes the same way */
     s->brought = s->prepared = s->takes_given = false;
     trli_solver_find_place(s);
-    if (!s->looked) {
+    if (trli_solver_is_unknown(s)) {
         TRL_TRY(trli_guess_provide(s));
         TRL_TRY(trli_solver_residual(s, &norm));
         TRL_TRY(trli_solver_look(s));

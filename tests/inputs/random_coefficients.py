@@ -75,6 +75,9 @@ def solution(w, name, where):
     if "multigrid" not in w.solvers["s"] and rng.random() < 0.5:
         alike = [f for f in w.coupled if f != name and w.fields[f] == where]
         left += w.coefficients.term(name, where, [name, *alike], own)
+    if w.written % 3 == 0:  # a wind that begins to blow: the operator is symmetric before. It draws no random numbers
+        left += f" - 9*t*ddx(at({name}, {beside}))" if w.written % 2 else f" - t*ddx(at({own[0]}*{name}, {beside}))" \
+            if own else ""
     w.bounded = w.rated = None
     w.solving = True
     sides = [f"{w.axes[a]}{s}: {w.side(a)}" for a in range(w.dim) if not w.periodic[a] for s in "-+"]

@@ -74,6 +74,18 @@ def pressure_sides(rng, sides):
     return f", boundary: {{{', '.join(said)}}}" if said else ""
 
 
+def gate(rng, lines, names):
+    """A wall that lets the flow out after some time, which is not within half of a step of 4e-3 after its start."""
+    wall = "{dirichlet: \"0\"}"
+    through = {name: lines.index(f"  {name}:") + 4 for name in names}
+    walls = [(name, f"{AXES[a]}{end}: ") for a, name in enumerate(names) for end in "-+"
+             if f"{AXES[a]}{end}: {wall}" in lines[through[name]]]
+    if walls:
+        name, side = rng.choice(walls)
+        gates = f"{side}[{{where: \"t < 0.007\", dirichlet: 0}}, {{outflow: true}}]"
+        lines[through[name]] = lines[through[name]].replace(side + wall, gates)
+
+
 def write(rng):
     """The text of a deck."""
     dim = rng.choice([2, 2, 3])
@@ -118,6 +130,8 @@ def write(rng):
     steps = rng.choice([3, 6])
     if rng.random() < 0.5:  # drawn last
         scalar[-1] = read_velocities(rng, scalar[-1], names, solver)
+    if rng.random() < 0.3 and "boundary" not in pressure and "dt: 4e-3" in time:
+        gate(rng, lines, names)
     values = f"leak: \"norm(div({velocity}))\", top: \"domain_max(p)\""
     return "\n".join([
         "trellis: 1", f"grid: {{cells: {cells}, periodic: {json.dumps(periodic)}{grid}}}",

@@ -46,6 +46,33 @@ equations:
 solvers: {s: SOLVER}
 time: {method: euler, dt: 0.1, steps: 4}
 """
+# Operators that are symmetric, or leave constants free, for some time alone: by t, and by a wind that begins to blow.
+CHANGING = """trellis: 1
+grid: {cells: [13, 17]}
+equations:
+  q: {initial: "x*y", ddt: "1 + p", boundary: &flat {x-: {neumann: 0}, x+: {neumann: 0}, y-: {neumann: 0}, y+:
+      {neumann: 0}}}
+  p: {initial: 2, solver: s, boundary: SIDES, solve: "SOLVE"}
+  wind: {initial: 0, ddt: "20*x", boundary: *flat}
+solvers: {s: {preconditioner: jacobi, tolerance: 1e-9, iterations: 400}}
+time: {method: rk4, dt: 0.1, steps: 5}
+"""
+ONCE_FREE = "laplacian(p) = q - integral(q)"
+CHANGES = ((ONCE_FREE, "{robin: {a: t, b: 1, c: 0}}"), (ONCE_FREE, "{robin: {a: \"max(0, 0.32 - t)\", b: 1, c: 0}}"),
+           (ONCE_FREE, "[{where: \"t > 0.12 and t < 0.38\", dirichlet: 0}, {neumann: 0}]"),
+           ("laplacian(p) - 30*t*cddx(p) = q", "{dirichlet: 0}"),
+           ("laplacian(p) - div(advective_flux(p, [wind, 0.3*wind], upwind)) = q", "{dirichlet: 0}"))
+GATE = """trellis: 1
+grid: {cells: [12, 9]}
+incompressible: {velocity: [u, v], pressure: p}
+equations:
+  u: {location: xface, initial: 0, ddt: "-div(advective_flux(u, [u, at(v, zedge)])) + 0.02*laplacian(u) + y",
+      boundary: {x-: {dirichlet: 0}, x+: [{where: "t < 0.04", dirichlet: 0}, {outflow: true}], y-: {dirichlet: 0},
+      y+: {dirichlet: 0}}}
+  v: {location: yface, initial: 0, ddt: "-div(advective_flux(v, [at(u, zedge), v])) + 0.02*laplacian(v)", boundary:
+      {x-: {dirichlet: 0}, x+: {outflow: true}, y-: {dirichlet: "if(t < 0.04, 0, 1)"}, y+: {dirichlet: 0}}}
+time: {method: ssprk3, dt: 0.01, steps: 8}
+"""
 
 
 def check(text, middle, *how):
@@ -91,6 +118,10 @@ def main():
     solver = t.run(SIDES.replace("LOCATION", "cell").replace("SOLVER", "{method: direct}"))["solvers"][0]
     t.check("a direct method that follows its conditions", solver["iterations"] == solver["solves"], solver)
     check(SIDES.replace("LOCATION", "xface").replace("SOLVER", "{preconditioner: multigrid, replicate: 0}"), 2)
+    for solve, side in CHANGES:
+        sides = ", ".join(f"{name}: {side}" for name in ("x-", "x+", "y-", "y+"))
+        check(CHANGING.replace("SOLVE", solve).replace("SIDES", f"{{{sides}}}"), 3)
+    check(GATE, 6)
     for text in bits.multistep().values():  # which begin anew at each checkpoint
         check(text, 5, "output.checkpoint.every.steps=5")
 
