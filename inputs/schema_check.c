@@ -45,7 +45,7 @@ static void add_range(phrase *p, const trli_key *key)
 {
     if (key->min == key->max) return;
     if (key->flags & TRLI_ABOVE)
-        add(p, " greater than %.17g", key->min);
+        add(p, key->max > 1e9 ? " greater than %.17g" : " greater than %.17g, up to %.17g", key->min, key->max);
     else if (key->max > 1e9)
         add(p, " of at least %.17g", key->min);
     else
