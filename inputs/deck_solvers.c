@@ -82,6 +82,21 @@ static uses uses_of(const trli_deck *deck, const trl_solver_entry *solver)
     return u;
 }
 
+static bool names(const trli_yaml *entry, const char *solver)
+{
+    const trli_yaml *name = entry ? trli_yaml_get(entry, "solver") : NULL;
+    return name && name->text.chars && strcmp(name->text.chars, solver) == 0;
+}
+
+/* Whether the text names a solver, which what could not be read of it does not use. */
+static bool is_named(const trli_deck *deck, const char *solver)
+{
+    const trli_yaml *equations = trli_yaml_get(deck->root, "equations");
+    bool any = names(trli_yaml_get(deck->root, "incompressible"), solver);
+    for (int i = 0; equations && i < equations->n; ++i) any |= names(equations->item[i], solver);
+    return any;
+}
+
 static trl_err refuse(trli_deck *deck, const trl_solver_entry *solver, const trli_solver_key *key,
                       const trl_place *place)
 {
@@ -121,6 +136,7 @@ trl_err trli_solvers_check(trli_deck *deck)
     for (int i = 0; i < deck->nsolvers; ++i) {
         const trl_solver_entry *solver = &deck->solver[i];
         const uses u = uses_of(deck, solver);
+        if (!u.named && is_named(deck, solver->name)) continue; /* what names it was refused */
         if (!u.named)
             trl_warn(deck->ctx, &solver->place, "nothing uses solver '%s': no equation names it", solver->name);
         else if (!u.solved && !u.bdf)
