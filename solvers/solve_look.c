@@ -300,10 +300,12 @@ done:
 
 /* ---- the answers ---- */
 
-/* dt is a factor of terms that are there with any other dt, too. */
+/* dt is a factor of terms that are there with any other dt, too. Fields may change which points are unknowns, and with
+ * that means, if constants are in the null space. */
 bool trli_solver_is_unknown(const trli_solver *s)
 {
-    bool changed = !s->looked;
+    const bool counted = s->stats.singular && trli_solver_has_gaps(s) && trli_solver_reads_fields(s);
+    bool changed = !s->looked || (counted && !s->sim->problem->time.none);
     for (int i = 0; i < s->nscalars && !changed; ++i) {
         const int k = s->scalar[i];
         changed = k != TRLI_SCALAR_DT && s->seen[k] != s->sim->frame->scalar[k];
