@@ -40,22 +40,22 @@ struct trli_solver {
     struct trli_guesses *history;         /* likewise */
     struct trli_pseudo_time *pseudo_time; /* likewise */
     trli_direct *direct;                  /* NULL: none */
-    bool linear;                          /* the Jacobian does not depend on the unknowns */
-    trli_vector x;                        /* the unknowns */
-    trli_vector c;                        /* the correction of a step of Newton's method; of a linear system x itself */
-    trli_vector r;                        /* F's negative, less the Jacobian times c */
-    trli_vector d;                        /* what the Jacobian is applied to, */
-    trli_vector q;                        /* and the product */
-    trli_vector inverse;                  /* of the diagonal, where it varies; now NULL: nowhere */
-    trli_ir_value *inverse_value;         /* [n] what jacobi multiplies a residual with; TRLI_NO_VALUE: nothing */
-    int *coupling;                        /* [n][n] fields of derivatives at one point; NULL: they are not known */
-    double *coupling_number;              /* [n][n] where the field is -1 */
-    trli_program *couple;                 /* finds them */
-    bool star, plain;                     /* rows are of the nearest points along axes; and of numbers alone */
-    bool bounded;                         /* of each row the sum of magnitudes over the diagonal is known: */
-    double *bound_number;                 /* [n] the largest, or */
-    int *bound_scalar;                    /* [n] -1, or the scalar that has it once the diagonal is found */
-    int extreme[2];       /* likewise: the largest magnitude of the diagonal, and of its inverse; or -1 */
+    bool linear, gaps_move;       /* the Jacobian does not depend on the unknowns; fields say which points have one */
+    trli_vector x;                /* the unknowns */
+    trli_vector c;                /* the correction of a step of Newton's method; of a linear system x itself */
+    trli_vector r;                /* F's negative, less the Jacobian times c */
+    trli_vector d;                /* what the Jacobian is applied to, */
+    trli_vector q;                /* and the product */
+    trli_vector inverse;          /* of the diagonal, where it varies; now NULL: nowhere */
+    trli_ir_value *inverse_value; /* [n] what jacobi multiplies a residual with; TRLI_NO_VALUE: nothing */
+    int *coupling;                /* [n][n] fields of derivatives at one point; NULL: they are not known */
+    double *coupling_number;      /* [n][n] where the field is -1 */
+    trli_program *couple;         /* finds them */
+    bool star, plain;             /* rows are of the nearest points along axes; and of numbers alone */
+    bool bounded;                 /* of each row the sum of magnitudes over the diagonal is known: */
+    double *bound_number;         /* [n] the largest, or */
+    int *bound_scalar;            /* [n] -1, or the scalar that has it once the diagonal is found */
+    int extreme[2];               /* likewise: the largest magnitude of the diagonal, and of its inverse; or -1 */
     double *known, *seen; /* by scalar: what the Jacobian reads, of the diagonal, and when it was looked at; or NULL */
     bool current;         /* the diagonal is that of the Jacobian as it was then */
     int64_t ndiagonals, coarsened; /* how many times it was found; the one that coarser grids are for, 0: none */

@@ -7,6 +7,7 @@
 
 #include "lower_impl.h"
 #include "memory_impl.h"
+#include "reads_impl.h"
 #include "solve_errors_impl.h"
 #include "solve_look_impl.h"
 
@@ -56,6 +57,23 @@ done:
 }
 
 /* What looks at the operator: d = a trial, and products of q with another one. */
+/* Whether a trial is zero where fields say so that steps change: masks, and conditions in pieces. */
+static trl_err find_moving_gaps(trli_solver *s, const trli_ir_value *trial)
+{
+    trli_model *model = s->sim->model;
+    trli_reads reads = {0};
+    int which;
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_reads_find(&model->ir, &model->walk, s->ask.n, trial, &reads));
+    for (int i = 0; i < reads.nfields; ++i) {
+        const trli_node node = {.op = TRLI_OP_FIELD, .index = reads.field[i]};
+        s->gaps_move |= !model->lasting || !trli_program_producer(model->lasting, &node, &which);
+    }
+done:
+    trli_reads_free(&reads);
+    return err;
+}
+
 trl_err trli_solver_compile_trials(trli_solver *s)
 {
     trli_instance *in = NULL, *other = NULL, *old = NULL, *older = NULL;
@@ -68,6 +86,7 @@ trl_err trli_solver_compile_trials(trli_solver *s)
     s->probe->once = true;
     TRL_TRY(s->ask.instance(s->ask.data, s->probe, &in, &old));
     for (int i = 0; i < s->ask.n; ++i) TRL_TRY(trial(s, in, s->one, s->noise, i, &a[i]));
+    TRL_TRY(find_moving_gaps(s, a));
     TRL_TRY(trli_solver_store(s, s->probe, s->d.next, a));
     TRL_TRY(trli_solver_begin(s, "comparison", &s->compare));
     s->compare->once = true;
@@ -304,8 +323,7 @@ done:
  * that means, if constants are in the null space. */
 bool trli_solver_is_unknown(const trli_solver *s)
 {
-    const bool counted = s->stats.singular && trli_solver_has_gaps(s) && trli_solver_reads_fields(s);
-    bool changed = !s->looked || (counted && !s->sim->problem->time.none);
+    bool changed = !s->looked || (s->stats.singular && s->gaps_move && !s->sim->problem->time.none);
     for (int i = 0; i < s->nscalars && !changed; ++i) {
         const int k = s->scalar[i];
         changed = k != TRLI_SCALAR_DT && s->seen[k] != s->sim->frame->scalar[k];
