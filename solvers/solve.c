@@ -44,6 +44,7 @@ trl_err trli_solver_masked(const trli_solver *s, trli_instance *in, int i, trli_
     const trli_variable *v = &model->variable[s->ask.variable[i]];
     trli_ir_value mask;
     trl_err err = TRL_OK;
+    if (!in->fill.filled && trli_solver_has_gaps(s)) TRL_TRY(trli_instance_fill(in)); /* masks may read neighbours */
     TRL_TRY(trli_sides_replace_set(in, in->variable[s->ask.variable[i]], trli_ir_constant(&model->ir, 0), value));
     if (!v->mask) return TRL_OK;
     TRL_TRY(trli_lower_at(in, v->mask, v->names, v->location, &mask));

@@ -62,6 +62,19 @@ def same_bits_where_patches_merge(seed):
     return max(sent) > 0
 
 
+# A solid that follows a field, which masks read at neighbouring points.
+SOLID = """trellis: 1
+grid: {cells: [13, 12], periodic: [true, true]}
+incompressible: {velocity: [u, v], pressure: p}
+equations:
+  u: {location: xface, initial: 0, mask: "at(c, xface) > 0.4",
+      ddt: "-div(advective_flux(u, [u, at(v, zedge)])) + 0.02*laplacian(u) + sin(7*y)"}
+  v: {location: yface, initial: 0, mask: "at(c, yface) > 0.4",
+      ddt: "-div(advective_flux(v, [at(u, zedge), v])) + 0.02*laplacian(v) - x"}
+  c: {initial: "1 - 1.2*exp(-20*((x - 0.4)^2 + (y - 0.5)^2))", ddt: "-12*(c - 0.3*x)"}
+time: {method: rk4, dt: 0.01, steps: 6}
+"""
+
 # A field as coefficient, a mask, nodes and advection, each with cycles of multigrid.
 HELPED = """trellis: 1
 grid: {cells: [10, 7]}
@@ -230,7 +243,7 @@ def multistep():
 def main():
     texts = {"free": t.FREE, "coupled": t.COUPLED, "helped": HELPED, "masked": t.MASKED,
              "steps": t.STEPS.replace("METHOD", "rk4").replace("DT", "0.01"),
-             "behind": BEHIND, "pseudo": PSEUDO,
+             "behind": BEHIND, "pseudo": PSEUDO, "solid": SOLID,
              "split": SPLIT.replace("METHOD", BY_ERROR),
              "node": t.manufactured(("dirichlet", "robin"), (11, 9), "node", "{method: bicgstab}"),
              "cycles": t.manufactured(("periodic", "neumann", "robin"), (11, 9, 7), "cell",
