@@ -52,7 +52,9 @@ set(kernel_prelude_parts "${PROJECT_SOURCE_DIR}/spatialops/trl_limiter_body.h"
                          "${PROJECT_SOURCE_DIR}/expressions/backend/emit/trl_kernel_launch_body.h"
                          "${PROJECT_SOURCE_DIR}/expressions/backend/emit/trl_kernel_steps_body.h"
                          "${PROJECT_SOURCE_DIR}/expressions/backend/emit/trl_kernel_merge_body.h"
-                         "${PROJECT_SOURCE_DIR}/expressions/backend/emit/trl_kernel_warp_body.h")
+                         "${PROJECT_SOURCE_DIR}/expressions/backend/emit/trl_kernel_warp_body.h"
+                         "${PROJECT_SOURCE_DIR}/spatialops/trl_sum_body.h"
+                         "${PROJECT_SOURCE_DIR}/expressions/backend/emit/trl_kernel_last_body.h")
 add_custom_command(
     OUTPUT "${kernel_prelude}"
     COMMAND "${CMAKE_COMMAND}" -DNAME=trli_kernel_prelude "-DOUTPUT=${kernel_prelude}" "-DINPUTS=${kernel_prelude_parts}"
@@ -87,17 +89,6 @@ add_custom_command(
     VERBATIM
 )
 
-# And that of the kernel that brings sums together.
-set(sum_prelude "${PROJECT_BINARY_DIR}/sum_prelude.c")
-set(sum_prelude_parts "${PROJECT_SOURCE_DIR}/spatialops/trl_sum_body.h")
-add_custom_command(
-    OUTPUT "${sum_prelude}"
-    COMMAND "${CMAKE_COMMAND}" -DNAME=trli_sum_prelude "-DOUTPUT=${sum_prelude}" "-DINPUTS=${sum_prelude_parts}" -P
-            "${PROJECT_SOURCE_DIR}/cmake/TrellisEmbed.cmake"
-    DEPENDS ${sum_prelude_parts} "${PROJECT_SOURCE_DIR}/cmake/TrellisEmbed.cmake"
-    VERBATIM
-)
-
 # A layer sees its own headers and those of the layers before it.
 set(layer_includes)
 set(TRL_LAYER_OBJECTS)
@@ -119,7 +110,7 @@ foreach(layer IN LISTS TRL_LAYERS)
         list(APPEND sources "${lines_prelude}" "${bound_prelude}")
     endif()
     if(layer STREQUAL "expressions")
-        list(APPEND sources "${kernel_prelude}" "${sum_prelude}")
+        list(APPEND sources "${kernel_prelude}")
         if(TARGET CUDA::nvrtc) # opened at run time, where the loader knows no other
             set_property(
                 SOURCE "${PROJECT_SOURCE_DIR}/expressions/backend/cuda/rtc.c" APPEND

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* The value of an exact sum (sum.c), for C and CUDA compilers alike. C code includes <stdint.h> before it. */
-#ifndef TRL_SUM_BODY_H
+/* The value of an exact sum (sum.c), for C and CUDA compilers alike. C code includes <stdint.h> before it. In the text
+ * of kernels it is for GPUs alone. */
+#if !defined(TRL_SUM_BODY_H) && (!defined(TRL_KERNEL_BODY_H) || defined(__CUDACC__) || defined(TRL_KERNEL_WARP))
 #define TRL_SUM_BODY_H
 
 /* Qualifiers of every function here; CUDA code defines it as `static __device__ __forceinline__` before it includes
@@ -10,7 +11,7 @@
 #define TRL_BODY static inline __attribute__((always_inline))
 #endif
 
-#ifdef __CUDACC__
+#if defined(__CUDACC__) || defined(TRL_KERNEL_WARP)
 typedef long long trl_sum_word;
 #else
 typedef int64_t trl_sum_word;

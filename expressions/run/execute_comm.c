@@ -243,6 +243,7 @@ trl_err trli_task_reduce(void *data, const trl_task_args *args, bool *done)
     const trli_step_task *t = data;
     const trl_box box = args->chunks == 1 ? t->box : trli_box_part(&t->box, t->parts, args->chunk);
     (void)done;
+    if (t->group->at_once && args->chunk == 0) trli_note_at_once(args->frame, t->program, t->group, false);
     for (int r = 0; (args->space > 0 || args->chunk == 0) && r < t->group->n; ++r)
         trli_partial_clear(trli_reduction_share(t, args->frame, args->space, r), t->group->merge[r]);
     trli_group_compute(t, args, &box, ((const trli_frame *)args->frame)->scratch[args->worker]);

@@ -11,8 +11,6 @@
 #include "model_run_impl.h"
 #include "pipeline_impl.h"
 
-extern const char trli_sum_prelude[]; /* trl_sum_body.h */
-
 /* Numbers that the kernel is given: these; by result how parts are merged, which scalar it is, and the only patch that
  * has a share of it, or ALL_PATCHES. */
 enum { PATCHES, SHARES, RESULTS, EACH = 3, NUMBERS = 64, RESULTS_MOST = (NUMBERS - RESULTS) / EACH };
@@ -244,8 +242,8 @@ trl_err trli_found_scalars_request(const trli_model *model)
     for (int i = 0; i < model->nscalars; ++i) any |= trli_is_found(model, i);
     if (!any) return TRL_OK;
     if (!trli_memstream_open(model->ctx, &all)) return trli_no_memory(model->ctx, NULL, "for the text of a kernel");
-    (void)fprintf(all.out, "#define TRL_KERNEL_HAS_BARRIERS\n#define TRL_FOUND_SUM %d\n#define TRL_FOUND_MIN %d\n%s%s",
-                  TRLI_MERGE_SUM, TRLI_MERGE_MIN, trli_sum_prelude, text);
+    (void)fprintf(all.out, "#define TRL_KERNEL_HAS_BARRIERS\n#define TRL_FOUND_SUM %d\n#define TRL_FOUND_MIN %d\n%s",
+                  TRLI_MERGE_SUM, TRLI_MERGE_MIN, text);
     if (!trli_memstream_close(&all)) return trli_no_memory(model->ctx, NULL, "for the text of a kernel");
     err = trli_gpu_kernels_add(model->run->gpu_kernels, all.text, 2, NUMBERS, &model->run->gpu_find);
     trli_memstream_discard(&all);
@@ -288,6 +286,7 @@ trl_err trli_task_find_gpu(void *data, const trl_task_args *args, bool *done)
     const trli_reductions *all = &t->program->run->reductions;
     trl_kernel_array *to = frame->scratch[args->worker];
     double *number = (double *)(to + 2);
+    if (trli_is_done_at_once(frame, t->program, t->batch)) return TRL_OK;
     const trli_gpu_layout layout = {.blocks = {(unsigned)t->batch->n, 1, 1}, .threads = THREADS};
     trli_gpu_call call = {
         .label = t->step->label,

@@ -35,6 +35,9 @@ typedef struct trli_reduction_run {
     int patches;             /* 1; or where GPUs may bring shares of patches together, all of this rank's */
     trli_partial *part;      /* [patches][lanes] what workers add */
     trli_sum_window *window; /* [lanes] of sums that kernels make: what sizes their next terms may have */
+    /* A launch of the only GPU has made all of it, and did what brings its batch together. Written by the task that
+     * makes the patch's share, where this is called. */
+    bool at_once;
 } trli_reduction_run;
 
 /* A batch of reductions in flight: what the ranks bring together. */
@@ -46,8 +49,7 @@ typedef struct trli_batch_run {
     int64_t (*sum)[TRLI_PARTIAL_WORDS];   /* [nsums], and behind them: */
     double (*extreme)[TRLI_PARTIAL_PAIR]; /* [nextremes] */
     trli_merging all;                     /* of these numbers, once it was posted */
-    int64_t told_run;                     /* of the device that tells its results, or finds them, */
-    bool emptied;                         /* and has left its shares empty */
+    int64_t told_run;                     /* of the device that tells its results, or finds them */
 } trli_batch_run;
 
 /* A point and the next ones along axes: how many are read along each, 1 or 2; and their values, x fastest. */
@@ -131,8 +133,9 @@ typedef struct trli_frame {
     /* By memory space [local patch][model->run->nreductions]: what a device makes of a patch for a reduction, and on
      * the host its copy, until it is merged. NULL where it has no memory. */
     trli_partial *share[TRL_SPACES_MAX];
-    uint32_t *share_valid;              /* [local patch][nreductions] */
-    trli_partial *told[TRL_SPACES_MAX]; /* likewise, in the host's memory: where a GPU tells results; or NULL */
+    trli_partial *gathering[TRL_SPACES_MAX]; /* likewise: what launches gather (trl_kernel_launch) */
+    uint32_t *share_valid;                   /* [local patch][nreductions] */
+    trli_partial *told[TRL_SPACES_MAX];      /* likewise, in the host's memory: where a GPU tells results; or NULL */
     trli_gathered gathered[TRL_SPACES_MAX];
     trli_pinned pinned;                    /* memory of the host that GPUs copy in each run */
     int64_t fetched_copies, fetched_bytes; /* to the host, by trli_frame_fetch */

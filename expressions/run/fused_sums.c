@@ -386,6 +386,7 @@ void trli_fused_sums_begin(const trli_step_task *t, const trl_task_args *args)
     const bool gpus = t->program->model->run->gpu_kernels != NULL; /* else they always are */
     for (int g = 0; gpus && t->fused && g < t->fused->ngroups; ++g) {
         const trli_step_task of = task_of(t, g);
+        if (of.group->at_once) trli_note_at_once(args->frame, t->program, of.group, false);
         for (int r = 0; r < of.group->n; ++r)
             trli_partial_clear(trli_reduction_share(&of, args->frame, 0, r), TRLI_MERGE_SUM);
     }

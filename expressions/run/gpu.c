@@ -47,24 +47,12 @@ static bool does_slab(const trli_step_task *t, int k)
     return kernel_of_slab(t, k) != NULL;
 }
 
-static bool clears(const trli_step_task *t)
-{
-    const trli_gpu_kernel *clear = t->program->model->run->gpu_clear;
-    return clear && clear->function;
-}
-
-/* Whether there is the kernel that makes sums, too. */
-static bool makes_sums(const trli_step_task *t)
-{
-    return kernel_of(&t->fused->gpu) && clears(t);
-}
-
 bool trli_gpu_does_kernel(const trli_step_task *t)
 {
     bool all = t->run->gpu != NULL;
     for (int i = 0; all && i < trli_gpu_parts_of(t->program, t->step)->n; ++i) all = kernel_of(&t->run->gpu[i]) != NULL;
     for (int k = 0; k < t->plan->nslabs && !t->run->gpu_folds; ++k) all &= does_slab(t, k);
-    return all && (!t->fused || makes_sums(t));
+    return all && (!t->fused || kernel_of(&t->fused->gpu));
 }
 
 bool trli_gpu_does_plugin(const trli_step_task *t)
@@ -74,7 +62,8 @@ bool trli_gpu_does_plugin(const trli_step_task *t)
 
 bool trli_gpu_does_stable_dt(const trli_step_task *t)
 {
-    return form_of(t->program, t->step->plugin.called, TRLI_FORM_STABLE_DT) && clears(t);
+    const trli_gpu_kernel *clear = t->program->model->run->gpu_clear;
+    return form_of(t->program, t->step->plugin.called, TRLI_FORM_STABLE_DT) && clear && clear->function;
 }
 
 bool trli_gpu_does_slabs(const trli_step_task *t)
@@ -86,7 +75,7 @@ bool trli_gpu_does_slabs(const trli_step_task *t)
 
 bool trli_gpu_does_reduction(const trli_step_task *t)
 {
-    return kernel_of(&t->group->gpu) && clears(t);
+    return kernel_of(&t->group->gpu) != NULL;
 }
 
 /* ---- calls ---- */
@@ -317,21 +306,25 @@ static trl_err launch_part(const trl_task_args *args, const trli_step_task *t, i
     return trli_gpu_launch(kernels, kernel_of(&t->run->gpu[i]), &call, args->space, args->stream);
 }
 
-/* Unless they are empty. */
-static trl_err clear_shares(const trl_task_args *args, const trli_step_task *t, trl_kernel_partial *share)
+/* Where a launch leaves the results of a group. It tells the host, and finds values, where it has all of them. */
+static void set_shares(const trl_task_args *args, const trli_step_task *t, const trli_reduction_group *group,
+                       trl_kernel_launch *launch)
 {
-    const trli_model_run *run = t->program->model->run;
-    const trl_box all = {{0, 0, 0}, {t->group->n, 1, 1}};
-    if (trli_told_sums_are_empty(args->frame, t->program)) return TRL_OK;
-    trli_gpu_call call = trli_gpu_begin_call(args, t, &all, 1);
-    call.launch.share = share;
-    call.array[0] = (trl_kernel_array){0};
-    for (int r = 0; r < TRLI_GPU_SHARES; ++r) {
-        trli_partial empty;
-        trli_partial_clear(&empty, r < t->group->n ? t->group->merge[r] : TRLI_MERGE_SUM);
-        call.scalar[r] = empty.extreme;
+    const trli_frame *frame = args->frame;
+    const trli_reductions *all = &t->program->run->reductions;
+    const int first = all->first + group->first;
+    const ptrdiff_t at = (ptrdiff_t)t->patch * frame->model->run->nreductions + first;
+    launch->share = (trl_kernel_partial *)(frame->share[args->space] + at);
+    launch->gathered = (trl_kernel_partial *)(frame->gathering[args->space] + at);
+    trli_note_at_once(frame, t->program, group, group->at_once);
+    if (!group->at_once) return;
+    if (t->program->tells) {
+        launch->told = (trl_kernel_partial *)(frame->told[args->space] + at);
+        return;
     }
-    return trli_gpu_launch(run->gpu_kernels, run->gpu_clear, &call, args->space, args->stream);
+    launch->value[0] = frame->found[args->space];
+    launch->value[1] = frame->found_told;
+    for (int r = 0; r < group->n; ++r) launch->number[r] = all->reduction[group->first + r].step->scalar;
 }
 
 /* The kernel that stores a result, and adds to the share of the sums that it makes. */
@@ -339,21 +332,14 @@ static trl_err launch_fused(const trl_task_args *args, const trli_step_task *t)
 {
     const trli_fused_sums *f = t->fused;
     const int n = f->reads.nfields;
-    trli_step_task of = *t;
-    trl_err err = TRL_OK;
-    of.group = &t->program->run->reductions.group[f->group[0]];
-    trl_kernel_partial *share = (trl_kernel_partial *)trli_reduction_part(&of, args, 0);
-    TRL_TRY(clear_shares(args, &of, share));
     trli_gpu_call call = trli_gpu_begin_call(args, t, &t->box, n + f->nstored);
     call.shape = TRLI_GPU_MERGING;
-    call.launch.share = share;
+    set_shares(args, t, &t->program->run->reductions.group[f->group[0]], &call.launch);
     set_sides(t, &call);
     for (int i = 0; i < n; ++i) call.array[i] = array_of(args, t, f->reads.field[i], &call);
     for (int r = 0; r < f->nstored; ++r) call.array[n + r] = array_of(args, t, t->step->field[r], &call);
     trli_gpu_take_scalars(args, &f->gpu, &f->reads, &call);
-    err = trli_gpu_launch(t->program->model->run->gpu_kernels, kernel_of(&f->gpu), &call, args->space, args->stream);
-done:
-    return err;
+    return trli_gpu_launch(t->program->model->run->gpu_kernels, kernel_of(&f->gpu), &call, args->space, args->stream);
 }
 
 trl_err trli_task_kernel_gpu(void *data, const trl_task_args *args, bool *done)
@@ -411,20 +397,29 @@ trl_err trli_task_reduce_gpu(void *data, const trl_task_args *args, bool *done)
 {
     const trli_step_task *t = data;
     const trli_reads *reads = &t->group->reads;
-    trl_kernel_partial *share = (trl_kernel_partial *)trli_reduction_part(t, args, 0);
-    trl_err err = TRL_OK;
-    (void)done;
-    TRL_TRY(clear_shares(args, t, share));
     trli_gpu_call call = trli_gpu_begin_call(args, t, &t->box, reads->nfields + 1);
+    (void)done;
     call.shape = TRLI_GPU_MERGING;
-    call.launch.share = share;
+    set_shares(args, t, t->group, &call.launch);
     set_weighted(t, &call);
     for (int i = 0; i < reads->nfields; ++i) call.array[i] = array_of(args, t, reads->field[i], &call);
     trli_gpu_take_scalars(args, &t->group->gpu, reads, &call);
-    err = trli_gpu_launch(t->program->model->run->gpu_kernels, kernel_of(&t->group->gpu), &call, args->space,
-                          args->stream);
-done:
-    return err;
+    return trli_gpu_launch(t->program->model->run->gpu_kernels, kernel_of(&t->group->gpu), &call, args->space,
+                           args->stream);
+}
+
+/* Before a plugin adds to it. */
+static trl_err clear_share(const trl_task_args *args, const trli_step_task *t, trl_kernel_partial *share)
+{
+    static const trl_box one = {{0, 0, 0}, {1, 1, 1}};
+    const trli_model_run *run = t->program->model->run;
+    trli_gpu_call call = trli_gpu_begin_call(args, t, &one, 1);
+    trli_partial empty;
+    trli_partial_clear(&empty, t->group->merge[0]);
+    call.launch.share = share;
+    call.array[0] = (trl_kernel_array){0};
+    for (int r = 0; r < TRLI_GPU_SHARES; ++r) call.scalar[r] = empty.extreme;
+    return trli_gpu_launch(run->gpu_kernels, run->gpu_clear, &call, args->space, args->stream);
 }
 
 trl_err trli_task_stable_dt_gpu(void *data, const trl_task_args *args, bool *done)
@@ -435,7 +430,7 @@ trl_err trli_task_stable_dt_gpu(void *data, const trl_task_args *args, bool *don
     trl_kernel_partial *share = (trl_kernel_partial *)trli_reduction_part(t, args, 0);
     trl_err err = TRL_OK;
     (void)done;
-    TRL_TRY(clear_shares(args, t, share));
+    TRL_TRY(clear_share(args, t, share));
     trli_gpu_call call = trli_gpu_begin_call(args, t, &t->box, form->kernel->narrays);
     call.shape = TRLI_GPU_SWEEPING;
     call.launch.share = share;

@@ -30,6 +30,7 @@ typedef struct trli_reduction_group {
     trli_code_use gpu; /* for GPUs */
     int64_t points;    /* of a tile: its values stay in the first-level cache, or a sum has room for them */
     int fused;         /* of the program's: the kernel that makes it on its way; -1: none */
+    bool at_once;      /* a launch of a GPU makes all of it, and brings it together (tasks_reduce.c) */
 } trli_reduction_group;
 
 /* Sums that the kernel of a step makes of what it reads and computes, in the sweep that stores its results. */

@@ -106,18 +106,39 @@ trl_err trli_frame_add_space(trli_frame *frame, int space)
     return TRL_OK;
 }
 
-/* Memory on a device for all shares. */
+/* Of launches that gather nothing yet. */
+static void clear_all(const trli_model *model, trli_partial *all)
+{
+    for (int p = 0; p < model->layout->nlocal; ++p)
+        for (int i = 0; i < model->nprograms; ++i) {
+            const trli_reductions *of = &model->program[i]->run->reductions;
+            trli_partial *first = all + (ptrdiff_t)p * model->run->nreductions + of->first;
+            for (int r = 0; r < of->n; ++r) trli_partial_clear(&first[r], of->reduction[r].merge);
+        }
+}
+
+/* Memory on a device for all shares, and for what its launches gather. */
 static trl_err provide_shares(trli_frame *frame, int space)
 {
     const trli_model *model = frame->model;
-    const size_t n = (size_t)model->run->nreductions * (size_t)model->layout->nlocal;
+    trl_device *device = trli_device_of(trl_workers_devices(model->run->workers), space);
+    const size_t n = (size_t)model->run->nreductions * (size_t)model->layout->nlocal, bytes = n * sizeof(trli_partial);
+    trli_partial *empty = NULL;
     void *memory;
     trl_err err = TRL_OK;
     if (frame->share[space]) return TRL_OK;
-    TRL_TRY(space_allocate(trli_device_of(trl_workers_devices(model->run->workers), space), n * sizeof(trli_partial),
-                           &memory));
+    if (!frame->gathering[space]) {
+        empty = trli_new(model->ctx, n, sizeof *empty);
+        if (!empty) return trli_no_memory(model->ctx, NULL, "for reductions");
+        clear_all(model, empty);
+        TRL_TRY(space_allocate(device, bytes, &memory));
+        frame->gathering[space] = memory;
+        TRL_TRY(space_copy_in(device, memory, empty, bytes));
+    }
+    TRL_TRY(space_allocate(device, bytes, &memory));
     frame->share[space] = memory;
 done:
+    trli_free(empty);
     return err;
 }
 
@@ -164,6 +185,7 @@ void trli_frame_release_spaces(trli_frame *frame)
     if (frame->found_told) trli_gpu_host_release(first_device(frame), frame->found_told);
     for (int s = 1; devices && s <= devices->n; ++s) {
         if (frame->share[s]) space_free(trli_device_of(devices, s), frame->share[s]);
+        if (frame->gathering[s]) space_free(trli_device_of(devices, s), frame->gathering[s]);
         if (frame->found[s]) space_free(trli_device_of(devices, s), frame->found[s]);
         if (frame->alarm[s]) trli_gpu_host_release(trli_device_of(devices, s), frame->alarm[s]);
         if (frame->late.told[s]) trli_gpu_host_release(trli_device_of(devices, s), frame->late.told[s]);
@@ -360,8 +382,7 @@ trl_graph_memory trli_frame_memory(trli_model *model)
     return (trl_graph_memory){model, provide, locate, valid};
 }
 
-/* Scalars that kernels read, and what late ones follow from; addresses: of alarms, shares and slots; which shares are
- * empty. */
+/* Scalars that kernels read, and what late ones follow from; addresses: of alarms, shares and slots. */
 size_t trli_frame_state(void *of, void *in, int space, void *to)
 {
     const trli_model *model = of;
@@ -369,7 +390,7 @@ size_t trli_frame_state(void *of, void *in, int space, void *to)
     const int n = model->slots->n, np = model->layout->nlocal;
     size_t scalars = 0;
     for (int i = 0; i < model->nscalars; ++i) scalars += model->run->gpu_reads[i];
-    const size_t bytes = (scalars + TRLI_LATE_STATE) * sizeof(double) + (5 + (size_t)n * (size_t)np) * sizeof(void *);
+    const size_t bytes = (scalars + TRLI_LATE_STATE) * sizeof(double) + (4 + (size_t)n * (size_t)np) * sizeof(void *);
     if (!to) return bytes;
     double *scalar = to;
     for (int i = 0; i < model->nscalars; ++i)
@@ -381,7 +402,6 @@ size_t trli_frame_state(void *of, void *in, int space, void *to)
     *at++ = frame->alarm[space] ? frame->alarm[space] + frame->alternate : NULL;
     *at++ = frame->share[space];
     *at++ = frame->found[space];
-    *at++ = (const void *)(uintptr_t)trli_told_sums_state(frame);
     for (int s = 0; s < n; ++s)
         for (int p = 0; p < np; ++p) *at++ = frame->base[space] ? frame->base[space][s][p] : NULL;
     return bytes;

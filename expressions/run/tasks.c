@@ -102,6 +102,7 @@ static trl_err access_sums(trli_tasks_builder *b, trl_task task, const trli_step
         TRL_TRY(trli_builder_share(&b->tasks, task, all->first + group->first, group->n, t->patch,
                                    &fused->share[g * b->model->layout->nlocal + t->patch],
                                    b->model->run->gpu_kernels ? TRL_WRITE : TRL_ADD));
+        TRL_TRY(trli_access_found(b, task, group));
     }
     if (b->tells) err = trli_builder_late(&b->tasks, task, b->late_share);
 done:
@@ -395,6 +396,7 @@ trl_err trli_tasks_build(trli_program *program, const trli_rotation *rotation)
     if (!b.data || !b.awaits) TRL_TRY(trli_no_memory(b.model->ctx, NULL, "for tasks"));
     program->run->first_exchange = b.model->run->nexchanges;
     TRL_TRY(trli_told_sums_may_come(program, &b.tells));
+    trli_find_at_once(&b);
     b.late_share = b.tells ? program->run->told_share : b.model->late ? b.model->late->share : -1;
     TRL_TRY(trli_builder_begin(&b.tasks, b.model, program->name, &program->run->graph));
     b.tasks.late = b.model->run->gpu_kernels ? trli_late_scalars_read_by(program) : NULL;

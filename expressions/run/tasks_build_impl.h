@@ -39,6 +39,11 @@ TRL_NODISCARD trl_err trli_add_call(trli_tasks_builder *b, const trli_step *s);
 
 /* ---- tasks_reduce.c ---- */
 
+/* Find the groups that a launch of a GPU brings together, which has all of their points: those whose results one GPU
+ * finds, or tells. */
+void trli_find_at_once(const trli_tasks_builder *b);
+/* What the task of a group writes then besides. */
+TRL_NODISCARD trl_err trli_access_found(trli_tasks_builder *b, trl_task task, const trli_reduction_group *group);
 /* The tasks of a batch, in place of its first reduction; of others none. */
 TRL_NODISCARD trl_err trli_add_reduction(trli_tasks_builder *b, const trli_step *s);
 

@@ -90,6 +90,11 @@ void trli_group_compute(const trli_step_task *task, const trl_task_args *args, c
 size_t trli_group_scratch(const trli_reduction_group *group);
 /* Where a task adds to a reduction of its group: a worker to its own part, a device to the patch's share. */
 trli_partial *trli_reduction_part(const trli_step_task *task, const trl_task_args *args, int reduction);
+/* By the task that makes a group's shares: whether its call brings them together, too, as one of a group that is
+ * at_once does on a GPU. Then that has been done for a batch all of whose groups are such. */
+void trli_note_at_once(const trli_frame *frame, const trli_program *program, const trli_reduction_group *group,
+                       bool at_once);
+bool trli_is_done_at_once(const trli_frame *frame, const trli_program *program, const trli_reduction_batch *batch);
 /* [lanes] what workers add to a reduction of the model, on a patch where patches are apart. */
 static inline trli_partial *trli_parts_of_patch(const trli_frame *frame, int reduction, int patch)
 {

@@ -13,6 +13,63 @@
 #include "tasks_build_impl.h"
 #include "told_sums_impl.h"
 
+/* ---- at once ---- */
+
+static bool reads(const trli_reads *reads, int scalar)
+{
+    for (int i = 0; i < reads->nscalars; ++i)
+        if (reads->scalar[i] == scalar) return true;
+    return false;
+}
+
+/* Whether the value that a reduction changes is read before it in the program. */
+static bool is_read_before(const trli_program *program, const trli_step *reduce)
+{
+    bool any = false;
+    for (const trli_step *s = program->step; s < reduce; ++s) {
+        const trli_step_plan *p = trli_plan_of(program, s);
+        any |= p->live && reads(&p->reads, reduce->scalar);
+        for (int k = 0; p->live && k < p->nslabs; ++k)
+            any |= p->slab[k].kind == TRLI_SLAB_KERNEL && reads(&p->slab[k].reads, reduce->scalar);
+    }
+    return any;
+}
+
+static bool is_brought_at_once(const trli_tasks_builder *b, const trli_reduction_batch *batch)
+{
+    const trl_devices *devices = trl_workers_devices(b->model->run->workers);
+    if (b->model->layout->nlocal > 1 || !devices || devices->n > 1) return false;
+    if (b->tells) return true;
+    return !trli_late_scalars_found_in(b->program, batch) && trli_gpu_does_batch(b->program, batch);
+}
+
+void trli_find_at_once(const trli_tasks_builder *b)
+{
+    const trli_reductions *all = &b->program->run->reductions;
+    for (int i = 0; i < all->nbatches; ++i) {
+        const trli_reduction_batch *batch = &all->batch[i];
+        const bool may = is_brought_at_once(b, batch);
+        for (int g = batch->first_group; g < batch->first_group + batch->ngroups; ++g) {
+            trli_reduction_group *group = &all->group[g];
+            group->at_once = may && group->n <= TRLI_GPU_SHARES;
+            for (int r = group->first; r < group->first + group->n; ++r)
+                group->at_once &= b->tells || !is_read_before(b->program, all->reduction[r].step);
+        }
+    }
+}
+
+trl_err trli_access_found(trli_tasks_builder *b, trl_task task, const trli_reduction_group *group)
+{
+    const trli_reductions *all = &b->program->run->reductions;
+    trl_err err = TRL_OK;
+    for (int r = group->first; r < group->first + group->n && group->at_once && !b->tells; ++r)
+        TRL_TRY(trli_builder_scalar(&b->tasks, task, all->reduction[r].step->scalar, TRL_WRITE));
+done:
+    return err;
+}
+
+/* ---- tasks ---- */
+
 /* What reductions do together, which read what they share once. */
 static trli_work group_work(const trli_tasks_builder *b, const trli_reduction_group *group)
 {
@@ -107,6 +164,7 @@ static trl_err add_group(trli_tasks_builder *b, const trli_reduction_group *grou
         TRL_TRY(trli_builder_share(&b->tasks, task, all->first + group->first, group->n, patch, share,
                                    n == 1 ? TRL_WRITE : TRL_ADD));
         if (patch == 0 && late) TRL_TRY(trli_builder_late(&b->tasks, task, b->late_share));
+        TRL_TRY(trli_access_found(b, task, group));
     }
     if (plugin && trli_gpu_does_stable_dt(first)) err = add_look(b, group, patch, share);
 done:

@@ -10,22 +10,20 @@
 #include "model_run_impl.h"
 #include "pipeline_impl.h"
 
-/* Word by word, after which shares are empty. Three numbers: of words from a patch's shares to the next one's, in a
- * share, and in its sum, with which it begins. */
+/* Word by word. Its number: of words from a patch's shares to the next one's. */
 static const char text[] =
     "extern \"C\" __global__ void __launch_bounds__(TRL_KERNEL_THREADS)\n"
     "trl_kernel(const __grid_constant__ trl_kernel_launch call, const __grid_constant__ trl_kernel_arrays<1> arrays,\n"
-    "           const __grid_constant__ trl_kernel_scalars<3> scalars)\n"
+    "           const __grid_constant__ trl_kernel_scalars<1> scalars)\n"
     "{\n"
     "    const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;\n"
     "    const long long j = (long long)blockIdx.y * blockDim.y + threadIdx.y;\n"
     "    const long long at = j * (long long)scalars.value[0] + i;\n"
     "    if (i >= call.hi[0] || j >= call.hi[1]) return;\n"
     "    ((long long *)arrays.array[0].at)[at] = ((long long *)call.share)[at];\n"
-    "    if (i % (int)scalars.value[1] < (int)scalars.value[2]) ((long long *)call.share)[at] = 0;\n"
     "}\n";
 
-enum { WORDS = sizeof(trli_partial) / sizeof(int64_t), NUMBERS = 3 };
+enum { WORDS = sizeof(trli_partial) / sizeof(int64_t), NUMBERS = 1 };
 
 /* ---- before programs are frozen ---- */
 
@@ -86,6 +84,7 @@ trl_err trli_task_tell_gpu(void *data, const trl_task_args *args, bool *done)
     const trli_reductions *all = &t->program->run->reductions;
     trl_kernel_array *to = frame->scratch[args->worker];
     double *number = (double *)(to + 1);
+    if (trli_is_done_at_once(frame, t->program, all->batch)) return TRL_OK;
     trli_gpu_call call = {.label = t->step->label,
                           .launch = {.hi = {(long long)WORDS * all->n, model->layout->nlocal, 1},
                                      .share = (trl_kernel_partial *)(frame->share[args->space] + all->first)},
@@ -94,8 +93,6 @@ trl_err trli_task_tell_gpu(void *data, const trl_task_args *args, bool *done)
     (void)done;
     *to = (trl_kernel_array){.at = (double *)(frame->told[args->space] + all->first)};
     number[0] = (double)WORDS * model->run->nreductions;
-    number[1] = WORDS;
-    number[2] = (double)(sizeof(trl_sum) / sizeof(int64_t));
     return trli_gpu_launch(model->run->gpu_kernels, model->run->gpu_tell, &call, args->space, args->stream);
 }
 
@@ -112,24 +109,10 @@ bool trli_told_sums_come(const trli_frame *frame, const trli_program *program)
     const int space = teller_of(frame, program);
     const trl_devices *devices = trl_workers_devices(frame->model->run->workers);
     if (!program->tells) return false;
-    trli_batch_run *batch = &frame->batch[program->run->reductions.first_batch];
-    batch->emptied = space > 0 && devices->n == 1;
-    if (space > 0) batch->told_run = trli_device_last_run(trli_device_of(devices, space));
+    if (space > 0)
+        frame->batch[program->run->reductions.first_batch].told_run =
+            trli_device_last_run(trli_device_of(devices, space));
     return space > 0;
-}
-
-bool trli_told_sums_are_empty(const trli_frame *frame, const trli_program *program)
-{
-    return program->tells && frame->batch[program->run->reductions.first_batch].emptied;
-}
-
-uint64_t trli_told_sums_state(const trli_frame *frame)
-{
-    const trli_model *model = frame->model;
-    uint64_t state = 0;
-    for (int i = 0; i < model->nprograms; ++i)
-        if (model->program[i]->tells) state = 2 * state + trli_told_sums_are_empty(frame, model->program[i]);
-    return state;
 }
 
 trl_err trli_told_sums_take(const trli_frame *frame, const trli_program *program)

@@ -27,10 +27,6 @@ size_t trli_told_sums_bytes(const trli_model *model);
 /* Right after a run of a program that tells: whether its results come from a GPU, which may be at it still, and are to
  * be taken before its next run; else the host has them. */
 bool trli_told_sums_come(const trli_frame *frame, const trli_program *program);
-/* Whether the only GPU's shares of the program are empty since then. And that of all programs, on which launches
- * depend. */
-bool trli_told_sums_are_empty(const trli_frame *frame, const trli_program *program);
-uint64_t trli_told_sums_state(const trli_frame *frame);
 /* Take them: the host waits for that run, but not for another one that a device was given behind it. Fails with
  * DEVICE. */
 TRL_NODISCARD trl_err trli_told_sums_take(const trli_frame *frame, const trli_program *program);

@@ -38,6 +38,8 @@ static const char before[] =
     "template <class T> static T __shfl_xor_sync(unsigned, T x, int) { return x; }\n"
     "static unsigned __ballot_sync(unsigned, bool where) { return where; }\n"
     "static bool __any_sync(unsigned, bool where) { return where; }\n"
+    "static void __threadfence() {}\n"
+    "template <class T> static T atomicExch(T *to, T x) { T was = *to; *to = x; return was; }\n"
     "static int __popc(unsigned lanes) { return __builtin_popcount(lanes); }\n"
     "template <class T> static T atomicAdd(T *to, T x) { T was = *to; *to += x; return was; }\n"
     "template <class T> static T atomicMin(T *to, T x) { T was = *to; if (x < was) *to = x; return was; }\n"
@@ -119,7 +121,7 @@ int nvrtcDestroyProgram(void **of);
 int nvrtcVersion(int *major, int *minor)
 {
     *major = 0;
-    *minor = 4; /* one more where what it adds to texts changes: their libraries are cached */
+    *minor = 5; /* one more where what it adds to texts changes: their libraries are cached */
     return SUCCESS;
 }
 
@@ -152,7 +154,7 @@ static char *read_file(const char *path, size_t *bytes)
 
 static int write_text(const char *path, const char *text)
 {
-    const bool sums = strstr(text, "trl_kernel_block_begin(block") != NULL;
+    const bool sums = strstr(text, "trl_kernel_block_begin(block") || strstr(text, "trl_kernel_let_go(call, ");
     FILE *file = fopen(path, "w");
     if (!file) return FAILURE;
     (void)fprintf(file, "%s%s%s%s", before, sums ? "#define TRL_KERNEL_HAS_BARRIERS\n" : "", text, after);

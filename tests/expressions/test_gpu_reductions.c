@@ -26,9 +26,11 @@ static const char warp_stand_in[] =
     "static unsigned __ballot_sync(unsigned, bool where) { return where; }\n"
     "static bool __any_sync(unsigned, bool where) { return where; }\n"
     "static int __popc(unsigned lanes) { return __builtin_popcount(lanes); }\n"
-    "template <class T> T atomicAdd(T *to, T x) { return *to += x; }\n"
-    "template <class T> T atomicMin(T *to, T x) { return *to = x < *to ? x : *to; }\n"
-    "template <class T> T atomicMax(T *to, T x) { return *to = x > *to ? x : *to; }\n"
+    "static void __threadfence() {}\n"
+    "template <class T> T atomicAdd(T *to, T x) { T was = *to; *to += x; return was; }\n"
+    "template <class T> T atomicMin(T *to, T x) { T was = *to; if (x < was) *to = x; return was; }\n"
+    "template <class T> T atomicMax(T *to, T x) { T was = *to; if (x > was) *to = x; return was; }\n"
+    "template <class T> T atomicExch(T *to, T x) { T was = *to; *to = x; return was; }\n"
     "#endif\n";
 
 /* Fewer threads than points, of a kernel with %d arrays and %d scalars of these numbers; call->edges: the launch. */
@@ -64,9 +66,13 @@ static char *merging_as_cpp(const trli_reads *reads, const char *kernel)
     char numbers[4096];
     list_scalars(reads, numbers, sizeof numbers);
     char *body = read_text(TRL_TEST_SOURCE_DIR "/../expressions/backend/emit/trl_kernel_warp_body.h");
+    char *sum = read_text(TRL_TEST_SOURCE_DIR "/../spatialops/trl_sum_body.h");
+    char *last = read_text(TRL_TEST_SOURCE_DIR "/../expressions/backend/emit/trl_kernel_last_body.h");
     char *run = print_text(run_merging, ninputs > 0 ? ninputs : 1, ninputs, numbers, n > 0 ? n : 1, n);
-    char *made = print_text("%s%s%s%s%s", stand_in, warp_stand_in, body, kernel, run);
+    char *made = print_text("%s%s%s%s%s%s%s", stand_in, warp_stand_in, body, sum, last, kernel, run);
     free(body);
+    free(sum);
+    free(last);
     free(run);
     return made;
 }
@@ -106,13 +112,26 @@ static void reduce_by_hand(const trli_program *program, const trli_reduction_gro
     free(scratch);
 }
 
+/* Where a launch leaves results: `share` of it, and places for the rest. */
+typedef struct outcome {
+    trli_partial share[8], told[8], gathered[8];
+    double value[2][8];
+} outcome;
+
+static void clear_all(const trli_reduction_group *group, trli_partial *partial)
+{
+    for (int r = 0; r < group->n; ++r) trli_partial_clear(&partial[r], group->merge[r]);
+}
+
+/* gathers: the last block lets go what all have brought together. */
 static void reduce_as_gpu(const trli_program *program, const trli_reduction_group *group, const trl_box *box,
-                          trli_native_fn native, trli_partial *partial)
+                          trli_native_fn native, bool gathers, outcome *out)
 {
     const trl_layout *layout = program->model->layout;
     const trli_kernel_run on = {.grid = &layout->grid, .patch = &layout->patch[0]};
     const trl_location location = program->run->reductions.reduction[group->first].step->reduce.location;
-    trl_kernel_launch launch = {.grid = trli_kernel_grid_of(&on), .planes = 5, .share = (trl_kernel_partial *)partial};
+    trl_kernel_launch launch = {
+        .grid = trli_kernel_grid_of(&on), .planes = 5, .share = (trl_kernel_partial *)out->share};
     trl_kernel_array input[8];
     for (int a = 0; a < 3; ++a) {
         const bool sides = (int)location >> a & 1 && !layout->grid.periodic[a];
@@ -125,7 +144,14 @@ static void reduce_as_gpu(const trli_program *program, const trli_reduction_grou
         const trl_array array = trli_frame_array(sim->frame, group->reads.field[i], 0, 0);
         trli_native_set_array(&input[i], &array);
     }
-    for (int r = 0; r < group->n; ++r) trli_partial_clear(&partial[r], group->merge[r]);
+    if (gathers) {
+        launch.gathered = (trl_kernel_partial *)out->gathered;
+        launch.told = (trl_kernel_partial *)out->told;
+        for (int i = 0; i < 2; ++i) launch.value[i] = out->value[i];
+        for (int r = 0; r < group->n; ++r) launch.number[r] = group->n - 1 - r;
+    } else {
+        clear_all(group, out->share);
+    }
     trl_kernel_call call = {.input = input, .scalar = sim->frame->scalar, .edges = &launch};
     native(&call);
 }
@@ -145,15 +171,48 @@ static void compare_partials(trli_partial *a, trli_partial *b, trli_merge merge)
     }
 }
 
+static double value_of(trli_partial partial, trli_merge merge)
+{
+    double pair[TRLI_PARTIAL_PAIR];
+    if (merge == TRLI_MERGE_SUM) return trl_sum_value(&partial.sum);
+    trli_partial_pack_extreme(&partial, merge, pair);
+    return trli_partial_unpack_extreme(merge, pair);
+}
+
+/* Each launch finds what it gathers into empty, and leaves it so, whatever was in the other places. */
+static void check_gathering(const trli_program *program, const trli_reduction_group *group, const trl_box *box,
+                            trli_native_fn native, const trli_partial *expected)
+{
+    outcome out;
+    trli_partial empty[8];
+    memset(&out, 0xa5, sizeof out);
+    clear_all(group, empty);
+    clear_all(group, out.gathered);
+    for (int launch = 0; launch < 2; ++launch) {
+        reduce_as_gpu(program, group, box, native, true, &out);
+        ck_assert_mem_eq(out.gathered, empty, (size_t)group->n * sizeof *empty);
+        ck_assert_mem_eq(out.told, out.share, (size_t)group->n * sizeof *out.told);
+        for (int r = 0; r < group->n; ++r) {
+            trli_partial of[2] = {expected[r], out.share[r]};
+            const double value = value_of(expected[r], group->merge[r]);
+            compare_partials(&of[0], &of[1], group->merge[r]);
+            for (int i = 0; i < 2; ++i) ck_assert_mem_eq(&out.value[i][group->n - 1 - r], &value, sizeof value);
+        }
+        memset(out.share, 0x5a, sizeof out.share);
+    }
+}
+
 static void check_group(const trli_program *program, const trli_reduction_group *group, trli_native_fn native)
 {
     const trl_layout *layout = program->model->layout;
     const trl_location location = program->run->reductions.reduction[group->first].step->reduce.location;
     const trl_box box = trl_patch_owned(layout, &layout->patch[0], location);
-    trli_partial expected[8], found[8];
+    trli_partial expected[8];
+    outcome found;
     reduce_by_hand(program, group, &box, expected);
-    reduce_as_gpu(program, group, &box, native, found);
-    for (int r = 0; r < group->n; ++r) compare_partials(&expected[r], &found[r], group->merge[r]);
+    check_gathering(program, group, &box, native, expected);
+    reduce_as_gpu(program, group, &box, native, false, &found);
+    for (int r = 0; r < group->n; ++r) compare_partials(&expected[r], &found.share[r], group->merge[r]);
 }
 
 /* All groups of reductions of the open problem. Returns how many there are. */

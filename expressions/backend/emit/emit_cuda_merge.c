@@ -3,6 +3,8 @@
 /* Kernels for GPUs that merge their results. Blocks go through columns of planes, so that all threads of a warp take
  * part. Where little is computed, several points of a column are at once: what they have in common is loaded and
  * computed once, and their loads do not wait for each other, nor for what is made of the values. */
+#include <trl_kernel_launch_body.h>
+
 #include "emit_cuda_impl.h"
 
 enum {
@@ -21,29 +23,41 @@ static bool has_sums(const trli_emitter *e)
     return any;
 }
 
+static int results_of(const trli_emitter *e)
+{
+    return e->nroots - e->nstored;
+}
+
 /* Whether warps add their sums to shares of the block, before these go to those of the launch: as far as it has memory
  * for them. */
 static bool has_block(const trli_emitter *e)
 {
     enum { MOST = 40 };
-    return has_sums(e) && e->nroots - e->nstored <= MOST;
+    return has_sums(e) && results_of(e) <= MOST;
+}
+
+/* Whether launches may gather results, and let the last block do something with them: it has memory for them, too. */
+static bool may_gather(const trli_emitter *e)
+{
+    return results_of(e) <= TRL_KERNEL_VALUES;
 }
 
 static void put_share(const trli_emitter *e, int r)
 {
-    fprintf(e->out, has_block(e) ? "&block[%d].share" : "&call.share[%d]", r - e->nstored);
+    fprintf(e->out, has_block(e) ? "&block[%d].share" : "&share[%d]", r - e->nstored);
 }
 
 static void put_totals(trli_emitter *e)
 {
-    if (has_block(e))
-        fprintf(e->out, "    __shared__ trl_kernel_block block[%d];\n    trl_kernel_block_begin(block, %d);\n",
-                e->nroots - e->nstored, e->nroots - e->nstored);
+    fprintf(e->out, "    trl_kernel_partial *const share = %s;\n",
+            may_gather(e) ? "call.gathered ? call.gathered : call.share" : "call.share");
+    if (has_block(e) || may_gather(e)) fprintf(e->out, "    __shared__ trl_kernel_block block[%d];\n", results_of(e));
+    if (has_block(e)) fprintf(e->out, "    trl_kernel_block_begin(block, %d);\n", results_of(e));
     for (int r = e->nstored; r < e->nroots; ++r)
         if (e->merge[r] == TRLI_MERGE_SUM)
             fprintf(e->out, "    trl_kernel_sum t%d = {0, 0, {0, 0}};\n", r);
         else
-            fprintf(e->out, "    trl_kernel_extreme t%d = {call.share[%d].extreme, false};\n", r, r - e->nstored);
+            fprintf(e->out, "    trl_kernel_extreme t%d = {share[%d].extreme, false};\n", r, r - e->nstored);
 }
 
 static void put_weights(trli_emitter *e, int r)
@@ -163,14 +177,22 @@ static void put_ends(const trli_emitter *e)
         if (e->merge[r] == TRLI_MERGE_SUM)
             fprintf(e->out,
                     has_block(e) ? "    trl_kernel_sum_leave(t%d, &block[%d]);\n"
-                                 : "    trl_kernel_sum_empty(t%d, &call.share[%d]);\n",
+                                 : "    trl_kernel_sum_empty(t%d, &share[%d]);\n",
                     r, r - e->nstored);
         else
-            fprintf(e->out, "    trl_kernel_end_extreme(&t%d, &call.share[%d], %d);\n", r, r - e->nstored,
+            fprintf(e->out, "    trl_kernel_end_extreme(&t%d, &share[%d], %d);\n", r, r - e->nstored,
                     e->merge[r] == TRLI_MERGE_MIN);
-    for (int r = 0; r < e->nroots - e->nstored && has_block(e); ++r)
+    for (int r = 0; r < results_of(e) && has_block(e); ++r)
         if (e->merge[e->nstored + r] == TRLI_MERGE_SUM)
-            fprintf(e->out, "    trl_kernel_block_end(&block[%d], &call.share[%d], %d);\n", r, r, r);
+            fprintf(e->out, "    trl_kernel_block_end(&block[%d], &share[%d], %d);\n", r, r, r);
+    if (!may_gather(e)) return;
+    unsigned sums = 0, least = 0;
+    for (int r = 0; r < results_of(e); ++r) {
+        sums |= (unsigned)(e->merge[e->nstored + r] == TRLI_MERGE_SUM) << r;
+        least |= (unsigned)(e->merge[e->nstored + r] == TRLI_MERGE_MIN) << r;
+    }
+    fprintf(e->out, "    if (call.gathered) trl_kernel_let_go(call, block, %d, %#x, %#x);\n", results_of(e), sums,
+            least);
 }
 
 void trli_cuda_put_merging(trli_emitter *e, const trli_cuda_values *done)

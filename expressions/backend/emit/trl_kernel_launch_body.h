@@ -12,6 +12,7 @@
 #ifndef TRL_KERNEL_MERGING
 #define TRL_KERNEL_MERGING 128 /* of each block of a kernel that merges values */
 #endif
+#define TRL_KERNEL_VALUES 8 /* of results that a launch finds at once, at most */
 
 /* What a device makes of a patch for a reduction, as the host has it (trli_partial). */
 typedef struct trl_kernel_partial {
@@ -31,10 +32,16 @@ typedef struct trl_kernel_launch {
     /* Of kernels that compute ghosts: along each axis, points from[a] <= i < to[a] of inputs are none. Of kernels that
      * merge values: points from[a] and to[a] are on sides. */
     long long from[3], to[3];
-    int *nonfinite;            /* set to 1 if an output is infinite or NaN, by kernels that check for that */
-    trl_kernel_partial *share; /* by result, of kernels that merge values: they add to it */
-    const double *late;        /* where late scalars are (trli_emit_request.late); NULL: all are given */
-    const double *found;       /* by scalar, where those are that GPUs found (trli_emit_request.found) */
+    int *nonfinite; /* set to 1 if an output is infinite or NaN, by kernels that check for that */
+    /* By result, of kernels that merge values. Blocks add to what is gathered, which is empty before a launch and after
+     * it: the last block lets it go to `share`, whatever was there, and to `told`, unless this is NULL. If nothing is
+     * gathered (NULL), they add to `share`. */
+    trl_kernel_partial *share, *gathered, *told;
+    /* Where the last block stores values, for a launch that has all of each result: by number, twice; or NULL. */
+    double *value[2];
+    int number[TRL_KERNEL_VALUES];
+    const double *late;  /* where late scalars are (trli_emit_request.late); NULL: all are given */
+    const double *found; /* by scalar, where those are that GPUs found (trli_emit_request.found) */
 } trl_kernel_launch;
 
 #ifdef __cplusplus /* the text of kernels for GPUs */

@@ -107,6 +107,7 @@ TRL_BODY void trl_kernel_units_add(const trl_kernel_units all, trl_kernel_partia
 typedef struct trl_kernel_block {
     trl_kernel_partial share;
     trl_kernel_units warp[TRL_KERNEL_MERGING / TRL_KERNEL_WARP];
+    int first, end; /* words of a sum that are not 0 lie between */
 } trl_kernel_block;
 
 /* All threads of a block together, before its warps add to n sums: these begin with nothing. */
