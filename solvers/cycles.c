@@ -79,18 +79,11 @@ done:
 
 /* ---- as a preconditioner ---- */
 
-trl_err trli_krylov_compile_cycle(trli_solver *s)
+/* The next cycle begins from zero, whatever is in the solution's place. */
+static void take_solution(const trli_solver *s)
 {
-    trli_ir_value *a = NULL, *b = NULL;
-    trl_err err = TRL_OK;
-    TRL_TRY(values_of(s, &a, &b));
-    TRL_TRY(trli_solver_begin(s, "solution of a cycle", &s->take_cycle));
-    trli_solver_read(s, trli_multigrid_solution(s->multigrid), a);
-    TRL_TRY(trli_solver_store(s, s->take_cycle, s->d.now, a));
-done:
-    trli_free(a);
-    trli_free(b);
-    return err;
+    const trli_vector pair = {s->d.now, (int *)trli_multigrid_solution(s->multigrid)};
+    trli_vector_swap(s, &pair);
 }
 
 trl_err trli_krylov_cycle(trli_solver *s, const int *of)
@@ -98,7 +91,7 @@ trl_err trli_krylov_cycle(trli_solver *s, const int *of)
     trl_err err = TRL_OK;
     if (!s->cycles) return TRL_OK;
     TRL_TRY(trli_multigrid_cycle(s->multigrid, of));
-    err = trli_solver_program(s, s->take_cycle);
+    take_solution(s);
 done:
     return err;
 }
@@ -176,7 +169,10 @@ static trl_err turn(trli_solver *s, const cycles *m, bool first)
 {
     trl_err err = TRL_OK;
     TRL_TRY(trli_multigrid_cycle_with_sums(s->multigrid));
-    if (first) return trli_solver_program(s, s->take_cycle);
+    if (first) {
+        take_solution(s);
+        return TRL_OK;
+    }
     TRL_TRY(trli_solver_program(s, m->direction));
     trli_vector_swap(s, &s->d);
 done:

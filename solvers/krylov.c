@@ -38,7 +38,6 @@ trl_err trli_krylov_compile(trli_solver *s)
             TRL_TRY(types[m]->compile(s, &s->made[m]));
     }
     if (!s->multigrid) goto done;
-    TRL_TRY(trli_krylov_compile_cycle(s));
     if (s->made[TRL_SOLVE_CG]) TRL_TRY(trli_krylov_cg_cycles.compile(s, &s->made_cg_cycles));
 done:
     return err;

@@ -94,7 +94,6 @@ struct trli_solver {
     bool cycles, cycles_failed;  /* cycles of multigrid are the preconditioner; they were, and were no good */
     bool direct_failed, stalled; /* likewise the direct solution; restarts of gmres do not get on */
     bool prepared, takes_given;  /* the present method is ready; what is solved has a given right-hand side */
-    trli_program *take_cycle;    /* d = the solution of a cycle */
     bool looked, brought;        /* the operator was looked at; the last solution has what ask.around says */
     bool *singular, *balanced;   /* [n] constants of an unknown are in the null space; and in the adjoint's */
     double *points;              /* [n] the sum of weights of an unknown's points */
@@ -238,8 +237,6 @@ TRL_NODISCARD trl_err trli_krylov_compile(trli_solver *s);
 bool trli_krylov_lost(trli_solver *s, double norm);
 /* What jacobi makes of a vector, at each point. */
 void trli_krylov_precondition(const trli_solver *s, const trli_ir_value *r, trli_ir_value *z);
-/* Of a solver that has multigrid: what trli_krylov_cycle runs. */
-TRL_NODISCARD trl_err trli_krylov_compile_cycle(trli_solver *s);
 /* Where cycles are the preconditioner: put what one makes of a vector in the place of d. Collective: yes. */
 TRL_NODISCARD trl_err trli_krylov_cycle(trli_solver *s, const int *of);
 /* Append what every method begins with: r.r; and c = 0, if it is not x. */

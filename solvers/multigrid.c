@@ -283,8 +283,11 @@ void trli_multigrid_destroy(struct trli_multigrid **multigrid)
 void trli_multigrid_equalise(struct trli_multigrid *m)
 {
     const trli_solver *s = m->solver;
-    trli_grid_level_equalise(&m->level[0]);
+    const trli_vector taken = {m->level[0].z.now, s->d.now}; /* d takes the solution of a cycle */
     for (int round = 0; round < 2; ++round) {
+        trli_grid_level_equalise(&m->level[0]);
+        trli_vector_equalise(s, &taken);
+        trli_vector_equalise(s, &s->d);
         trli_vector_equalise(s, &s->r);
         for (int k = 0; k < m->ntaken; k += s->ask.n) {
             const trli_vector pair = {s->r.now, m->taken + k};
@@ -532,8 +535,7 @@ static void find_largest(trli_grid_level *l)
 static void stay_together(const struct trli_multigrid *m)
 {
     const trli_grid_level *l = m->level;
-    const trli_program *const others[] = {
-        l->begin, l->first, l->start, l->smooth, l->last, l->clip, l->solver->take_cycle};
+    const trli_program *const others[] = {l->begin, l->first, l->start, l->smooth, l->last, l->clip};
     for (size_t i = 0; i < sizeof others / sizeof *others; ++i)
         if (others[i]) trl_graph_follow(others[i]->run->graph, l->residual->run->graph);
     trli_relaxation_follow(l);
