@@ -3,6 +3,7 @@
 /* Calls are made to gather what they enqueue. What is the same as before, but perhaps for some arguments, is enqueued
  * as the graph that was made of it then; and in a state that is the same as before, calls need not be made. */
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -409,6 +410,17 @@ static trl_err keep(trli_relaunch *r, const trli_gpu_api *api, kept **result, in
     return err;
 }
 
+static void warn_refused(const trli_relaunch *r, const trli_gpu_api *api, const kept *k, int code)
+{
+    static atomic_bool said;
+    if (atomic_exchange(&said, true)) return;
+    trl_warn(
+        r->device->ctx, NULL,
+        "GPU %d refuses to make or change a graph of %d kernels of '%s' and others, and gets them one by one, which "
+        "takes longer: %s",
+        r->device->space - 1, (int)k->work.n, k->work.entry[0].label, api->message(code));
+}
+
 /* Where graphs are refused, kernels are launched one by one from then on. */
 static trl_err enqueue(trli_relaunch *r)
 {
@@ -423,6 +435,7 @@ static trl_err enqueue(trli_relaunch *r)
     TRL_TRY(keep(r, api, &k, &code));
     if (code && api->is_fatal(code)) TRL_TRY(trli_gpu_fail(r->device, code, "making a graph of launches"));
     if (code) {
+        warn_refused(r, api, k, code);
         r->plain = true;
         TRL_TRY(launch_all(r, api, &k->work, stream));
         for (int i = 0; i < r->nkept; ++i) forget(api, &r->kept[i]);
