@@ -2,6 +2,8 @@
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Programs of a grid of multigrid: steps of smoothing, residuals, corrections, exchanges. A step makes a
  * solution of the last two, so that it reads three vectors and writes one. */
+#include <math.h>
+
 #include "compile_impl.h"
 #include "grid_level_impl.h"
 #include "lower_impl.h"
@@ -60,6 +62,26 @@ trl_err trli_grid_level_add_vectors(trli_grid_level *l)
     err = model->ir.err;
 done:
     return err;
+}
+
+trl_err trli_grid_level_add_coefficients(trli_grid_level *l, const trli_solver *finest)
+{
+    trli_model *model = l->sim->model;
+    const int n = l->sim->nequations;
+    l->old_field = trli_model_keep(model, ((size_t)n + 1) * sizeof *l->old_field);
+    for (int v = 0; v < n && model->ir.err == TRL_OK; ++v) {
+        const int state = l->sim->equation[v].state;
+        l->old_field[v] = state;
+        model->field[state].persistent |= finest->reads[v];
+        if (finest->old_field[v] < 0) continue; /* else a field of its own: it does not change with the unknowns */
+        const char *name = trli_model_name(model, "%s:old", model->variable[v].name);
+        const int field = trli_model_add_field(model, name, model->variable[v].location);
+        if (field < 0) return model->ir.err;
+        trli_set_conditions(l->sim, v, field, field);
+        model->field[field].persistent = finest->reads_old[v];
+        l->old_field[v] = field;
+    }
+    return model->ir.err;
 }
 
 static trli_ir_value times(trli_ir *ir, trli_ir_value a, trli_ir_value b)
@@ -295,4 +317,20 @@ void trli_grid_level_equalise(const trli_grid_level *l)
     trli_vector_equalise(l->solver, &l->z);
     if (!l->relaxation) trli_vector_equalise(l->solver, &other);
     trli_vector_equalise(l->solver, &l->z);
+}
+
+double trli_grid_level_bytes(const trli_grid_level *l)
+{
+    double points = 0;
+    for (int p = 0; p < l->sim->layout->nlocal; ++p) {
+        const trl_box cells = trl_patch_owned(l->sim->layout, &l->sim->layout->patch[p], TRL_CELL);
+        points += (double)trl_box_points(&cells);
+    }
+    return points * l->solver->ask.n * (double)sizeof(double);
+}
+
+void trli_grid_level_find_largest(trli_grid_level *l)
+{
+    const double row = trli_solver_largest_row(l->solver);
+    l->largest = isfinite(row) && row > 1 ? row : 1;
 }

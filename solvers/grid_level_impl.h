@@ -35,9 +35,16 @@ typedef struct trli_grid_level {
 /* Vectors and programs of a grid that has a solver. */
 TRL_NODISCARD trl_err trli_grid_level_add_vectors(trli_grid_level *level);
 TRL_NODISCARD trl_err trli_grid_level_compile(trli_grid_level *level);
+/* Of a coarser grid: fields for the coefficients that the Jacobian of the first grid's solver reads, which outlive
+ * programs. */
+TRL_NODISCARD trl_err trli_grid_level_add_coefficients(trli_grid_level *level, const trli_solver *finest);
 /* `smooth`, with the products of the new solution with the right-hand side and another vector. */
 TRL_NODISCARD trl_err trli_grid_level_compile_last(trli_grid_level *level, const int *other, int *with_b,
                                                    int *with_other);
+/* Bytes of a vector of all unknowns, on this rank. */
+double trli_grid_level_bytes(const trli_grid_level *level);
+/* Once the diagonal is there. */
+void trli_grid_level_find_largest(trli_grid_level *level);
 /* Vectors that change places have one shape. */
 void trli_grid_level_equalise(const trli_grid_level *level);
 /* A program that brings `depth` layers of neighbours' values to where patches meet: restriction and interpolation read
@@ -55,10 +62,11 @@ void trli_grid_level_factors(const trli_solver *s, int unknown, double factor[6]
 
 /* How a grid is smoothed. */
 typedef struct trli_smoothing {
-    bool coarsest;  /* until it is as good as solved */
-    bool from_zero; /* whatever z is */
-    bool adjoint;   /* steps in the opposite order, where they have one */
-    bool sums;      /* the last step makes them */
+    bool coarsest;     /* until it is as good as solved */
+    bool from_zero;    /* whatever z is */
+    bool adjoint;      /* steps in the opposite order, where they have one */
+    bool sums;         /* the last step makes them */
+    trli_gpu_row *row; /* to which steps are added; NULL: they are done */
 } trli_smoothing;
 
 /* Goes on after an error, as the other ranks do, and returns the first. Collective: yes. */

@@ -32,7 +32,8 @@ struct trli_multigrid {
     int *taken;              /* [ntaken] fields that take the residual's place */
     int32_t ntaken, taken_capacity;
     trl_loop *loop;
-    double *known; /* [scalars] of the model, with which lines were prepared; NULL: there were none */
+    trli_gpu_row *row; /* of a cycle on small grids */
+    double *known;     /* [scalars] of the model, with which lines were prepared; NULL: there were none */
 };
 
 /* ---- coefficients that are fields ---- */
@@ -48,27 +49,6 @@ static int coefficient(const trli_grid_level *l, int v, bool old)
 static bool is_read(const trli_solver *finest, int v, bool old)
 {
     return old ? finest->reads_old[v] : finest->reads[v];
-}
-
-/* The fields of a coarser grid that get coefficients outlive programs. */
-static trl_err add_coefficients(const trli_solver *finest, trli_grid_level *l)
-{
-    trli_model *model = l->sim->model;
-    const int n = l->sim->nequations;
-    l->old_field = trli_model_keep(model, ((size_t)n + 1) * sizeof *l->old_field);
-    for (int v = 0; v < n && model->ir.err == TRL_OK; ++v) {
-        const int state = l->sim->equation[v].state;
-        l->old_field[v] = state;
-        model->field[state].persistent |= finest->reads[v];
-        if (finest->old_field[v] < 0) continue; /* else a field of its own: it does not change with the unknowns */
-        const char *name = trli_model_name(model, "%s:old", model->variable[v].name);
-        const int field = trli_model_add_field(model, name, model->variable[v].location);
-        if (field < 0) return model->ir.err;
-        trli_set_conditions(l->sim, v, field, field);
-        model->field[field].persistent = finest->reads_old[v];
-        l->old_field[v] = field;
-    }
-    return model->ir.err;
 }
 
 static trl_err add_means(struct trli_multigrid *m, trli_grid_level *l, const trli_transfer_request *request)
@@ -150,7 +130,7 @@ static trl_err compile_level(trli_solver *finest, trl_layout **layout, trli_grid
     TRL_TRY(trli_level_create(finest->sim, layout, &l->own));
     l->sim = l->own->sim;
     for (int i = 0; i < request.n; ++i) field[i] = l->sim->equation[finest->ask.variable[i]].state;
-    TRL_TRY(add_coefficients(finest, l));
+    TRL_TRY(trli_grid_level_add_coefficients(l, finest));
     request.field = field;
     request.settings = &finest->settings;
     request.instance = level_instance;
@@ -241,6 +221,7 @@ trl_err trli_multigrid_compile(trli_solver *s)
     TRL_TRY(trli_grid_level_add_vectors(&m->level[0]));
     TRL_TRY(trli_grid_level_compile(&m->level[0]));
     TRL_TRY(trl_loop_create(s->sim->ctx, s->sim->workers, &m->loop));
+    TRL_TRY(trli_gpu_row_create(s->sim->ctx, &m->row));
     m->by_entries = has_entries(s);
     m->chooses = m->by_entries && trli_solver_finds_contrast(s);
     TRL_TRY(read_neighbours(s, &m->level[0], !m->by_entries || m->chooses));
@@ -275,6 +256,7 @@ void trli_multigrid_destroy(struct trli_multigrid **multigrid)
     trli_galerkin_destroy(&m->galerkin);
     for (int k = m->n - 1; k >= 0; --k) destroy_level(m, &m->level[k]);
     trl_loop_destroy(&m->loop);
+    trli_gpu_row_destroy(&m->row);
     trli_free(m->taken);
     trli_free(m->known);
     trli_free(m);
@@ -350,7 +332,8 @@ const trl_simulation *trli_multigrid_simulation(const struct trli_multigrid *m, 
 typedef struct chain {
     struct trli_multigrid *m;
     trl_err err;
-    bool sums; /* the last step of the cycle makes them */
+    bool sums;         /* the last step of the cycle makes them */
+    trli_gpu_row *row; /* to which all is added; NULL: it is done */
 } chain;
 
 static void note(chain *c, trl_err err)
@@ -360,12 +343,16 @@ static void note(chain *c, trl_err err)
 
 static void run(chain *c, const trli_grid_level *l, const trli_program *program)
 {
-    note(c, trli_solver_run_alone(l->solver, program));
+    if (c->row)
+        trli_gpu_row_run(c->row, l->sim->frame, program);
+    else
+        note(c, trli_solver_run_alone(l->solver, program));
 }
 
 static void smooth(chain *c, const trli_grid_level *l, trli_smoothing how)
 {
     how.sums &= c->sums;
+    how.row = c->row;
     note(c, trli_smooth(l, &how, c->m->loop));
 }
 
@@ -380,7 +367,10 @@ static void restrict_residual(chain *c, int k)
     trli_grid_level *l = &c->m->level[k], *coarse = l + 1;
     find_residual(c, l);
     for (int i = 0; i < l->solver->ask.n; ++i)
-        note(c, trli_restrict(l->transfer[i], l->sim, l->r.now[i], coarse->sim, coarse->b[i], c->m->loop));
+        if (c->row)
+            trli_restrict_in_row(l->transfer[i], l->sim, l->r.now[i], coarse->sim, coarse->b[i], c->row);
+        else
+            note(c, trli_restrict(l->transfer[i], l->sim, l->r.now[i], coarse->sim, coarse->b[i], c->m->loop));
 }
 
 static void clip(chain *c, const trli_grid_level *l)
@@ -395,7 +385,10 @@ static void correct(chain *c, int k)
     trli_grid_level *l = &c->m->level[k], *coarse = l + 1;
     if (coarse->solutions) run(c, coarse, coarse->solutions);
     for (int i = 0; i < l->solver->ask.n; ++i)
-        note(c, trli_prolong(l->transfer[i], coarse->sim, coarse->z.now[i], l->sim, l->z.now[i], c->m->loop));
+        if (c->row)
+            trli_prolong_in_row(l->transfer[i], coarse->sim, coarse->z.now[i], l->sim, l->z.now[i], c->row);
+        else
+            note(c, trli_prolong(l->transfer[i], coarse->sim, coarse->z.now[i], l->sim, l->z.now[i], c->m->loop));
     clip(c, l);
 }
 
@@ -405,11 +398,22 @@ static bool is_symmetric(const struct trli_multigrid *m)
     return m->solver->method == TRL_SOLVE_CG || m->solver->method == TRL_SOLVE_PIPELINED_CG;
 }
 
+static bool cycle_in_row(chain *c, int k); /* false: a GPU has not done it */
+
+/* Whether grids are so small from one on that a launch of what is done there takes longer than that. */
+static bool may_be_in_row(const chain *c, int k, trl_solve_cycle kind)
+{
+    const trli_grid_level *l = &c->m->level[k];
+    const bool once = kind == TRL_CYCLE_V || k + 2 >= c->m->n, small = trli_grid_level_bytes(l) <= 8 * TRLI_ROW_POINTS;
+    return k > 0 && once && small && !c->row && !l->relaxation;
+}
+
 /* The same equation on a grid and all coarser ones. The coarsest is solved at once. */
 static void cycle(chain *c, int k, trl_solve_cycle kind, bool from_zero)
 {
     const trli_grid_level *l = &c->m->level[k];
     const bool coarsest = k + 1 == c->m->n, twice = kind != TRL_CYCLE_V && k + 2 < c->m->n;
+    if (from_zero && may_be_in_row(c, k, kind) && cycle_in_row(c, k)) return;
     smooth(c, l, (trli_smoothing){.coarsest = coarsest, .from_zero = from_zero, .sums = coarsest && k == 0});
     if (coarsest) return;
     restrict_residual(c, k);
@@ -417,6 +421,19 @@ static void cycle(chain *c, int k, trl_solve_cycle kind, bool from_zero)
     if (twice) cycle(c, k + 1, kind == TRL_CYCLE_F ? TRL_CYCLE_V : kind, false);
     correct(c, k);
     smooth(c, l, (trli_smoothing){.adjoint = is_symmetric(c->m), .sums = k == 0});
+}
+
+static bool cycle_in_row(chain *c, int k)
+{
+    const trli_grid_level *l = &c->m->level[k];
+    bool done;
+    trli_gpu_row_begin(c->m->row, l->sim->frame, l->b[0], &done);
+    if (!done) return false;
+    c->row = c->m->row;
+    cycle(c, k, TRL_CYCLE_V, true);
+    c->row = NULL;
+    note(c, trli_gpu_row_end(c->m->row, &done));
+    return done;
 }
 
 /* Where coarser grids have entries. */
@@ -480,17 +497,6 @@ const int *trli_multigrid_solution(const struct trli_multigrid *m)
     return m->level[0].z.now;
 }
 
-/* Of all unknowns on this rank. */
-static double bytes_of_vector(const trli_grid_level *l)
-{
-    double points = 0;
-    for (int p = 0; p < l->sim->layout->nlocal; ++p) {
-        const trl_box cells = trl_patch_owned(l->sim->layout, &l->sim->layout->patch[p], TRL_CELL);
-        points += (double)trl_box_points(&cells);
-    }
-    return points * l->solver->ask.n * (double)sizeof(double);
-}
-
 static double bytes_of(const trli_program *program)
 {
     return program ? (double)program->run->bytes_moved : 0;
@@ -506,7 +512,7 @@ double trli_multigrid_cycle_bytes(const struct trli_multigrid *m)
         bytes += trli_smoothing_bytes(l, coarsest);
         if (coarsest) break;
         bytes += bytes_of(l->residual) + bytes_of(l->clip);
-        bytes += 3 * bytes_of_vector(l) + 2 * bytes_of_vector(l + 1);
+        bytes += 3 * trli_grid_level_bytes(l) + 2 * trli_grid_level_bytes(l + 1);
     }
     return bytes;
 }
@@ -523,12 +529,6 @@ static void average(chain *c, trli_grid_level *fine, trli_grid_level *coarse)
         note(c, trli_restrict(mean, fine->sim, coefficient(fine, v % n, old), coarse->sim,
                               coefficient(coarse, v % n, old), c->m->loop));
     }
-}
-
-static void find_largest(trli_grid_level *l)
-{
-    const double row = trli_solver_largest_row(l->solver);
-    l->largest = isfinite(row) && row > 1 ? row : 1;
 }
 
 /* What a cycle does on coarser grids takes less than to move its values. Each has one residual of the finest grid. */
@@ -574,7 +574,7 @@ trl_err trli_multigrid_prepare(struct trli_multigrid *m, double time)
     trl_err err = TRL_OK;
     TRL_TRY(may_be_others(m, &relaxed));
     if (m->level[0].coefficients) run(&c, &m->level[0], m->level[0].coefficients);
-    find_largest(&m->level[0]);
+    trli_grid_level_find_largest(&m->level[0]);
     if (m->chooses) m->by_entries = trli_solver_contrast(m->solver) > jump;
     if (relaxed) note(&c, trli_relaxation_prepare(&m->level[0], m->loop));
     if (m->by_entries) {
@@ -590,7 +590,7 @@ trl_err trli_multigrid_prepare(struct trli_multigrid *m, double time)
         if (m->level[k].coefficients) run(&c, &m->level[k], m->level[k].coefficients);
         run(&c, &m->level[k], m->level[k].solver->diagonal);
         note(&c, trli_frame_fetch_scalars(m->level[k].sim->frame));
-        find_largest(&m->level[k]);
+        trli_grid_level_find_largest(&m->level[k]);
         if (relaxed) note(&c, trli_relaxation_prepare(&m->level[k], m->loop));
     }
     err = trli_agree_within(m->solver->sim, c.err);

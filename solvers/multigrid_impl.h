@@ -6,6 +6,7 @@
 
 #include <trl_loop.h>
 
+#include "gpu_row_impl.h"
 #include "krylov_impl.h"
 
 enum {
@@ -170,5 +171,10 @@ TRL_NODISCARD trl_err trli_restrict_on_gpu(const trli_grid_transfer *t, const tr
 /* The way that the last restriction went. */
 TRL_NODISCARD trl_err trli_prolong_on_gpu(const trli_grid_transfer *t, const trl_simulation *coarse, int from,
                                           const trl_simulation *fine, int to, bool *done);
+/* Add one of them to a row. */
+void trli_restrict_in_row(const trli_grid_transfer *t, const trl_simulation *fine, int from,
+                          const trl_simulation *coarse, int to, trli_gpu_row *row);
+void trli_prolong_in_row(const trli_grid_transfer *t, const trl_simulation *coarse, int from,
+                         const trl_simulation *fine, int to, trli_gpu_row *row);
 
 #endif

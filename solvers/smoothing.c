@@ -38,12 +38,17 @@ static factors next_factors(const factors *f)
     return (factors){.old = rho * f->rho, .new = 2 * rho / f->half, .rho = rho, .sigma = f->sigma, .half = f->half};
 }
 
-/* One step, or from zero the first two at once. */
-static void step(trl_err *first, const trli_grid_level *l, const trli_program *program, double old, double new)
+/* One step, or from zero the first two at once; in the row, if there is one. */
+static void step(trl_err *first, const trli_grid_level *l, const trli_smoothing *how, const trli_program *program,
+                 double old, double new)
 {
+    trl_err err = TRL_OK;
     trli_solver_set(l->solver, l->old, old);
     trli_solver_set(l->solver, l->new, new);
-    const trl_err err = trli_solver_run_alone(l->solver, program);
+    if (how->row)
+        trli_gpu_row_run(how->row, l->sim->frame, program);
+    else
+        err = trli_solver_run_alone(l->solver, program);
     if (*first == TRL_OK) *first = err;
     swap(l);
 }
@@ -57,13 +62,13 @@ trl_err trli_smooth(const trli_grid_level *l, const trli_smoothing *how, trl_loo
     factors f = first_factors(least_of(l, how->coarsest), l->largest);
     if (how->from_zero && l->start && steps == 2) {
         const factors next = next_factors(&f);
-        step(&err, l, l->start, (1 + next.old) * f.new + next.new, f.new *next.new);
+        step(&err, l, how, l->start, (1 + next.old) * f.new + next.new, f.new *next.new);
         return err;
     }
     for (int k = 0; k < steps; ++k, f = next_factors(&f)) {
         const bool alone = k <= how->from_zero, sums = how->sums && k + 1 == steps;
         const trli_program *const program = k == 0 && how->from_zero ? l->begin : alone ? l->first : l->smooth;
-        step(&err, l, sums ? l->last : program, alone ? 1 + f.old : f.old, f.new);
+        step(&err, l, how, sums ? l->last : program, alone ? 1 + f.old : f.old, f.new);
     }
     return err;
 }

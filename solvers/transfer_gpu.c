@@ -3,6 +3,8 @@
 /* Restriction and interpolation by a GPU, each point by a thread, with the sums of transfer.c in their order. A table
  * in the GPU's memory has what the axes say: by coarse point its first fine point, how many there are, and their
  * weights; by fine point its two coarse points and their weights. */
+#include <string.h>
+
 #include <trl_device.h>
 
 #include "compute_impl.h"
@@ -209,14 +211,11 @@ typedef struct moving {
     bool up; /* to the fine grid */
 } moving;
 
-static trl_err launch(void *data, const trl_task_args *args, bool *done)
+static trli_gpu_call call_of(const moving *m, trl_kernel_array array[ARRAYS], double scalar[SCALARS])
 {
-    const moving *m = data;
     const trli_transfer_gpu *g = m->t->gpu;
-    trl_kernel_array array[ARRAYS] = {{0}};
-    double scalar[SCALARS];
     trli_gpu_call call = {.label = m->up ? "prolong" : "restrict", .array = array, .scalar = scalar};
-    (void)done;
+    memset(array, 0, ARRAYS * sizeof *array);
     trli_native_set_array(&array[0], &m->from);
     trli_native_set_array(&array[1], &m->to);
     array[2].at = g->table;
@@ -225,6 +224,17 @@ static trl_err launch(void *data, const trl_task_args *args, bool *done)
         scalar[3 + a] = m->t->axis[a].fine;
         call.launch.hi[a] = m->up ? m->t->axis[a].fine : m->t->axis[a].coarse;
     }
+    return call;
+}
+
+static trl_err launch(void *data, const trl_task_args *args, bool *done)
+{
+    const moving *m = data;
+    const trli_transfer_gpu *g = m->t->gpu;
+    trl_kernel_array array[ARRAYS];
+    double scalar[SCALARS];
+    trli_gpu_call call = call_of(m, array, scalar);
+    (void)done;
     return trli_gpu_launch(m->kernels, m->up ? g->prolongs : g->restricts, &call, args->space, args->stream);
 }
 
@@ -295,4 +305,60 @@ trl_err trli_prolong_on_gpu(const trli_grid_transfer *t, const trl_simulation *c
     *done = false;
     if (!t->gpu->used || !trli_device_usable(t->gpu->device)) return TRL_OK;
     return try_to_move(t, coarse, from, fine, to, t->gpu->device, true, done);
+}
+
+/* ---- in a row ---- */
+
+static bool has(const trl_simulation *sim, int field, int space)
+{
+    return trli_frame_spaces(sim->frame, field, 0) >> space & 1;
+}
+
+static trl_err add_to_row(const trli_grid_transfer *t, const trl_simulation *source, int from,
+                          const trl_simulation *target, int to, bool up, trli_gpu_row *row)
+{
+    trl_device *device = trli_gpu_row_device(row);
+    const int space = device->space;
+    moving m = {.t = t, .up = up};
+    trl_kernel_array array[ARRAYS];
+    double scalar[SCALARS];
+    trl_err err;
+    TRL_TRY(provide_table(t, device));
+    TRL_TRY(trli_frame_provide(target->frame, to, space));
+    m.from = trli_frame_array(source->frame, from, 0, space);
+    m.to = trli_frame_array(target->frame, to, 0, space);
+    const trli_gpu_call call = call_of(&m, array, scalar);
+    trli_gpu_row_call(row, up ? trli_transfer_prolong_text : trli_transfer_restrict_text, &call, ARRAYS, SCALARS);
+    trli_frame_written_in(target->frame, to, space);
+done:
+    return err;
+}
+
+/* What is not there spoils the row. */
+static void try_to_add(const trli_grid_transfer *t, const trl_simulation *source, int from,
+                       const trl_simulation *target, int to, bool up, trli_gpu_row *row)
+{
+    const int space = trli_gpu_row_device(row)->space;
+    const trl_diagnostic *list;
+    const bool there = t->gpu && has(source, from, space) && (!up || has(target, to, space));
+    if (!there) {
+        trli_gpu_row_spoil(row);
+        return;
+    }
+    const int said = trl_context_diagnostics(t->gpu->ctx, &list);
+    if (add_to_row(t, source, from, target, to, up, row) == TRL_OK) return;
+    trli_diagnostics_forgive(t->gpu->ctx, said);
+    trli_gpu_row_spoil(row);
+}
+
+void trli_restrict_in_row(const trli_grid_transfer *t, const trl_simulation *fine, int from,
+                          const trl_simulation *coarse, int to, trli_gpu_row *row)
+{
+    try_to_add(t, fine, from, coarse, to, false, row);
+}
+
+void trli_prolong_in_row(const trli_grid_transfer *t, const trl_simulation *coarse, int from,
+                         const trl_simulation *fine, int to, trli_gpu_row *row)
+{
+    try_to_add(t, coarse, from, fine, to, true, row);
 }

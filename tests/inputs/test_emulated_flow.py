@@ -94,17 +94,23 @@ def check_iterations(deck):
 def check_launches(deck):
     """An iteration is one launch, or two where it begins before it is wanted. A stage has seven beside it: velocities
     and their projection, the guess and what the solution was beyond it, two residuals and a shift; a step three, for a
-    mean and guesses with corrections. In one of eight steps solutions are looked at."""
+    mean and guesses with corrections. In one of eight steps solutions are looked at. With all else of a step there are
+    some 23 kernels for each iteration: sums are neither cleared nor brought together by others, and coarser grids are
+    one kernel."""
     write_deck(deck)
-    launches, iterations = [], []
+    launches, kernels, iterations = [], [], []
     os.environ["TRL_EMULATED_COUNT"] = "launches.txt"
     for steps in (27, 39):  # between which nobody looks at values
         iterations.append(run(deck, f"time.steps={steps}", *CG)["solvers"][0]["iterations"])
-        launches.append(int(pathlib.Path("launches.txt").read_text(encoding="utf-8").split()[1]))
+        counts = pathlib.Path("launches.txt").read_text(encoding="utf-8").split()
+        kernels.append(int(counts[0]))
+        launches.append(int(counts[1]))
     del os.environ["TRL_EMULATED_COUNT"]
     solves, more = 12 * 3, iterations[1] - iterations[0] - 12 * 3
     if launches[1] - launches[0] > 12 * (3 * 7 + 3) + 2 * 3 + solves + 2 * more:
         sys.exit(f"in 27 and 39 steps of a flow a GPU is given {launches} launches, in {iterations} iterations")
+    if kernels[1] - kernels[0] > 25 * (iterations[1] - iterations[0]):
+        sys.exit(f"in 27 and 39 steps of a flow a GPU is given {kernels} kernels, in {iterations} iterations")
 
 
 def check_images(deck):
