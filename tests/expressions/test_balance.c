@@ -81,7 +81,7 @@ START_TEST(gives_figures_that_are_possible)
     ck_assert(b.cache > 1e7 && b.cache < 1e15);
     ck_assert(b.operations > 1e7 && b.operations < 1e15);
     ck_assert(b.division >= 1 && b.division < 1e4);
-    ck_assert(b.exponential >= 1 && b.exponential < 1e5);
+    ck_assert(b.exponential >= 1 && b.exponential < (TEST_SANITIZED ? 1e8 : 1e5)); /* loops slow down unlike */
 }
 END_TEST
 
