@@ -113,6 +113,8 @@ static inline int test_run(const char *name, void (*add)(TCase *), int argc, cha
     srunner_set_fork_status(runner, CK_NOFORK);
     srunner_run_all(runner, rank == 0 ? CK_NORMAL : CK_MINIMAL);
     failed = srunner_ntests_failed(runner);
+    if (rank > 0 && failed) srunner_print(runner, CK_NORMAL); /* now: others may wait for this rank in their tests */
+    (void)fflush(stdout);
     MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
     srunner_free(runner);
     trl_context_destroy(&test_ctx);
