@@ -137,6 +137,9 @@ function(trellis_add_test)
                    LABELS "${arg_LABELS}"
                    SKIP_RETURN_CODE 77
     )
+    if("alone" IN_LIST arg_LABELS) # it measures: nothing runs beside it
+        set_tests_properties(${arg_NAME} PROPERTIES RUN_SERIAL ON)
+    endif()
 endfunction()
 
 # Plugins of the tests: good and bad ones.
