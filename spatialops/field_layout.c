@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* A field goes to another layout of its grid: what the patches of both have in common goes from the owner in the one to
+/* Values go to another layout of their grid: what the patches of both have in common goes from the owner in the one to
  * the owner in the other, by a copy or in one message for each pair of ranks. */
 #include <sched.h>
 #include <string.h>
@@ -105,32 +105,42 @@ done:
     return err;
 }
 
-static trl_err move_values(trl_field *from, trl_field *to)
+trl_err trli_layout_move(const trl_layout *from, const trl_layout *to, trl_location location, trl_err local,
+                         const trl_array *source, const trl_array *target)
 {
-    const trl_array *arrays[] = {[FROM] = from->array, [TO] = to->array};
-    route r = {.ctx = from->ctx, .location = from->location, .layout = {from->layout, to->layout}};
+    const trl_array *arrays[] = {[FROM] = source, [TO] = target};
+    route r = {.ctx = from->ctx, .location = location, .layout = {from, to}};
     trl_exchange *plan = NULL, *exchange = NULL;
     bool done = false;
-    trl_err err = find_route(&r);
-    if (err == TRL_OK) err = touch_all(to);
+    trl_err err = local;
+    if (err == TRL_OK) err = find_route(&r);
     if (err == TRL_OK)
         err = trli_exchange_plan_pieces(r.ctx, 1, r.receives.n, r.receives.piece, r.sends.n, r.sends.piece, &plan);
     TRL_TRY(trl_context_agree(r.ctx, err));
     TRL_TRY(trli_exchange_create_from(plan, &exchange));
     TRL_TRY(trl_exchange_begin(exchange, arrays));
     for (const trli_exchange_piece *p = r.copies.piece; p < r.copies.piece + r.copies.n; ++p)
-        trli_exchange_copy(p, 0, 1, &from->array[p->source_local], &to->array[p->target_local]);
+        trli_exchange_copy(p, 0, 1, &source[p->source_local], &target[p->target_local]);
     while (!done) {
         TRL_TRY(trl_exchange_finish(exchange, arrays, &done));
         if (!done) sched_yield();
     }
-    trl_field_invalidate_ghosts(to);
 done:
     trl_exchange_destroy(&exchange);
     trl_exchange_destroy(&plan);
     trli_free(r.sends.piece);
     trli_free(r.receives.piece);
     trli_free(r.copies.piece);
+    return err;
+}
+
+static trl_err move_values(trl_field *from, trl_field *to)
+{
+    const trl_err local = touch_all(to);
+    trl_err err;
+    TRL_TRY(trli_layout_move(from->layout, to->layout, from->location, local, from->array, to->array));
+    trl_field_invalidate_ghosts(to);
+done:
     return err;
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <arithmetic_impl.h>
 #include <context_impl.h>
 
 #include "owners_impl.h"
@@ -167,7 +168,7 @@ int64_t trli_layout_digest(const trl_layout *layout)
 {
     uint64_t sum = (uint64_t)layout->npatches;
     for (int a = 0; a < 3; ++a)
-        for (int i = 0; i <= layout->counts[a]; i += layout->counts[a])
+        for (int i = 0; i <= layout->counts[a]; i += layout->cut[a] ? 1 : layout->counts[a])
             sum = trl_hash_mix(sum + (uint64_t)layout->counts[a], (double)trli_layout_first(layout, a, i));
     if (layout->owner) sum = trl_hash_mix(sum ^ trli_owners_digest(layout->owner), 0);
     return (int64_t)(sum >> 2);
@@ -213,10 +214,50 @@ static trl_err make_empty(trl_context *ctx, const trl_grid *grid, const int coun
     return TRL_OK;
 }
 
+static trl_err make_cut(trl_layout *layout, int axis)
+{
+    void *memory = NULL;
+    const size_t n = (size_t)layout->counts[axis] + 1;
+    const trl_err err = trl_memory_alloc(layout->ctx, n * sizeof *layout->cut[axis], "the patch layout", &memory);
+    layout->cut[axis] = memory;
+    if (err == TRL_OK) layout->cut[axis][0] = 0;
+    return err;
+}
+
+/* A patch for each rank: along an axis, let each layer of patches have the shares of its ranks together, but no less
+ * than 4 cells, or than alike where that is less. */
+static trl_err cut_by_shares(trl_layout *layout, const double *share, int axis)
+{
+    const trl_gidx n = layout->grid.cells[axis];
+    const int count = layout->counts[axis],
+              stride = axis == 0 ? 1 : layout->counts[0] * (axis == 2 ? layout->counts[1] : 1);
+    const trl_gidx least = trli_min(n / count, 4);
+    void *memory = NULL;
+    double all = 0, sum = 0;
+    trl_err err = TRL_OK;
+    TRL_TRY(make_cut(layout, axis));
+    TRL_TRY(trl_memory_alloc(layout->ctx, (size_t)count * sizeof(double), "the shares of ranks", &memory));
+    double *layer = memory;
+    for (int i = 0; i < count; ++i) layer[i] = 0;
+    for (int r = 0; r < layout->ranks; ++r) {
+        layer[trli_owners_at(layout->owner, r) / stride % count] += share[r];
+        all += share[r];
+    }
+    for (int i = 0; i < count; ++i) {
+        trl_gidx *cut = layout->cut[axis] + i;
+        sum += layer[i];
+        cut[1] = (trl_gidx)((double)n * (sum / all) + 0.5);
+        cut[1] = trli_min(trli_max(cut[1], cut[0] + least), n - (count - i - 1) * least);
+    }
+done:
+    trl_memory_free(layout->ctx, &memory);
+    return err;
+}
+
 trl_err trl_layout_create(trl_context *ctx, const trl_grid *grid, const int *counts, const trl_place *place,
                           trl_layout **result)
 {
-    return trl_layout_create_owned(ctx, grid, counts, &(trl_owners){TRL_OWNERS_BLOCKS, 0}, place, result);
+    return trl_layout_create_owned(ctx, grid, counts, &(trl_owners){.order = TRL_OWNERS_BLOCKS}, place, result);
 }
 
 trl_err trl_layout_create_owned(trl_context *ctx, const trl_grid *grid, const int *counts, const trl_owners *owners,
@@ -240,6 +281,8 @@ trl_err trl_layout_create_owned(trl_context *ctx, const trl_grid *grid, const in
         double cost[3];
         for (int a = 0; a < 3; ++a) cost[a] = trli_layout_cost_across(grid, a, trli_layout_in_one_node(ctx));
         TRL_TRY(trli_owners_create(layout, owners, cost, &layout->owner));
+        for (int a = 0; a < 3 && owners->share && layout->npatches == ranks; ++a)
+            if (chosen[a] > 1) TRL_TRY(cut_by_shares(layout, owners->share, a));
     }
     TRL_TRY(find_local(layout));
     *result = layout;
@@ -300,12 +343,9 @@ void trli_layout_merging(const trl_layout *fine, const trl_grid *coarse, trl_lid
 
 static trl_err cut_coarse(const trl_layout *fine, const int by[3], trl_layout *layout)
 {
-    void *memory = NULL;
     trl_err err = TRL_OK;
     for (int a = 0; a < 3; ++a) {
-        TRL_TRY(trl_memory_alloc(layout->ctx, ((size_t)layout->counts[a] + 1) * sizeof *layout->cut[a],
-                                 "the patch layout", &memory));
-        layout->cut[a] = memory;
+        TRL_TRY(make_cut(layout, a));
         for (int i = 0; i <= layout->counts[a]; ++i) layout->cut[a][i] = merged_first(fine, &layout->grid, a, by[a], i);
     }
 done:

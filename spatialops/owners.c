@@ -269,15 +269,24 @@ static int position_behind(const trli_owner_map *map, const trl_layout *layout, 
     return position + (cells > 0.5 * cells_of(layout, &box));
 }
 
-static void cut(trli_owner_map *map, const trl_layout *layout)
+/* Where the pieces of the first ranks end that have `sum` of all shares. */
+static int end_of_pieces(const trli_owner_map *map, const trl_layout *layout, int ranks, double sum, double all)
 {
     const patch_box box = all_patches(map);
-    const double cells = cells_of(layout, &box);
+    if (map->owners.order != TRL_OWNERS_RANDOM) return position_behind(map, layout, cells_of(layout, &box) * sum / all);
+    if (sum == ranks && all == map->ranks) return (int)trli_cut_first(map->npatches, map->ranks, ranks);
+    return (int)(map->npatches * sum / all + 0.5);
+}
+
+static void cut(trli_owner_map *map, const trl_layout *layout, const double *share)
+{
+    double all = 0, sum = 0;
+    for (int r = 0; r < map->ranks; ++r) all += share ? share[r] : 1;
     map->first[0] = 0;
     for (int r = 1; r <= map->ranks; ++r) {
         const int least = map->first[r - 1] + 1, most = map->npatches - (map->ranks - r);
-        int at = map->owners.order == TRL_OWNERS_RANDOM ? (int)trli_cut_first(map->npatches, map->ranks, r)
-                                                        : position_behind(map, layout, cells * r / map->ranks);
+        sum += share ? share[r - 1] : 1;
+        int at = end_of_pieces(map, layout, r, sum, all);
         if (at < least) at = least;
         map->first[r] = at < most ? at : most;
     }
@@ -297,9 +306,10 @@ trl_err trli_owners_create(const trl_layout *layout, const trl_owners *owners, c
     if (err != TRL_OK) return err;
     *map =
         (trli_owner_map){.owners = *owners, .npatches = layout->npatches, .ranks = layout->ranks, .group = {1, 1, 1}};
+    map->owners.share = NULL;
     memcpy(map->counts, layout->counts, sizeof map->counts);
     for (int a = 0; a < 3; ++a) map->ease[a] = (double)layout->grid.cells[a] / layout->counts[a] / cost[a];
-    cut(map, layout);
+    cut(map, layout, owners->share);
     return TRL_OK;
 }
 

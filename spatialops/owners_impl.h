@@ -8,7 +8,7 @@
 #include <trl_grid.h>
 
 typedef struct trli_owner_map {
-    trl_owners owners;
+    trl_owners owners; /* without shares */
     int counts[3], npatches;
     int ranks;
     double ease[3]; /* cells of a patch along an axis over what a value across it costs to exchange */
@@ -17,8 +17,8 @@ typedef struct trli_owner_map {
     int first[];    /* [ranks + 1] where in the order the patches of a rank begin */
 } trli_owner_map;
 
-/* Deal the patches of a layout to ranks, none of which is left without one, so that all have nearly as many cells.
- * Needs patches >= ranks. cost: of a value across each axis, of which the curve cuts where least is cut. */
+/* Deal the patches of a layout to ranks, none of which is left without one, so that the cells that each has are nearly
+ * its share. Needs patches >= ranks. cost: of a value across each axis, of which the curve cuts where least is cut. */
 TRL_NODISCARD trl_err trli_owners_create(const trl_layout *layout, const trl_owners *owners, const double cost[3],
                                          trli_owner_map **map);
 /* For a layout of which `by` patches of another one along each axis are one, which all their ranks have; where they are

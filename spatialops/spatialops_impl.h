@@ -76,6 +76,12 @@ void trli_layout_merging(const trl_layout *fine, const trl_grid *coarse, trl_lid
 TRL_NODISCARD trl_err trli_layout_create_coarse(const trl_layout *fine, const trl_grid *grid, const int by[3],
                                                 trl_layout **coarse);
 
+/* Let the owned points of a location go from the arrays of one layout to those of another one of the same grid, bit by
+ * bit. local: what went wrong before on this rank; then, or after another rank's error, nothing is moved. Fails with
+ * MEMORY, MPI. Collective: yes. */
+TRL_NODISCARD trl_err trli_layout_move(const trl_layout *from, const trl_layout *to, trl_location location,
+                                       trl_err local, const trl_array *source, const trl_array *target);
+
 /* A grid as one patch, which every rank has as its own: reductions over such layouts count it once for each rank. */
 TRL_NODISCARD trl_err trli_layout_create_whole(trl_context *ctx, const trl_grid *grid, trl_layout **layout);
 

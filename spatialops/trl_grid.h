@@ -60,7 +60,8 @@ typedef enum trl_owner_order { TRL_OWNERS_LIST(TRL_OWNERS_ENUM) } trl_owner_orde
 
 typedef struct trl_owners {
     trl_owner_order order;
-    uint64_t seed; /* of RANDOM; else 0 */
+    uint64_t seed;       /* of RANDOM; else 0 */
+    const double *share; /* [ranks] > 0: of the cells, each beside the others'; NULL: alike. Valid during a call. */
 } trl_owners;
 
 /* Parse the word of a deck: a name of TRL_OWNERS_LIST, "random" as "random:SEED" with a number; false: it is none. */
@@ -103,7 +104,8 @@ TRL_API double trl_grid_coordinate(const trl_grid *grid, trl_location location, 
  * patches outnumber cells along an axis. Collective: no (the same on every rank). */
 TRL_API TRL_NODISCARD trl_err trl_layout_create(trl_context *ctx, const trl_grid *grid, const int *counts,
                                                 const trl_place *place, trl_layout **layout);
-/* The same with other owners of the patches. */
+/* The same with other owners of the patches. With shares that differ, ranks of several patches have more or fewer of
+ * them; where each has one, the cuts along an axis lie where the ranks of its layers have their shares together. */
 TRL_API TRL_NODISCARD trl_err trl_layout_create_owned(trl_context *ctx, const trl_grid *grid, const int *counts,
                                                       const trl_owners *owners, const trl_place *place,
                                                       trl_layout **layout);

@@ -204,7 +204,7 @@ static void count_cells(const int counts[3], int n, double *cells, double *witho
     ck_ok(trli_layout_create_whole(test_ctx, &grid, &fine));
     for (int a = 0; a < 3; ++a) fine->counts[a] = counts[a];
     fine->ranks = fine->npatches = counts[0] * counts[1] * counts[2];
-    ck_ok(trli_owners_create(fine, &(trl_owners){TRL_OWNERS_BLOCKS, 0}, (double[]){1, 1, 1}, &fine->owner));
+    ck_ok(trli_owners_create(fine, &(trl_owners){.order = TRL_OWNERS_BLOCKS}, (double[]){1, 1, 1}, &fine->owner));
     *cells = *without = 0;
     for (; trli_coarsen(&solver, &fine->grid, &coarse); fine = next) {
         int by[3];

@@ -126,7 +126,7 @@ START_TEST(traffic_counts_one_message_for_each_neighbouring_rank)
     trl_grid grid = make_grid(2, (trl_gidx[3]){8, (trl_gidx)8 * ranks(), 1}, 2);
     problem p = {.nfields = 2, .field = {{.footprint = star(1, 2)}, {.location = TRL_XFACE, .footprint = cube(2, 2)}}};
     int64_t bytes, messages;
-    setup_owned(&p, &grid, (int[3]){1, 2 * ranks(), 1}, &(trl_owners){TRL_OWNERS_BLOCKS, 0});
+    setup_owned(&p, &grid, (int[3]){1, 2 * ranks(), 1}, &(trl_owners){.order = TRL_OWNERS_BLOCKS});
     trl_exchange_traffic(p.exchange, &bytes, &messages);
     int64_t neighbours = ranks() < 3 ? ranks() - 1 : 2;
     int64_t each_side = 8 * 8 + 2 * 9 * 8; /* one row of cells and two of x-faces */
@@ -202,7 +202,7 @@ START_TEST(refuses_layouts_of_which_ranks_have_different_ones)
     const trl_exchange_field field = {.footprint = star(1, 2)};
     for (int what = 0; what < 2 && ranks() > 1; ++what) {
         const bool other = trl_context_rank(test_ctx) == 1;
-        const trl_owners owners = {TRL_OWNERS_RANDOM, what == 0 && other ? 2 : 1};
+        const trl_owners owners = {.order = TRL_OWNERS_RANDOM, .seed = what == 0 && other ? 2 : 1};
         trl_layout *layout;
         trl_exchange *exchange;
         if (what == 1 && other) grid.cells[0] = 17;

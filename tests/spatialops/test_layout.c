@@ -353,7 +353,7 @@ END_TEST
 static trl_layout *dealt(const trl_grid *grid, const int counts[3], trl_owner_order order, uint64_t seed)
 {
     trl_layout *layout;
-    ck_ok(trl_layout_create_owned(test_ctx, grid, counts, &(trl_owners){order, seed}, NULL, &layout));
+    ck_ok(trl_layout_create_owned(test_ctx, grid, counts, &(trl_owners){.order = order, .seed = seed}, NULL, &layout));
     return layout;
 }
 
@@ -387,6 +387,61 @@ START_TEST(ranks_have_as_many_cells_as_whole_patches_allow)
             cells[p.rank] += (double)p.cells[0] * p.cells[1] * p.cells[2];
         }
         for (int r = 0; r < ranks(); ++r) ck_assert_double_le(fabs(cells[r] - 22. * 17 * 19 / ranks()), 4 * 4 * 4);
+        trl_layout_destroy(&layout);
+    }
+}
+END_TEST
+
+static double cells_of_rank(const trl_layout *layout, int rank)
+{
+    double cells = 0;
+    for (int id = 0; id < layout->npatches; ++id) {
+        const trl_patch p = trl_layout_patch(layout, id);
+        if (p.rank == rank) cells += (double)p.cells[0] * p.cells[1] * p.cells[2];
+    }
+    return cells;
+}
+
+/* Of 1 + r each: by planes where each rank has one patch, by patches where they have several. */
+START_TEST(ranks_have_their_shares)
+{
+    static const int counts[][3] = {{1, 1, 0}, {1, 0, 1}, {6, 7, 6}, {1, 8, 8}};
+    const trl_grid grid = make_grid(3, 24, 56, 60);
+    double share[8], all = 0;
+    for (int r = 0; r < ranks(); ++r) all += share[r] = 1 + r;
+    for (int i = 0; i < 4 && ranks() > 1; ++i)
+        for (int order = 0; order <= TRL_OWNERS_RANDOM; ++order) {
+            const trl_owners owners = {.order = (trl_owner_order)order, .seed = 3, .share = share};
+            int n[3], patch = 1;
+            trl_layout *layout;
+            for (int a = 0; a < 3; ++a) n[a] = counts[i][a] ? counts[i][a] : ranks();
+            for (int a = 0; a < 3; ++a)
+                patch *= (int)(i < 2 && counts[i][a] == 0 ? 1 : (grid.cells[a] + n[a] - 1) / n[a]);
+            ck_ok(trl_layout_create_owned(test_ctx, &grid, n, &owners, NULL, &layout));
+            for (int r = 0; r < ranks(); ++r)
+                ck_assert_double_le(fabs(cells_of_rank(layout, r) - 24. * 56 * 60 * share[r] / all), patch);
+            for (int id = 0; id < layout->npatches; ++id) {
+                const trl_patch p = trl_layout_patch(layout, id);
+                ck_assert_int_eq(trl_layout_owner(layout, p.first), id);
+                ck_assert_int_eq(trl_layout_local(layout, id) >= 0, p.rank == trl_context_rank(test_ctx));
+            }
+            trl_layout_destroy(&layout);
+        }
+}
+END_TEST
+
+/* No rank gets less than 4 planes, if the even one has as many, whatever its share. */
+START_TEST(shares_leave_no_rank_without_cells)
+{
+    double share[8];
+    const trl_grid thick = make_grid(2, 10, 40, 1), thin = make_grid(2, 10, ranks() + 1, 1);
+    for (int r = 0; r < ranks(); ++r) share[r] = r % 2 ? 1e6 : 1e-6;
+    for (int i = 0; i < 2; ++i) {
+        const trl_owners owners = {.order = TRL_OWNERS_BLOCKS, .share = share};
+        trl_layout *layout;
+        ck_ok(trl_layout_create_owned(test_ctx, i ? &thin : &thick, (int[3]){1, ranks(), 1}, &owners, NULL, &layout));
+        ck_assert_int_ge(trli_layout_thinnest(layout, 1), i ? 1 : 4);
+        ck_assert_int_eq(trli_layout_first(layout, 1, ranks()), layout->grid.cells[1]);
         trl_layout_destroy(&layout);
     }
 }
@@ -513,6 +568,8 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, a_coarser_grid_is_cut_where_the_finer_one_is);
     tcase_add_test(tc, each_order_has_each_patch_once);
     tcase_add_test(tc, ranks_have_as_many_cells_as_whole_patches_allow);
+    tcase_add_test(tc, ranks_have_their_shares);
+    tcase_add_test(tc, shares_leave_no_rank_without_cells);
     tcase_add_test(tc, the_curve_gives_ranks_boxes_that_cost_little_to_exchange);
     tcase_add_test(tc, random_owners_depend_on_the_seed_alone);
     tcase_add_test(tc, owners_are_parsed);
