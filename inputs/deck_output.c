@@ -442,6 +442,24 @@ static trl_err read_owners(trli_deck *deck, const trli_yaml *owners)
                     text);
 }
 
+/* The cells that each rank gets: a word, or a number for each. */
+static trl_err read_shares(trli_deck *deck, const trli_yaml *shares)
+{
+    trl_problem *problem = &deck->problem;
+    const bool list = shares->kind == TRLI_LIST_NODE;
+    trl_err err = TRL_OK;
+    problem->shares_place = *trli_yaml_place(shares);
+    problem->shares_auto = !list && strcmp(shares->text.chars, "auto") == 0;
+    if (!list) return TRL_OK;
+    double *share;
+    TRL_TRY(trli_arena_alloc(deck->arena, (size_t)shares->n * sizeof *share, &share));
+    for (int i = 0; i < shares->n; ++i) share[i] = trli_yaml_number(shares->item[i]);
+    problem->owners.share = share;
+    problem->nshares = shares->n;
+done:
+    return err;
+}
+
 /* A built-in policy, or a plugin. */
 static trl_err read_scheduler(trli_deck *deck, trli_yaml *run)
 {
@@ -512,6 +530,7 @@ trl_err trli_run_read(trli_deck *deck)
     TRL_TRY(read_devices(deck, trli_yaml_get(run, "devices")));
     problem->no_prefetch = !trli_yaml_is_true(trli_yaml_get(run, "prefetch"));
     TRL_TRY(read_owners(deck, trli_yaml_get(run, "owners")));
+    TRL_TRY(read_shares(deck, trli_yaml_get(run, "shares")));
     TRL_TRY(read_placement(deck, run));
 done:
     return err;

@@ -97,6 +97,11 @@ trl_err trli_fields_create(trl_context *ctx, const trl_layout *layout, const cha
     return err;
 }
 
+void trli_fields_move(trli_fields_file *file, const trl_layout *layout)
+{
+    file->layout = layout;
+}
+
 void trli_fields_compress(trli_fields_file *file, int level, trl_loop *loop)
 {
     file->compression = level;
@@ -235,6 +240,19 @@ static trl_err write_fields(void *state, trl_gidx step, double time, int n, cons
     return trli_fields_write(((netcdf_writer *)state)->file, step, time, n, fields);
 }
 
+static trl_err move_writer(void *state, const trl_layout *layout, trl_workers *workers)
+{
+    netcdf_writer *writer = state;
+    trl_context *ctx = writer->file->ctx;
+    trl_err err = TRL_OK;
+    trli_fields_move(writer->file, layout);
+    if (!writer->loop) return TRL_OK;
+    trl_loop_destroy(&writer->loop);
+    err = trl_loop_create(ctx, workers, &writer->loop);
+    trli_fields_compress(writer->file, writer->file->compression, writer->loop);
+    return trl_context_agree(ctx, err);
+}
+
 /* A netCDF-4 file, which is HDF5, for each output time, and XDMF that shows them all. */
 const trli_writer trli_writer_netcdf = {
-    .name = "netCDF", .open = open_writer, .fields = write_fields, .close = close_writer};
+    .name = "netCDF", .open = open_writer, .fields = write_fields, .move = move_writer, .close = close_writer};

@@ -26,6 +26,8 @@ typedef struct trli_output_field {
 typedef struct trli_fields_file trli_fields_file;
 TRL_NODISCARD trl_err trli_fields_create(trl_context *ctx, const trl_layout *layout, const char *folder, bool append,
                                          trl_gidx after_step, trli_fields_file **file);
+/* From now on write fields of another layout. */
+void trli_fields_move(trli_fields_file *file, const trl_layout *layout);
 /* From now on compress what is written: a deflate level of 1 to 9, or 0. loop: of the workers that do it, or NULL. */
 void trli_fields_compress(trli_fields_file *file, int level, trl_loop *loop);
 /* From now on write files while steps go on (output_beside_impl.h): the file is in use until those are finished. */

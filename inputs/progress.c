@@ -46,8 +46,7 @@ void trli_progress_start(trli_progress *progress, const trli_session *run)
     progress->started = progress->last = trli_clock();
 }
 
-/* How much of the way is done, 0 to 1: whichever of steps and end comes first. */
-static double fraction_done(const trli_progress *p, trl_gidx step, double time)
+double trli_progress_done(const trli_progress *p, trl_gidx step, double time)
 {
     double by_steps = 0, by_time = 0;
     if (p->steps > p->first_step) by_steps = (double)(step - p->first_step) / (double)(p->steps - p->first_step);
@@ -78,7 +77,7 @@ void trli_progress_update(trli_progress *progress, const trl_simulation *sim, tr
     double now = trli_clock();
     if (now - p->last < (p->terminal ? terminal_interval : line_interval)) return;
     p->last = now;
-    double elapsed = now - p->started, done = fraction_done(p, step, time);
+    double elapsed = now - p->started, done = trli_progress_done(p, step, time);
     if (done > 0) format_left(elapsed * (1 - done) / done, left, sizeof left);
     trl_simulation_get_compile_stats(sim, &compile);
     if (compile.under_way)

@@ -24,8 +24,7 @@ typedef struct report_totals {
     int64_t helped_points;                                   /* of all: computed for other ranks, */
     double helped;                                           /* and seconds of threads that it took */
     double overlap;                                          /* of communication with work, of all */
-    double late;                                             /* mean */
-    double balance;                                          /* of the ranks' time in kernels: mean over most */
+    double late, balance;                                    /* mean; of the ranks' time in kernels: mean over most */
 } report_totals;
 
 /* What kernels take of a step on this rank, those of other ranks with which it helps, too: mean of the steps that were
@@ -415,6 +414,7 @@ static void put_machine(const trli_session *run, const report_totals *totals, tr
     put_integer(json, "waits", run->agreements[0]);
     put_integer(json, "agreements_beside_steps", run->agreements[1]);
     trli_json_end_object(json);
+    trli_shares_report(&run->shares, json);
     trli_json_key(json, "files");
     trli_json_begin_object(json);
     put_integer(json, "beside_steps", run->files.files);

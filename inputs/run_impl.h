@@ -9,6 +9,7 @@
 #include "clock_impl.h"
 #include "command_impl.h"
 #include "context_impl.h"
+#include "json_impl.h"
 #include "output_beside_impl.h"
 #include "writers_impl.h"
 
@@ -56,6 +57,27 @@ typedef struct trli_step_times {
 
 typedef struct trli_watch trli_watch;
 
+/* What ranks get of the cells, after what they are seen to compute; run_shares.c. */
+typedef struct trli_shares {
+    bool on;
+    bool random; /* for tests: shares are any, and change every few steps */
+    uint64_t seed;
+    int64_t count;       /* of times that all told one another */
+    double due;          /* when this rank wants the next one, s of trli_clock, */
+    trl_gidx due_step;   /* and no earlier than after this step */
+    double began;        /* since when this rank is seen, s of steps and setup, */
+    trl_gidx began_step; /* after which step, */
+    double waited;       /* and what it had waited until then, s */
+    double gap;          /* s to the next time but one */
+    trl_problem problem; /* of the simulation, once it has other shares than the deck gives */
+    double *share;       /* its, [ranks] */
+    double *told;        /* [ranks][] what was seen the last time, */
+    double *before;      /* and the time before */
+    int64_t looks, moves;
+    double seconds;  /* that moves took */
+    double expected; /* of a step's time before the last one, what is left behind it */
+} trli_shares;
+
 typedef struct trli_session {
     trl_context *ctx;
     trli_watch *watch; /* on what the solution does; NULL until the loop begins */
@@ -89,7 +111,8 @@ typedef struct trli_session {
     trli_progress progress;
     double wall[TRLI_WALL_COUNT];
     trli_step_times step_times;
-    double last_output;    /* s, for fields or a checkpoint */
+    double last_output; /* s, for fields or a checkpoint */
+    trli_shares shares;
     int64_t agreements[2]; /* of the ranks, in the loop: which they waited for; which went on beside a step */
 } trli_session;
 
@@ -124,7 +147,19 @@ TRL_NODISCARD trl_err trli_session_observe(trli_session *run);
 /* Go on with files that are written while steps go on, where all ranks have done a part; and wait for them. */
 TRL_NODISCARD trl_err trli_session_bring_on_files(trli_session *run);
 TRL_NODISCARD trl_err trli_session_finish_files(trli_session *run);
+/* Let nothing be under way, in memory or on the way to a disk. */
+TRL_NODISCARD trl_err trli_session_rest(trli_session *run);
+/* Go on with a simulation that stands where the present one does, which is destroyed. */
+TRL_NODISCARD trl_err trli_session_replace(trli_session *run, trl_simulation *sim);
 TRL_NODISCARD trl_err trli_session_close_output(trli_session *run);
+
+/* run_shares.c: whether ranks are looked at, and what they get; if it is time, look or choose. Between steps.
+   Collective: yes. */
+TRL_NODISCARD trl_err trli_shares_start(trli_session *run);
+TRL_NODISCARD trl_err trli_shares_bring_on(trli_session *run);
+void trli_shares_end(trli_session *run);
+/* An object of the report. Collective: no. */
+void trli_shares_report(const trli_shares *shares, trli_json *json);
 
 /* run_trace.c: with --trace, record what the workers of all ranks do, and write it at the end, however the run ended.
    Collective: yes. */
@@ -163,6 +198,8 @@ void trli_report_free_warnings(trli_session *run);
 void trli_progress_start(trli_progress *progress, const trli_session *run);
 /* watch: of the solution, or NULL. */
 void trli_progress_update(trli_progress *progress, const trl_simulation *sim, trli_watch *watch);
+/* How much of the way is done at a step, 0 to 1: whichever of steps and end comes first; 0: that is not known. */
+double trli_progress_done(const trli_progress *progress, trl_gidx step, double time);
 /* Remove the line from a terminal, so that other text can follow. */
 void trli_progress_clear(trli_progress *progress);
 

@@ -193,7 +193,6 @@ static int64_t signal_received(const void *data)
 /* A signal that any rank got is carried by the agreements of steps: all ranks stop after the same one. */
 trl_err trli_session_loop(trli_session *run)
 {
-    trl_simulation *sim = run->sim;
     double started = trli_clock(), output = run->wall[TRLI_WALL_OUTPUT];
     const trli_agreement *agreement = &run->ctx->agreement;
     int64_t at_once = 0;
@@ -204,15 +203,17 @@ trl_err trli_session_loop(trli_session *run)
     TRL_TRY(write_output(run, run->first_step == 0));
     TRL_TRY(trli_watch_start(run));
     TRL_TRY(look_at_stop(run));
+    TRL_TRY(trli_shares_start(run));
     at_once = agreement->at_once;
-    while (!run->stopped && !trl_simulation_done(sim)) {
+    while (!run->stopped && !trl_simulation_done(run->sim)) {
         signal = (int)trli_agree_carried(run->ctx, TRLI_CARRIED_SIGNAL);
         if (signal) TRL_TRY(stop(run, signal));
+        TRL_TRY(trli_shares_bring_on(run));
         TRL_TRY(advance(run, &late));
         TRL_TRY(trli_session_bring_on_rows(run));
         TRL_TRY(trli_watch_check(run));
         TRL_TRY(look_at_stop(run));
-        trli_progress_update(&run->progress, sim, run->watch);
+        trli_progress_update(&run->progress, run->sim, run->watch);
         if (trli_beside_is_due(run->beside)) TRL_TRY(timed(run, trli_session_bring_on_files));
         if (late) TRL_TRY(timed(run, trli_session_begin_row));
         if (late) continue;
@@ -226,6 +227,7 @@ trl_err trli_session_loop(trli_session *run)
     TRL_TRY(timed(run, trli_session_finish_files));
 done:
     if (err != TRL_OK) trli_session_leave_rows(run);
+    trli_shares_end(run);
     trli_agree_carry(run->ctx, TRLI_CARRIED_SIGNAL, NULL, NULL);
     run->wall[TRLI_WALL_LOOP] = trli_clock() - started - (run->wall[TRLI_WALL_OUTPUT] - output);
     return err;

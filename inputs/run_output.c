@@ -273,6 +273,30 @@ done:
     return err;
 }
 
+trl_err trli_session_rest(trli_session *run)
+{
+    trl_err err = TRL_OK;
+    TRL_TRY(trl_simulation_settle(run->sim));
+    TRL_TRY(close_rows(run));
+    err = trli_beside_finish(run->beside);
+done:
+    return err;
+}
+
+trl_err trli_session_replace(trli_session *run, trl_simulation *sim)
+{
+    trl_err err = TRL_OK;
+    release_set(&run->output);
+    release_set(&run->state);
+    run->observed_step = -1;
+    TRL_TRY(trli_writers_move(&run->writers, trl_simulation_layout(sim), trl_simulation_workers(sim)));
+    err = trl_context_agree(run->ctx, create_set(run->ctx, sim, is_output, &run->output));
+done:
+    trl_simulation_destroy(&run->sim);
+    run->sim = sim;
+    return err;
+}
+
 static trl_err write_due(trli_session *run, const due *d)
 {
     trl_simulation *sim = run->sim;

@@ -298,6 +298,9 @@ static const trli_key keys[] = {
     {"run.owners", TEXT, 0, "auto",
      .doc = "which rank has which patches, where there are more patches than ranks: auto: by blocks or the curve, what "
             "costs the ranks less" TRL_OWNERS_LIST(ENUM_MEANING) ", as random:SEED"},
+    {"run.shares", WORD | LIST_OF(NUMBER), ONLY_LIST | TRLI_ABOVE, "auto", POSITIVE, .words = "auto even",
+     .doc = "of the cells, what each rank gets: auto: alike at first, then as many as it is seen to compute while the "
+            "others do; even: alike; or a number for each rank, beside those of the others"},
     {"run.prefetch", BOOLEAN, 0, "true",
      .doc =
          "where there are devices, copy values as soon as they are there; false: when a task waits for nothing else, "

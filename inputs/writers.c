@@ -106,6 +106,15 @@ done:
     return err;
 }
 
+trl_err trli_writers_move(const trli_writers *set, const trl_layout *layout, trl_workers *workers)
+{
+    trl_err err = TRL_OK;
+    for (int i = 0; i < set->n; ++i)
+        if (set->open[i].ops->move) TRL_TRY(set->open[i].ops->move(set->open[i].state, layout, workers));
+done:
+    return err;
+}
+
 trl_err trli_writers_close(trli_writers *set)
 {
     trl_err first = TRL_OK;

@@ -6,7 +6,7 @@
 
 #include "output_impl.h"
 
-/* What a writer is told when a run begins; valid during the call, but for ctx and layout. */
+/* What a writer is told when a run begins; valid during the call, but for ctx, layout and workers. */
 typedef struct trli_writer_request {
     trl_context *ctx;
     const trl_layout *layout;
@@ -45,6 +45,9 @@ typedef struct trli_writer {
      * receivers alone is not opened when there are none. */
     trl_err (*receivers)(void *state, trl_gidx step, double time, const double *const *values);
 
+    /* OPTIONAL. From now on fields are those of another layout, and other workers may be used. Fails with MEMORY. */
+    trl_err (*move)(void *state, const trl_layout *layout, trl_workers *workers);
+
     /* REQUIRED. Complete and release; sets *state to NULL, after a failure too. */
     trl_err (*close)(void **state);
 } trli_writer;
@@ -78,6 +81,8 @@ TRL_NODISCARD trl_err trli_writers_fields(const trli_writers *set, trl_gidx step
 TRL_NODISCARD trl_err trli_writers_series(const trli_writers *set, trl_gidx step, double time, const double *values);
 TRL_NODISCARD trl_err trli_writers_receivers(const trli_writers *set, trl_gidx step, double time,
                                              const double *const *values);
+/* Go on with the fields of another layout, and other workers. */
+TRL_NODISCARD trl_err trli_writers_move(const trli_writers *set, const trl_layout *layout, trl_workers *workers);
 /* Close them all, and return the first error. May be called twice. */
 TRL_NODISCARD trl_err trli_writers_close(trli_writers *set);
 

@@ -12,6 +12,7 @@
 typedef enum trli_carried {
     TRLI_CARRIED_SIGNAL, /* the one that it got */
     TRLI_CARRIED_FILES,  /* minus how much of its files it has written */
+    TRLI_CARRIED_SHARES, /* how far it is with what its share follows from */
     TRLI_CARRIED
 } trli_carried;
 

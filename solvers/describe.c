@@ -64,6 +64,25 @@ static void describe_patches(const trli_listing *l)
             choice.one[2]);
 }
 
+/* What ranks have of the cells, where the deck gives their shares. */
+static void describe_shares(const trli_listing *l)
+{
+    const trl_layout *layout = l->sim->layout;
+    double all = 1, least = 1, most = 0;
+    if (!l->sim->problem->owners.share || !layout->owner) return;
+    for (int a = 0; a < 3; ++a) all *= (double)layout->grid.cells[a];
+    for (int r = 0; r < layout->ranks; ++r) {
+        double part = 0;
+        for (int at = layout->owner->first[r]; at < layout->owner->first[r + 1]; ++at) {
+            const trl_patch p = trl_layout_patch(layout, trli_owners_at(layout->owner, at));
+            part += (double)p.cells[0] * p.cells[1] * p.cells[2] / all;
+        }
+        if (part < least) least = part;
+        if (part > most) most = part;
+    }
+    trli_listing_say(l, "shares       ranks have from %.3g to %.3g %% of the cells", 100 * least, 100 * most);
+}
+
 static void describe_grid(const trli_listing *l)
 {
     const trl_layout *layout = l->sim->layout;
@@ -81,6 +100,7 @@ static void describe_grid(const trli_listing *l)
     trli_listing_say(l, "grid         %s cells, %s patches on %d rank%s%s", cells, cuts, layout->ranks,
                      layout->ranks == 1 ? "" : "s", owners);
     describe_patches(l);
+    describe_shares(l);
     const trl_method method = l->sim->problem->time.method;
     trli_listing_say(l, "time         %s (%s), %d stage%s of order %d", trl_method_name(method), trl_method_doc(method),
                      l->sim->integrator->stages, l->sim->integrator->stages == 1 ? "" : "s", l->sim->integrator->order);

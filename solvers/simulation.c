@@ -20,7 +20,7 @@
 #include "model_run_impl.h"
 #include "multistep_impl.h"
 #include "pipeline_impl.h"
-#include "simulation_impl.h"
+#include "simulation_layout_impl.h"
 #include "slot_plan_impl.h"
 #include "solving_impl.h"
 #include "time_blocking_impl.h"
@@ -549,10 +549,15 @@ void trl_simulation_get_stats(const trl_simulation *sim, trl_simulation_stats *s
 void trl_simulation_get_compile_stats(const trl_simulation *sim, trl_compile_stats *stats)
 {
     const trli_compiler *compiler = sim->model->run->compiler;
-    *stats = (trl_compile_stats){0};
+    *stats = sim->compiled;
     if (!compiler) return;
     const trli_compiler_stats s = trli_compiler_get_stats(compiler);
-    *stats = (trl_compile_stats){s.under_way, s.compiled, s.cached, s.received, s.seconds, s.keeps};
+    stats->under_way = s.under_way;
+    stats->compiled += s.compiled;
+    stats->cached += s.cached;
+    stats->received += s.received;
+    stats->seconds += s.seconds;
+    stats->keeps |= s.keeps;
 }
 
 trl_err trl_simulation_write_dot(const trl_simulation *sim, bool tasks, FILE *out)

@@ -8,7 +8,7 @@
 #include "context_impl.h"
 #include "execution_impl.h"
 #include "executor_impl.h"
-#include "simulation_impl.h"
+#include "simulation_layout_impl.h"
 #include "solving_impl.h"
 
 static trl_err open_devices(trl_simulation *sim)
@@ -74,32 +74,6 @@ static bool pays_to_cut(const trl_simulation *sim, double cells, int slabs)
     return cells >= cells_least * slabs && !(solves(sim) && fits);
 }
 
-/* Deal patches to ranks by blocks, or along the curve where the slowest rank has less to do then. counts: NULL: one for
- * each rank. Collective: yes. */
-static trl_err deal(trl_simulation *sim, const int *counts)
-{
-    const trl_problem *p = sim->problem;
-    const trl_place *place = &p->patches_place;
-    trl_layout *curve = NULL;
-    double cost[2];
-    trl_err err = TRL_OK;
-    if (!p->owners_auto) return trl_layout_create_owned(sim->ctx, &p->grid, counts, &p->owners, place, &sim->layout);
-    TRL_TRY(trl_layout_create(sim->ctx, &p->grid, counts, place, &sim->layout));
-    if (sim->layout->npatches == sim->layout->ranks || sim->layout->ranks == 1) return TRL_OK;
-    err = trl_layout_create_owned(sim->ctx, &p->grid, counts, &(trl_owners){.order = TRL_OWNERS_CURVE}, place, &curve);
-    cost[0] = trli_layout_cost(sim->layout);
-    cost[1] = curve ? trli_layout_cost(curve) : 0;
-    TRL_TRY(trli_allreduce_after(sim->ctx, err, cost, 2, MPI_DOUBLE, MPI_MAX));
-    if (cost[1] < cost[0]) {
-        trl_layout *blocks = sim->layout;
-        sim->layout = curve;
-        curve = blocks;
-    }
-done:
-    trl_layout_destroy(&curve);
-    return err;
-}
-
 /* One patch needs one GPU: tasks that several share out wait for each other's copies, and what one GPU is given at once
  * they are given launch by launch. A deck that names GPUs, or has a placement, keeps them. */
 static trl_err leave_gpus(trl_simulation *sim)
@@ -122,13 +96,13 @@ trl_err trli_simulation_cut(trl_simulation *sim)
     const int axis = grid->dim - 1;
     int devices = sim->devices ? trl_devices_opened(sim->devices) : 0, slabs[3] = {1, 1, 1};
     trl_err err = TRL_OK;
-    if (!p->patches_auto) return deal(sim, p->patches);
+    if (!p->patches_auto) return trli_simulation_deal(sim, p->patches);
     TRL_TRY(trli_allreduce(sim->ctx, &devices, 1, MPI_INT, MPI_MIN));
     slabs[axis] = devices * trl_context_ranks(sim->ctx);
     double cells = 1;
     for (int a = 0; a < grid->dim; ++a) cells *= (double)grid->cells[a];
     const bool cut = devices > 1 && slabs[axis] <= grid->cells[axis] && pays_to_cut(sim, cells, slabs[axis]);
-    TRL_TRY(deal(sim, cut ? slabs : NULL));
+    TRL_TRY(trli_simulation_deal(sim, cut ? slabs : NULL));
     if (!cut) err = leave_gpus(sim);
 done:
     return err;

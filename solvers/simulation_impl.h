@@ -130,6 +130,7 @@ struct trl_simulation {
     bool devices_block;                     /* nothing but devices is in the way of `blocking` */
     trl_gidx in_passes, in_chains; /* steps that were taken several at a time; those that a GPU was given together */
     const char *not_blocked;       /* NULL, or why */
+    trl_compile_stats compiled;    /* before it went to this layout */
     struct trli_late_steps *late;  /* NULL: the ranks agree on each step before the next one */
 };
 
@@ -239,12 +240,5 @@ trl_err trli_report_nonfinite(trl_simulation *sim, trl_gidx step, double time);
 const char *trli_reason_not_fused(const trli_program *program, int step, char *buffer, size_t size);
 trl_kernel_stats trli_kernel_stats_of(const trli_program *program, const trli_step *step);
 TRL_NODISCARD trl_err trli_formula_of(trl_simulation *sim, const trl_text *text, trl_formula **formula);
-
-/* ---- simulation_devices.c ---- */
-
-/* Open what is asked for, and tell the workers; nothing if their policy uses none. Fails with INPUT, MEMORY, DEVICE. */
-TRL_NODISCARD trl_err trli_simulation_open_devices(trl_simulation *sim);
-/* Make the layout: patches for ranks, or for their devices; close GPUs that get none. Collective: yes. */
-TRL_NODISCARD trl_err trli_simulation_cut(trl_simulation *sim);
 
 #endif

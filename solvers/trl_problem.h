@@ -116,8 +116,11 @@ typedef struct trl_problem {
     bool patches_auto;
     int patches[3];
     trl_place patches_place;
-    bool owners_auto;            /* by blocks or along the curve, where ghosts cost less to exchange */
-    trl_owners owners;           /* else */
+    bool owners_auto;  /* by blocks or along the curve, where ghosts cost less to exchange */
+    trl_owners owners; /* else; with or without shares, and with auto too: */
+    int nshares;       /* of owners.share; 0: there are none, and one for each rank else */
+    trl_place shares_place;
+    bool shares_auto;            /* shares follow what ranks were seen to compute, while steps go on */
     const trl_scope *parameters; /* all numbers, outermost scope */
     int nexpressions;
     const trl_expression_entry *expression;

@@ -188,6 +188,22 @@ TRL_API void trl_simulation_carry(trl_simulation *sim, int i);
  * there. Nothing by other methods. */
 TRL_API void trl_simulation_begin_anew(trl_simulation *sim);
 
+/* Why a simulation cannot go to other patches, in words; NULL: it can. The same on all ranks. */
+TRL_API const char *trl_simulation_stays(const trl_simulation *sim);
+/* Seconds in which this rank's workers had nothing of its own to do but to wait for other ranks, or computed for them,
+ * in runs of programs so far, less those that it would have taken for what others computed for it. */
+TRL_API double trl_simulation_waited(const trl_simulation *sim);
+/* The layout that a simulation of a problem that does not stay would have, for trl_layout_destroy. Fails with INPUT,
+ * MEMORY, MPI. Collective: yes. */
+TRL_API TRL_NODISCARD trl_err trl_simulation_foresee(const trl_simulation *sim, const trl_problem *problem,
+                                                     trl_layout **layout);
+/* Make a simulation of the same problem but for other patches, owners or shares, which outlives it, and let it stand
+ * where `from` stands: its steps have the same bits. `from` can only be destroyed then; after a failure *to is NULL,
+ * and `from` goes on. Between settled steps of a simulation that does not stay. Fails with USAGE, INPUT, MEMORY, MPI.
+ * Collective: yes. */
+TRL_API TRL_NODISCARD trl_err trl_simulation_move(trl_simulation *from, const trl_problem *problem,
+                                                  trl_simulation **to);
+
 /* What trellis plan and the report show. */
 typedef struct trl_simulation_stats {
     int64_t planned_bytes,

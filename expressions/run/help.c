@@ -92,7 +92,8 @@ struct trli_help {
     _Atomic int share;        /* relaxed: changes between runs */
     unsigned char *room;      /* by worker, and behind them for the main thread: what a helper's call needs */
     size_t room_bytes;
-    _Atomic int64_t points, ns;
+    _Atomic int64_t points, ns;     /* of other ranks' kernels */
+    _Atomic int64_t saved_ns;       /* of this rank's kernels, which others computed */
     _Atomic int64_t offered, taken; /* planes, in the present window */
     trli_help_choice choice;
     int64_t number; /* of the window */
@@ -251,6 +252,7 @@ bool trli_help_planes(trli_help *h, const trli_bound_kernel *k, int worker, int 
     atomic_fetch_add_explicit(&h->offered, offered, memory_order_relaxed);
     if (own == end - first) return finite;
     atomic_fetch_add_explicit(&h->taken, end - first - own, memory_order_relaxed);
+    atomic_fetch_add_explicit(&h->saved_ns, (int64_t)(ns * (double)(end - first - own)), memory_order_relaxed);
     await(h, o, end - first - own);
     return finite && !atomic_load_explicit(&o->nonfinite, memory_order_relaxed);
 }
@@ -540,5 +542,6 @@ trli_help_given trli_help_get_given(const trli_help *h)
     const double timed = 1e-9 * (double)h->timed_ns / h->frame->model->run->nworkers;
     return (trli_help_given){.points = atomic_load_explicit(&h->points, memory_order_relaxed),
                              .seconds = 1e-9 * (double)atomic_load_explicit(&h->ns, memory_order_relaxed),
+                             .saved = 1e-9 * (double)atomic_load_explicit(&h->saved_ns, memory_order_relaxed),
                              .step_share = h->timed_steps > 0 ? timed / (double)h->timed_steps : 0};
 }

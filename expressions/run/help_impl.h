@@ -10,10 +10,11 @@
 
 typedef struct trli_help trli_help;
 
-/* What this rank computed of others' kernels. */
+/* What this rank computed of others' kernels, and others of its own. */
 typedef struct trli_help_given {
     int64_t points;
-    double seconds;    /* of its threads */
+    double seconds;    /* of its threads, */
+    double saved;      /* and those that it would have taken itself for what others computed */
     double step_share; /* seconds of a timed step, divided by the workers: what they add to its kernels' time */
 } trli_help_given;
 

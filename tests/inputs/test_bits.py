@@ -160,8 +160,10 @@ def owners(rng):
 def on_ranks(rng):
     """Ranks, and how they exchange."""
     helping = rng.choice([[], ["TRELLIS_HELPING=always", "run.compile=always"]])
+    shares = rng.choice([[], [f"TRELLIS_SHARES=random:{rng.randrange(1000)}"]])
     return [
-        *helping, f"ranks={rng.choice([2, 2, 3, 4, 8])}", f"run.passes.overlap={rng.choice(['true', 'true', 'false'])}",
+        *helping, *shares, f"ranks={rng.choice([2, 2, 3, 4, 8])}",
+        f"run.passes.overlap={rng.choice(['true', 'true', 'false'])}",
         f"run.passes.shared={rng.choice(['true', 'false'])}", f"run.threads={rng.choice([1, 1, 2])}",
         owners(rng), *in_passes(rng, [1, 1, 3])
     ]

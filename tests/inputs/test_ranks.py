@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Part of Trellis, an expression-graph PDE solver framework.
 # ctest: timeout=300
-"""Random decks on 1 to 8 ranks, in 1 to 64 patches of any owners, with and without overlap, shared memory, time blocks
-and threads, by two schedulers: every field has the same hash, and series are the same. Ranks outnumber the cores, so
-that messages come late and in any order."""
+"""Random decks on 1 to 8 ranks, in 1 to 64 patches of any owners, with shares that change, with and without overlap,
+shared memory, time blocks and threads, by two schedulers: every field has the same hash, and series are the same. Ranks
+outnumber the cores, so that messages come late and in any order."""
 import argparse
 import itertools
 import json
@@ -113,12 +113,14 @@ def way(rng, dim):
     ]
     if rng.random() < 0.5:
         settings.append(f"grid.patches={cut(rng, dim, ranks)}")
+    if rng.random() < 0.3:
+        settings.append(f"run.shares={[rng.choice([0.3, 1, 1, 2.5]) for _ in range(ranks)]}")
     if rng.random() < 0.4:  # what was ready last comes first: copies of ghosts late, for instance
         settings.append(f"run.scheduler={os.environ['TRELLIS_BUILD']}/test_plugins/policy_lifo.so")
     return ranks, settings
 
 
-def run(trellis, folder, ranks, settings, steps=6, helping="auto"):
+def run(trellis, folder, ranks, settings, steps=6, helping="auto", shares=""):
     report = folder / "report.json"
     report.unlink(missing_ok=True)
     command = ["mpirun", "--oversubscribe", "--bind-to", "none", "-n", str(ranks), trellis, "run", "deck.yaml",
@@ -128,7 +130,7 @@ def run(trellis, folder, ranks, settings, steps=6, helping="auto"):
     for setting in settings:
         command += ["--set", setting]
     done = subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
-                          timeout=120, env={**os.environ, "TRELLIS_HELPING": helping})
+                          timeout=120, env={**os.environ, "TRELLIS_HELPING": helping, "TRELLIS_SHARES": shares})
     if done.returncode:
         return done.returncode, done.stderr
     found = {name: field["hash"] for name, field in json.loads(report.read_text(encoding="utf-8"))["fields"].items()}
@@ -256,6 +258,23 @@ def helped_points(folder):
     return json.loads((folder / "report.json").read_text(encoding="utf-8"))["comm"]["helped_points"]
 
 
+def found_changes(folder):
+    return json.loads((folder / "report.json").read_text(encoding="utf-8"))["shares"]["changes"]
+
+
+def check_shares(trellis, folder):
+    """Shares that change in the middle of solves, of output and of a flow, in any patches: the same bits and rows."""
+    for number, deck in enumerate([*LATE, FLOW.replace("DT", "{cfl: 0.4}")]):
+        text = deck if "trellis" in deck else "trellis: 1\ngrid: {cells: [12, 20], periodic: [true, true]}\n" \
+            f"run: {{compile: never}}\noutput: {{every: {{steps: 2}}, series: {{values: {{s: 'integral(x)'}}}}}}{deck}"
+        (folder / "deck.yaml").write_text(text, encoding="utf-8")
+        first = run(trellis, folder, 1, [])
+        for ranks, more in in_turn(number, itertools.product((2, 3, 4), ("grid.patches=auto", "run.owners=random:1"))):
+            found = run(trellis, folder, ranks, [more], shares=f"random:{number}")
+            if found[0] or found != first or found_changes(folder) < 2:
+                sys.exit(f"{text}\n{ranks} ranks whose shares change, {more}: {found}\none rank: {first}")
+
+
 def check_helping(trellis, folder):
     """Ranks with fewer patches compute planes of those with more, which are cut in all ways: the same bits."""
     mask = ", mask: \"(x - 0.5)^2 + (y - 0.5)^2 + (z - 0.4)^2 > 0.05\""
@@ -351,12 +370,13 @@ def main():
     parser.add_argument("--trellis", default=os.environ.get("TRELLIS", "trellis"))
     options = parser.parse_args()
     os.environ["TRELLIS_CC"] = str(pathlib.Path(__file__).resolve().parents[1] / "quick_cc.sh")
-    compared = 0
+    compared = changes = 0
     with tempfile.TemporaryDirectory(dir=".") as name:
         check_messages(options.trellis, pathlib.Path(name).resolve())
         check_few_cells(options.trellis, pathlib.Path(name).resolve())
         check_late_dt(options.trellis, pathlib.Path(name).resolve())
         check_rows(options.trellis, pathlib.Path(name).resolve())
+        check_shares(options.trellis, pathlib.Path(name).resolve())
         check_helping(options.trellis, pathlib.Path(name).resolve())
         check_helped_growth(options.trellis, pathlib.Path(name).resolve())
         check_uneven(options.trellis, pathlib.Path(name).resolve())
@@ -372,16 +392,20 @@ def main():
             for ranks, settings in [way(rng, dim) for _ in range(options.ways)]:
                 helping = rng.choice(["auto", "always"])
                 settings.append(f"run.compile={'always' if helping == 'always' else 'never'}")
-                code, found = run(options.trellis, folder, ranks, settings, helping=helping)
+                shares = f"random:{rng.randrange(1000)}" if rng.random() < 0.6 else ""
+                code, found = run(options.trellis, folder, ranks, settings, helping=helping, shares=shares)
+                changes += found_changes(folder) if code == 0 else 0
                 if code == 2 and "patches" in found:  # too thin for the stencils
                     continue
                 if code or found != first:
-                    sys.exit(f"{text}\nseed {options.seed}, deck {number}: {ranks} ranks with {settings}: {found}\n"
-                             f"one rank: {first}")
+                    sys.exit(f"{text}\nseed {options.seed}, deck {number}: {ranks} ranks, {settings}, {shares}: "
+                             f"{found}\none rank: {first}")
                 compared += 1
-    print(f"{options.decks} decks, {compared} ways on several ranks: the same hashes")
+    print(f"{options.decks} decks, {compared} ways on several ranks, {changes} changes of shares: the same hashes")
     if compared < options.decks:
         sys.exit("too few ways ran")
+    if options.decks > 9 and changes < options.decks:
+        sys.exit("too few ranks got other shares")
 
 
 if __name__ == "__main__":

@@ -97,12 +97,14 @@ CASES = {
     "never": ["--quiet"],
     "always": ["--set", "run.compile=always", "--steps", "1", "--quiet"],
     "restart": ["--restart", "latest", "--steps", "4", "--quiet"],
+    "shares": ["--quiet"],
     "solve": ["--quiet"],
     "flow": ["--quiet"],
     "merged": ["--quiet"],
     "trace": ["--trace", "trace.json", "--report", "again.json", "--steps", "1"],
 }
 RANKS = {"merged": 4}  # else 2
+ENVIRONMENT = {"shares": {"TRELLIS_SHARES": "random:1"}}
 MODES = {"alloc": ["once", "on"], "mpi": ["once", "after"], "write": ["once", "on"]}
 
 Result = collections.namedtuple("Result", "code text seconds")
@@ -147,7 +149,7 @@ def launch_on(pair, folder, case, extra):
     process = subprocess.Popen(
         command,
         cwd=folder,
-        env=environment(folder, extra),
+        env=environment(folder, {**ENVIRONMENT.get(case, {}), **extra}),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -289,7 +291,7 @@ def main():
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=float("inf"))
     options = parser.parse_args()
-    options.case = options.case or (list(CASES) if options.all else ["never", "solve", "flow", "merged"])
+    options.case = options.case or (list(CASES) if options.all else ["never", "solve", "flow", "merged", "shares"])
     options.sample = 0 if options.all else options.sample
     table = collections.defaultdict(lambda: [0, 0, 0.0])
     work = pathlib.Path(tempfile.mkdtemp(prefix="faults-"))

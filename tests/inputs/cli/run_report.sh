@@ -20,7 +20,7 @@ report = json.load(open("out/report.json"))
 keys = """version deck status ranks threads devices grid patches steps steps_run steps_in_passes steps_in_chains
     time dt wall step_s cell_updates_per_s equation_updates_per_s bytes_per_cell_step tasks_per_step tasks
     warnings bits_may_differ scheduler workers memory allocations_after_first_step comm graph device_transfers
-    device_waits programs kernels files fields errors""".split()
+    device_waits programs kernels shares files fields errors""".split()
 inner = {
     "grid": ["cells"],
     "wall": ["setup", "compile", "loop", "output"],
@@ -30,6 +30,7 @@ inner = {
     "comm": ["bytes", "messages", "between_gpus", "solver_bytes", "solver_messages", "overlap", "late_s", "balance",
              "helped_points", "helped_s", "latency_s", "waits", "agreements_beside_steps"],
     "graph": ["tau_1", "tau_inf", "amdahl"],
+    "shares": ["looks", "changes", "seconds", "step_part"],
     "files": ["beside_steps", "beside_s"],
     "device_transfers": ["h2d_bytes", "d2h_bytes", "p2p_bytes", "h2d_copies", "d2h_copies", "p2p_copies"],
     "fields": ["T"],
