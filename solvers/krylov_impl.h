@@ -60,7 +60,7 @@ struct trli_solver {
     bool current;         /* the diagonal is that of the Jacobian as it was then */
     int64_t ndiagonals, coarsened; /* how many times it was found; the one that coarser grids are for, 0: none */
     trli_program *apply, *diagonal, *zero, *probe, *compare, *take_trial, *take_residual, *measure, *move, *shift,
-        *centre, *extrapolate, *guess, *means[2];
+        *centre, *extrapolate, *guess, *means[2], *scale_r, *scale_c;
     trli_residual residual;               /* of x, with the size */
     trli_residual residual_alone;         /* without; program NULL: there is no size */
     trli_residual of_zero, of_zero_alone; /* likewise where x is zero; program NULL: not known without x */
@@ -81,16 +81,17 @@ struct trli_solver {
     bool mean_set;      /* a direct solution makes it what it should be */
     bool mean_known;    /* the solution of the step `mean_step` has it */
     double wanted_mean; /* of a direct solution, where it is free */
-    /* Scalars: q.q, d.d, of q with what `with` says, r.r once it is balanced and of a trial, x.x, x.r. */
-    int qq, dd, compared, centred_rr, trial_rr, xx, xr;
+    /* Scalars: q.q, d.d, of q with what `with` says, r.r once it is balanced, once scaled, of a trial, x.x, x.r. */
+    int qq, dd, compared, centred_rr, scaled_rr, trial_rr, xx, xr;
     int *one, *with_one;         /* [n] scalars: factor of 1 in d, and in what q is compared with, for each unknown */
     int noise[2], with_noise[2]; /* scalars: factors of two random vectors in these */
     int *x_sum[2];               /* [n] scalars of `means`: sums of x, and of what it is to begin with */
+    int *scaled_sum;             /* [n] scalars: sums of r once it is scaled */
     double *r_sum;               /* [n] sums of r, as last computed */
     int *r_offset, *x_points, *x_wanted, *x_free; /* [n] scalars: of r; points, mean, and whether this is free, of x */
-    int length;                                   /* scalar: of the step along c, or from an earlier solution on */
-    trl_solve_method method;                      /* that is used, once the system was looked at, and */
-    trl_solve_method krylov;                      /* where auto solves, and not directly */
+    int length, factor; /* scalars: of the step along c, or from an earlier solution on; what r and c are scaled by */
+    trl_solve_method method;     /* that is used, once the system was looked at, and */
+    trl_solve_method krylov;     /* where auto solves, and not directly */
     bool cycles, cycles_failed;  /* cycles of multigrid are the preconditioner; they were, and were no good */
     bool direct_failed, stalled; /* likewise the direct solution; restarts of gmres do not get on */
     bool prepared, takes_given;  /* the present method is ready; what is solved has a given right-hand side */
@@ -103,7 +104,9 @@ struct trli_solver {
     trli_krylov *made_cg_cycles;          /* cg with multigrid */
     double lost, enough, fine; /* of a solve: what rounding makes of the residual; what suffices; the aim, or less */
     double r_norm;             /* norm(r), if r is what it was found of, else -1 */
-    double scale;              /* of the operator: what it makes of vectors of length 1 */
+    double power;              /* of two: r and all norms are multiplied by it, where squares would be no numbers; */
+    bool scaled;               /* c, which is x, is, too */
+    double scale, trial;       /* of the operator: what it makes of vectors of length 1; the size of trial vectors */
     double reference;          /* the residual of zero, in the present solve */
     double least, at_x;        /* residuals: the least one in the present linear system; where x is */
     trl_gidx step;             /* of messages */

@@ -3,31 +3,13 @@
 /* Whether a system that was not solved has no solution, because its operator is singular. */
 #include <math.h>
 
-#include "context_impl.h"
-#include "model_run_impl.h"
 #include "solve_ahead_impl.h"
 #include "solve_errors_impl.h"
 #include "solve_look_impl.h"
+#include "solve_scale_impl.h"
 
 /* Rounding errors of a product with the operator, relative to the sizes of its factors. */
 static const double rounding = 1e-12;
-
-trl_err trli_solver_find_largest(const trli_solver *s, double *largest)
-{
-    trl_simulation *sim = s->sim;
-    trl_err err = TRL_OK;
-    *largest = 0;
-    for (int i = 0; i < s->ask.n && err == TRL_OK; ++i)
-        for (int p = 0; p < sim->layout->nlocal && err == TRL_OK; ++p) {
-            double extreme[2];
-            err = trli_frame_extremes(sim->frame, s->x.now[i], p, sim->loop, extreme);
-            *largest = fmax(*largest, fmax(-extreme[0], extreme[1]));
-        }
-    TRL_TRY(trl_context_agree(sim->ctx, err));
-    err = trli_allreduce(sim->ctx, largest, 1, MPI_DOUBLE, MPI_MAX);
-done:
-    return err;
-}
 
 /* Whether x is much larger than what its product with the operator tells, which is `product` at most: all of x is in
  * the null space then, but for a part that rounding errors hide. */
@@ -37,7 +19,7 @@ static trl_err is_null(const trli_solver *s, double product, bool *null)
     trl_err err = TRL_OK;
     *null = false;
     if (!isfinite(product)) return TRL_OK;
-    TRL_TRY(trli_solver_find_largest(s, &largest));
+    TRL_TRY(trli_solver_find_largest_x(s, &largest));
     *null = isfinite(largest) && product <= rounding * s->scale * largest;
 done:
     return err;

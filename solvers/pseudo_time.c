@@ -91,7 +91,7 @@ static trl_err take_step(trli_solver *s, double share, double *norm)
     const double row = s->bounded ? fmax(trli_solver_largest_row(s), 1) : 2, least = least_of(row);
     for (int j = 0; j < STAGES; ++j) {
         const double root = (row + least) / 2 + (row - least) / 2 * cos((2 * order[j] - 1) * pi / (2 * STAGES));
-        trli_solver_set(s, p->size, share / root);
+        trli_solver_set(s, p->size, share / root / (s->scaled ? 1 : s->power));
         TRL_TRY(trli_solver_program(s, p->move));
         trli_vector_swap(s, &s->x);
         TRL_TRY(trli_solver_residual(s, norm));

@@ -17,6 +17,7 @@
 #include "sides_impl.h"
 #include "solve_look_impl.h"
 #include "solve_reads_impl.h"
+#include "solve_scale_impl.h"
 #include "symbols_impl.h"
 #include "told_sums_impl.h"
 
@@ -488,6 +489,7 @@ static trl_err compile(trli_solver *s)
     }
     TRL_TRY(trli_solver_compile_trials(s));
     TRL_TRY(compile_moves(s));
+    TRL_TRY(trli_solver_compile_scaling(s));
     s->stats = (trl_solve_stats){.unknowns = s->ask.names, .linear = s->linear};
     if (method == TRL_SOLVE_PSEUDO_TIME) return trli_pseudo_time_compile(s);
     TRL_TRY(choose_direct(s));
@@ -504,6 +506,7 @@ trl_err trli_solver_add(trl_simulation *sim, const trli_solve_request *request, 
     trli_solver *s = *solver = trli_new(sim->ctx, 1, sizeof *s);
     if (!s) return trli_no_memory(sim->ctx, NULL, "for a solver");
     s->sim = sim;
+    s->power = s->trial = 1;
     s->first_field = sim->model->nfields;
     TRL_TRY(copy_request(s, request));
     TRL_TRY(compile(s));

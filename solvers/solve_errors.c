@@ -8,6 +8,7 @@
 #include "context_impl.h"
 #include "multigrid_impl.h"
 #include "solve_errors_impl.h"
+#include "solve_scale_impl.h"
 
 bool trli_solver_may_fail(const trli_solver *s)
 {
@@ -16,8 +17,15 @@ bool trli_solver_may_fail(const trli_solver *s)
     return c->lenient;
 }
 
+/* A norm as it is without the power that it is found with. */
+static double plain(const trli_solver *s, double norm)
+{
+    return norm / s->power;
+}
+
 trl_err trli_solver_inconsistent(const trli_solver *s, int i, double mean)
 {
+    mean = plain(s, mean);
     const char *name = s->sim->model->variable[s->ask.variable[i]].name;
     const double *spacing = s->sim->layout->grid.spacing;
     if (s->ask.unbalanced) {
@@ -33,7 +41,7 @@ trl_err trli_solver_inconsistent(const trli_solver *s, int i, double mean)
                     "free up to a constant, and then both sides of the equation need the same mean; they differ by "
                     "%.6g, of a norm of %.6g. Balance sources and boundary fluxes, or give one side a dirichlet or "
                     "robin condition",
-                    name, s->step, s->time, -mean, s->reference);
+                    name, s->step, s->time, -mean, plain(s, s->reference));
 }
 
 trl_err trli_solver_has_null_space(const trli_solver *s, double left)
@@ -41,7 +49,7 @@ trl_err trli_solver_has_null_space(const trli_solver *s, double left)
     return trl_fail(s->sim->ctx, TRL_ERR_NUMERICS, &s->ask.place,
                     "no '%s' solves its equation at step %" PRId64
                     ", t = %.10g: a residual of %.3g is left, where that of zero is %.3g: %s",
-                    s->ask.names, s->step, s->time, left, s->reference,
+                    s->ask.names, s->step, s->time, plain(s, left), plain(s, s->reference),
                     s->ask.cut_off
                         ? s->ask.cut_off
                         : "the equation is singular: there are values that add nothing to it, and sources that do not "
@@ -88,7 +96,7 @@ trl_err trli_solver_grows(const trli_solver *s, double norm, double best)
                     "steps in pseudo-time do not solve for '%s', at step %" PRId64
                     ", t = %.10g: the residual grows from "
                     "%.3g to %.3g however small they are, as where a rate of the equation has the sign of growth; %s",
-                    s->ask.names, s->step, s->time, best, norm, remedy(s, "use method auto"));
+                    s->ask.names, s->step, s->time, plain(s, best), plain(s, norm), remedy(s, "use method auto"));
 }
 
 trl_err trli_solver_singular(const trli_solver *s, bool nan)
@@ -121,8 +129,8 @@ trl_err trli_solver_too_slow(const trli_solver *s, double norm, double target, i
     return trl_fail(s->sim->ctx, TRL_ERR_NUMERICS, &s->ask.place,
                     "%s with preconditioner %s did not solve for '%s' in %d iterations, at step %" PRId64
                     ", t = %.10g: the residual is %.3g, and %.3g is wanted; %s",
-                    s->stats.method, s->stats.preconditioner, s->ask.names, iterations, s->step, s->time, norm, target,
-                    remedy(s, what));
+                    s->stats.method, s->stats.preconditioner, s->ask.names, iterations, s->step, s->time,
+                    plain(s, norm), plain(s, target), remedy(s, what));
 }
 
 trl_err trli_solver_stalls(const trli_solver *s, double norm, double target, int iterations)
@@ -134,7 +142,8 @@ trl_err trli_solver_stalls(const trli_solver *s, double norm, double target, int
     return trl_fail(s->sim->ctx, TRL_ERR_NUMERICS, &s->ask.place,
                     "gmres with preconditioner %s does not get on for '%s', at step %" PRId64
                     ", t = %.10g: the residual stagnates at %.3g after %d iterations, and %.3g is wanted; %s",
-                    s->stats.preconditioner, s->ask.names, s->step, s->time, norm, iterations, target, remedy(s, what));
+                    s->stats.preconditioner, s->ask.names, s->step, s->time, plain(s, norm), iterations,
+                    plain(s, target), remedy(s, what));
 }
 
 trl_err trli_solver_broke_down(const trli_solver *s, double norm, double target, int iterations)
@@ -155,7 +164,8 @@ trl_err trli_solver_broke_down(const trli_solver *s, double norm, double target,
     return trl_fail(s->sim->ctx, TRL_ERR_NUMERICS, &s->ask.place,
                     "%s broke down after %d iterations for '%s', at step %" PRId64
                     ", t = %.10g: the residual is %.3g, and %.3g is wanted; %s",
-                    s->stats.method, iterations, s->ask.names, s->step, s->time, norm, target, remedy(s, what));
+                    s->stats.method, iterations, s->ask.names, s->step, s->time, plain(s, norm), plain(s, target),
+                    remedy(s, what));
 }
 
 /* What a step of Newton's method that is not found, or leads nowhere, may have met. */
@@ -172,7 +182,7 @@ trl_err trli_solver_no_step(const trli_solver *s)
                     "Newton's method does not get on for '%s', at step %" PRId64
                     ", t = %.10g: the residual is %.3g, and %.3g is wanted, but %s finds no step to take, as where the "
                     "derivative of the equation is singular: %s",
-                    s->ask.names, s->step, s->time, s->at_x, s->fine, s->stats.method, no_root(s));
+                    s->ask.names, s->step, s->time, plain(s, s->at_x), plain(s, s->fine), s->stats.method, no_root(s));
 }
 
 /* Whether rounding errors of the equation's terms, that products with its derivative tell the sizes of, may be as large
@@ -181,7 +191,7 @@ static trl_err find_whether_rounding(const trli_solver *s, double norm, bool *ro
 {
     const double many = 1e4 * DBL_EPSILON;
     double largest;
-    const trl_err err = trli_solver_find_largest(s, &largest);
+    const trl_err err = trli_solver_find_largest_x(s, &largest);
     *rounding = norm <= many * (s->reference + s->scale * largest);
     return err;
 }
@@ -197,8 +207,8 @@ trl_err trli_solver_no_progress(const trli_solver *s, double norm, double target
                                      : no_root(s);
     err = trl_fail(s->sim->ctx, TRL_ERR_NUMERICS, &s->ask.place,
                    "the residual of '%s' stays at %.3g, and %.3g is wanted, at step %" PRId64 ", t = %.10g: %s%s",
-                   s->ask.names, norm, target, s->step, s->time, s->linear ? "" : "Newton's method does not get on; ",
-                   reason);
+                   s->ask.names, plain(s, norm), plain(s, target), s->step, s->time,
+                   s->linear ? "" : "Newton's method does not get on; ", reason);
 done:
     return err;
 }
@@ -210,6 +220,6 @@ trl_err trli_solver_newton_too_slow(const trli_solver *s, double norm, double ta
                     "Newton's method did not solve for '%s' in %d iterations, at step %" PRId64
                     ", t = %.10g: the residual is %.3g, and %.3g is wanted; allow more of them (solvers.*."
                     "newton.iterations), or %s",
-                    s->ask.names, s->stats.last_newton, s->step, s->time, norm, target,
+                    s->ask.names, s->stats.last_newton, s->step, s->time, plain(s, norm), plain(s, target),
                     s->ask.steps ? "take a smaller dt" : "give a better first guess");
 }

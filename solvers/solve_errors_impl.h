@@ -32,8 +32,6 @@ TRL_NODISCARD trl_err trli_solver_newton_too_slow(const trli_solver *s, double n
 
 /* ---- null_space.c ---- */
 
-/* The largest magnitude of an unknown. Collective: yes. */
-TRL_NODISCARD trl_err trli_solver_find_largest(const trli_solver *s, double *largest);
 /* A linear system was not solved, and r has that norm: fails if there is no solution, because the operator is singular.
  * What the unknowns hold is lost. Collective: yes. */
 TRL_NODISCARD trl_err trli_solver_refuse_singular(trli_solver *s, double norm);

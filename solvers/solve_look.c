@@ -10,6 +10,7 @@
 #include "reads_impl.h"
 #include "solve_errors_impl.h"
 #include "solve_look_impl.h"
+#include "solve_scale_impl.h"
 
 /* Rounding errors of a product with the operator, relative to the sizes of its factors, stay below this. */
 static const double rounding = 1e-12;
@@ -110,16 +111,17 @@ done:
 
 /* ---- runs ---- */
 
-static void set_trial(const trli_solver *s, const int *one, const int noise[2], int which_one, int which_noise)
+static void set_trial(const trli_solver *s, double size, const int *one, const int noise[2], int which_one,
+                      int which_noise)
 {
-    for (int i = 0; i < s->ask.n; ++i) trli_solver_set(s, one[i], i == which_one);
-    for (int k = 0; k < 2; ++k) trli_solver_set(s, noise[k], k == which_noise);
+    for (int i = 0; i < s->ask.n; ++i) trli_solver_set(s, one[i], i == which_one ? size : 0);
+    for (int k = 0; k < 2; ++k) trli_solver_set(s, noise[k], k == which_noise ? size : 0);
 }
 
 trl_err trli_solver_try(trli_solver *s, int one, int noise)
 {
     trl_err err = TRL_OK;
-    set_trial(s, s->one, s->noise, one, noise);
+    set_trial(s, s->trial, s->one, s->noise, one, noise);
     TRL_TRY(trli_solver_program(s, s->probe));
     trli_vector_swap(s, &s->d);
     TRL_TRY(trli_solver_program(s, s->apply));
@@ -129,10 +131,16 @@ done:
 
 static trl_err compare(trli_solver *s, int one, int noise, double *product)
 {
-    set_trial(s, s->with_one, s->with_noise, one, noise);
+    set_trial(s, 1, s->with_one, s->with_noise, one, noise);
     const trl_err err = trli_solver_program(s, s->compare);
     *product = trli_solver_scalar(s, s->compared);
     return err;
+}
+
+/* The square of the length of the last trial vector if it had the size 1. */
+static double square_of_trial(const trli_solver *s)
+{
+    return trli_solver_scalar(s, s->dd) / (s->trial * s->trial);
 }
 
 /* The products of two random vectors with the operator and each other, both ways. */
@@ -146,7 +154,7 @@ static trl_err cross(trli_solver *s, int k, cross_products *c)
     TRL_TRY(trli_solver_try(s, -1, k));
     TRL_TRY(compare(s, -1, 1 - k, &c->product[k]));
     c->size[k] = sqrt(trli_solver_scalar(s, s->qq));
-    c->length[k] = sqrt(trli_solver_scalar(s, s->dd));
+    c->length[k] = sqrt(square_of_trial(s));
 done:
     return err;
 }
@@ -171,7 +179,7 @@ static trl_err find_symmetry(trli_solver *s, double *scale, bool *symmetric)
         }
     }
     *symmetric = are_equal(&c);
-    *scale = c.length[0] > 0 ? c.size[0] / c.length[0] : 0;
+    *scale = c.length[0] > 0 ? c.size[0] / c.length[0] / s->trial : 0;
 done:
     return err;
 }
@@ -205,7 +213,7 @@ static trl_err symmetric_at(trli_solver *s, double away, bool *symmetric, double
 {
     cross_products c;
     trl_err err = TRL_OK;
-    trli_solver_set(s, s->length, away);
+    trli_solver_set(s, s->length, away / s->trial);
     TRL_TRY(trli_solver_program(s, s->move));
     trli_vector_swap(s, &s->x);
     TRL_TRY(trli_solver_residual(s, norm)); /* sets points on sides */
@@ -262,7 +270,8 @@ static void disturb_patch(const trli_solver *s, int field, int p, bool back, dou
                     const trl_lidx last = d.owned.hi[k] - 1, here = at[k] - a.owned.lo[k] + d.owned.lo[k];
                     of[k] = here < last ? here : last;
                 }
-                const double more = 0.5 + ((const double *)d.at)[trl_array_offset(&d, of[0], of[1], of[2])];
+                const double noise = ((const double *)d.at)[trl_array_offset(&d, of[0], of[1], of[2])];
+                const double more = 0.5 + noise / s->trial;
                 if (!back) *(*kept)++ = *value;
                 *value = back ? *(*kept)++ : *value + little * more * (*value != 0 ? fabs(*value) : 1);
             }
@@ -360,19 +369,37 @@ static trl_err refuse_unsymmetric(const trli_solver *s)
                     method, s->ask.names, s->step, s->time);
 }
 
+/* Where squares of what the operator makes of vectors of length 1 are no numbers, others are tried. */
+static trl_err choose_trial(trli_solver *s)
+{
+    double largest;
+    trl_err err = TRL_OK;
+    s->trial = 1;
+    TRL_TRY(trli_solver_try(s, -1, 0));
+    TRL_TRY(trli_solver_find_largest(s, &s->q, &largest));
+    if (largest > 0 && isfinite(largest)) s->trial = ldexp(1, -ilogb(largest) / 2);
+done:
+    return err;
+}
+
 trl_err trli_solver_look(trli_solver *s)
 {
     bool symmetric = false;
     double product;
     trl_err err = TRL_OK;
     s->all_points = 0;
+    s->trial = 1;
     for (int i = 0; i < s->ask.n; ++i) {
         TRL_TRY(trli_solver_try(s, i, -1));
         TRL_TRY(compare(s, i, -1, &product));
-        s->points[i] = trli_solver_scalar(s, s->dd);
+        s->points[i] = square_of_trial(s);
         s->all_points += s->points[i];
     }
     TRL_TRY(find_symmetry(s, &s->scale, &symmetric));
+    if (!trli_norm_is_ordinary(s->scale) && s->all_points > 0) {
+        TRL_TRY(choose_trial(s));
+        TRL_TRY(find_symmetry(s, &s->scale, &symmetric));
+    }
     if (symmetric && !s->linear) TRL_TRY(stays_symmetric(s, &symmetric));
     if (symmetric) TRL_TRY(symmetric_with_others(s, &symmetric));
     if (!(s->scale > 0)) TRL_TRY(trli_solver_singular(s, isnan(s->scale)));
@@ -380,7 +407,7 @@ trl_err trli_solver_look(trli_solver *s)
     for (int i = 0; i < s->ask.n; ++i) {
         TRL_TRY(trli_solver_try(s, i, -1));
         TRL_TRY(compare(s, i, -1, &product));
-        s->singular[i] = sqrt(trli_solver_scalar(s, s->qq)) <= rounding * s->scale * sqrt(s->points[i]);
+        s->singular[i] = sqrt(trli_solver_scalar(s, s->qq)) / s->trial <= rounding * s->scale * sqrt(s->points[i]);
         s->stats.singular |= s->singular[i];
     }
     s->krylov = symmetric ? TRL_SOLVE_CG : TRL_SOLVE_BICGSTAB;

@@ -8,14 +8,12 @@
 
 #include "direct_impl.h"
 #include "first_guess_impl.h"
-#include "multigrid_impl.h"
-#include "multistep_impl.h"
 #include "pseudo_time_impl.h"
 #include "solve_ahead_impl.h"
 #include "solve_errors_impl.h"
 #include "solve_look_impl.h"
 #include "solve_prepare_impl.h"
-#include "solving_impl.h"
+#include "solve_scale_impl.h"
 
 enum { LINEAR_ROUNDS = 8, HALVINGS = 12, CYCLES_TRIED = 40, UNSYMMETRIC_TRIED = 60, LOOK_EVERY = 8 };
 
@@ -35,8 +33,14 @@ static void read_residual(trli_solver *s, const trli_residual *r, double *norm)
 
 static trl_err find_residual(trli_solver *s, const trli_residual *r, double *norm)
 {
-    const trl_err err = trli_solver_program(s, r->program);
+    const bool scaled = s->scaled;
+    trl_err err = TRL_OK;
+    if (scaled) TRL_TRY(trli_solver_scale_correction(s, 1 / s->power));
+    TRL_TRY(trli_solver_program(s, r->program));
     read_residual(s, r, norm);
+    if (s->power != 1) TRL_TRY(trli_solver_scale_residual(s, s->power, norm));
+    if (scaled) err = trli_solver_scale_correction(s, s->power);
+done:
     return err;
 }
 
@@ -48,7 +52,7 @@ trl_err trli_solver_residual(trli_solver *s, double *norm)
 /* The residual that is left where nothing but rounding errors is. */
 static double lost_to_rounding(const trli_solver *s)
 {
-    return s->size < 0 ? 0 : 2 * DBL_EPSILON * s->size;
+    return s->size >= 0 && isfinite(s->size) ? 2 * DBL_EPSILON * s->size * s->power : 0;
 }
 
 /* Whether a solution need not be looked at: one of the same operator, by the same method, was what was wanted, at the
@@ -56,7 +60,7 @@ static double lost_to_rounding(const trli_solver *s)
 static bool trusts(const trli_solver *s)
 {
     const bool sure = s->sure && s->step % LOOK_EVERY != 0;
-    return s->trusted && (s->trusted_step == s->step || sure) && s->method == s->trusted_method &&
+    return s->trusted && s->power == 1 && (s->trusted_step == s->step || sure) && s->method == s->trusted_method &&
            s->trusted_diagonal == s->ndiagonals;
 }
 
@@ -99,7 +103,8 @@ static bool is_known(double reference)
 static bool is_sized(const trli_solver *s, double reference)
 {
     const bool finer = s->ask.finer > 0 && s->settings.absolute == 0 && s->ask.finer < s->settings.tolerance;
-    const double wanted = fmax((finer ? s->ask.finer : s->settings.tolerance) * reference, s->settings.absolute);
+    const double wanted =
+        fmax((finer ? s->ask.finer : s->settings.tolerance) * reference, s->settings.absolute * s->power);
     return s->sized_step == s->step && wanted > 1e2 * lost_to_rounding(s);
 }
 
@@ -110,12 +115,61 @@ static trl_err find_residual_of_guess(trli_solver *s, bool sized, double *refere
     const trli_residual *r = sized ? &s->residual : &s->residual_alone;
     bool due;
     trl_err err = TRL_OK;
+    if (s->power != 1) return find_residual(s, r, norm);
     TRL_TRY(trli_solver_program_later(s, r->program, &due));
     if (due) TRL_TRY(trli_solver_begin_method(s));
     TRL_TRY(trli_solver_take(s, r->program, due));
     if (due) err = trli_check_passed_step(s->sim);
     read_residual(s, r, norm);
     if (r->zero >= 0) *reference = trli_solver_norm(s, trli_solver_scalar(s, r->zero));
+done:
+    return err;
+}
+
+/* The residual of zero, which r has, is not to be lost to its squares. */
+static trl_err use_power(trli_solver *s, double *norm)
+{
+    double ratio;
+    if (trli_norm_is_ordinary(*norm)) return TRL_OK;
+    s->ahead = false;
+    return trli_solver_choose_power(s, norm, &ratio);
+}
+
+/* The same where both residuals have come together, and r has that of the guess. */
+static trl_err use_power_of_zero(trli_solver *s, double *reference, double *norm)
+{
+    double ratio, before = *norm;
+    trl_err err = TRL_OK;
+    if (trli_norm_is_ordinary(*reference)) return TRL_OK;
+    s->ahead = false;
+    TRL_TRY(trli_solver_choose_power(s, norm, &ratio));
+    if (before == 0 && *norm == 0) return TRL_OK; /* the guess is the solution */
+    s->power = 1;
+    TRL_TRY(find_residual(s, &s->of_zero, reference));
+    TRL_TRY(use_power(s, reference));
+    err = find_residual(s, &s->residual, norm);
+done:
+    return err;
+}
+
+/* A guess that is so far off is none, if there is another one. */
+static trl_err use_power_of_guess(trli_solver *s, double *reference, double *norm)
+{
+    const double before = s->power, far = 1e24; /* times an ordinary norm its square is a number */
+    double ratio;
+    trl_err err = TRL_OK;
+    if (!is_known(*reference)) {
+        TRL_TRY(use_power(s, norm));
+        *reference = *norm;
+    }
+    if (trli_norm_is_ordinary(*norm) || *norm <= far * *reference) return TRL_OK;
+    TRL_TRY(trli_solver_choose_power(s, norm, &ratio));
+    *reference *= ratio;
+    if (!s->linear || ratio == 1) return TRL_OK;
+    s->power = before;
+    *reference /= ratio;
+    TRL_TRY(clear(s));
+    err = find_residual(s, &s->residual, norm);
 done:
     return err;
 }
@@ -145,17 +199,19 @@ static trl_err find_reference(trli_solver *s, bool from_zero, const trli_measure
     }
     if (!at_once && from_zero && s->sized_step != s->step && !is_clear(s, *reference))
         TRL_TRY(find_residual(s, sized, reference));
+    if (!later) TRL_TRY(use_power(s, reference));
     if (!later) *norm = *reference;
     s->at_zero = !later && from_zero && is_known(*reference);
     if (s->at_zero) goto done;
     TRL_TRY(trli_guess_provide(s));
     if (!without_x) trli_vector_swap(s, &s->x);
     TRL_TRY(find_residual_of_guess(s, !sized_before, reference, norm));
+    if (later) TRL_TRY(use_power_of_zero(s, reference, norm));
     if (trli_guess_withdraw(s, *norm, *reference) || (sized_before && !is_sized(s, *reference))) {
         TRL_TRY(find_residual(s, &s->residual, norm));
         s->ahead = false;
     }
-    if (!is_known(*reference)) *reference = *norm;
+    err = use_power_of_guess(s, reference, norm);
 done:
     return err;
 }
@@ -259,7 +315,7 @@ static trl_err move(trli_solver *s, double target, double *norm, bool *stuck)
     double length = 1;
     trl_err err = TRL_OK;
     for (int k = 0; k < HALVINGS; ++k, length /= 2) {
-        trli_solver_set(s, s->length, length);
+        trli_solver_set(s, s->length, length / s->power);
         TRL_TRY(trli_solver_program(s, s->move));
         trli_vector_swap(s, &s->x);
         TRL_TRY(trli_solver_residual(s, norm));
@@ -281,11 +337,29 @@ static double forcing(double norm, double before, double target)
     return fmax(eta * norm, 0.5 * target);
 }
 
+/* A residual far below those that the power was chosen by gets another one, unless it is small enough. */
+static trl_err watch(trli_solver *s, double *norm)
+{
+    const bool enough = trli_norm_is_ordinary(s->fine) && *norm <= s->fine;
+    double ratio;
+    trl_err err = TRL_OK;
+    if (trli_norm_is_ordinary(*norm) || enough || s->reference == 0) return TRL_OK;
+    TRL_TRY(trli_solver_choose_power(s, norm, &ratio));
+    s->reference *= ratio;
+    s->fine *= ratio;
+    s->enough *= ratio;
+    s->lost *= ratio;
+    s->least *= ratio;
+done:
+    return err;
+}
+
 static trl_err newton(trli_solver *s, double *norm)
 {
     double before = 0, inner;
     bool stuck = false;
     trl_err err = TRL_OK;
+    TRL_TRY(watch(s, norm));
     while (!is_solved(s, *norm) && !stuck) {
         const double target = goal(s, *norm);
         if (!isfinite(*norm)) return trli_solver_not_finite(s, "in Newton's method");
@@ -299,9 +373,29 @@ static trl_err newton(trli_solver *s, double *norm)
         before = *norm;
         TRL_TRY(move(s, target, norm, &stuck));
         ++s->stats.last_newton;
+        const double power = s->power;
+        TRL_TRY(watch(s, norm));
+        before *= s->power / power;
     }
 done:
     return err;
+}
+
+/* Of a linear system, whose c is x: x has the power while a method has it. */
+static trl_err scale_x(trli_solver *s)
+{
+    if (s->power == 1) return TRL_OK;
+    s->wanted_mean *= s->power;
+    s->scaled = true;
+    return s->at_zero ? TRL_OK : trli_solver_scale_correction(s, s->power);
+}
+
+static trl_err scale_x_back(trli_solver *s)
+{
+    if (s->power == 1) return TRL_OK;
+    s->wanted_mean /= s->power;
+    s->scaled = false;
+    return trli_solver_scale_correction(s, 1 / s->power);
 }
 
 /* The residual that is computed anew may be larger than that of the method, which adds up rounding errors. */
@@ -309,6 +403,7 @@ static trl_err linear(trli_solver *s, double *norm)
 {
     double inner;
     trl_err err = TRL_OK;
+    TRL_TRY(watch(s, norm));
     s->least = *norm;
     if (!is_solved(s, *norm)) TRL_TRY(trli_solver_prepare(s));
     for (int k = 0; !is_solved(s, *norm); ++k) {
@@ -317,15 +412,19 @@ static trl_err linear(trli_solver *s, double *norm)
             return k ? trli_solver_diverged(s, "after its system was solved")
                      : trli_solver_not_finite(s, "at the first guess");
         TRL_TRY(trli_solver_balance(s, s->settings.tolerance));
+        TRL_TRY(scale_x(s));
         TRL_TRY(solve_linear(s, 0.9 * target, &inner));
+        TRL_TRY(scale_x_back(s));
         if (trusts(s)) {
             *norm = s->method == TRL_SOLVE_DIRECT ? s->stats.last_residual : inner;
             return TRL_OK;
         }
         TRL_TRY(trli_solver_residual(s, norm));
         if (k == 0) judge_trust(s, *norm, inner, target);
+        const double power = s->power;
+        TRL_TRY(watch(s, norm));
         if (is_solved(s, *norm)) break;
-        if (k < LINEAR_ROUNDS && *norm < 0.5 * before) continue;
+        if (k < LINEAR_ROUNDS && *norm < 0.5 * before * (s->power / power)) continue;
         if (*norm <= s->enough) break; /* rounding errors are larger than what is tolerated */
         if (s->method != TRL_SOLVE_DIRECT || s->settings.method != TRL_SOLVE_AUTO) {
             TRL_TRY(trli_solver_refuse_singular(s, *norm));
@@ -355,7 +454,9 @@ static trl_err solve(trli_solver *s, double *mean)
     trl_err err = TRL_OK;
     s->stats.last_iterations = s->stats.last_newton = 0;
     s->cycles_failed = s->direct_failed = false; /* anew in each solve, so that a restart takes the same way */
-    s->brought = s->prepared = s->takes_given = false;
+    s->brought = s->prepared = s->takes_given = s->scaled = false;
+    s->reference /= s->power;
+    s->power = 1;
     trli_solver_find_place(s);
     if (trli_solver_is_unknown(s)) {
         TRL_TRY(trli_guess_provide(s));
@@ -371,16 +472,19 @@ static trl_err solve(trli_solver *s, double *mean)
     if (!isfinite(norm)) return trli_solver_not_finite(s, "at the first guess");
     const double tolerance = s->linear ? s->settings.tolerance : s->settings.newton_tolerance;
     s->lost = lost_to_rounding(s);
-    s->enough = fmax(fmax(tolerance * s->reference, s->settings.absolute), s->lost);
+    s->enough = fmax(fmax(tolerance * s->reference, s->settings.absolute * s->power), s->lost);
     s->fine = s->ask.finer > 0 && s->settings.absolute == 0
                   ? fmin(s->enough, fmax(s->ask.finer * s->reference, s->lost))
                   : s->enough;
     s->mean_set = s->at_zero && s->stats.singular && trli_direct_sets_mean(s->direct);
     s->wanted_mean = s->mean_set ? mean[0] : 0;
-    if (s->pseudo_time)
+    if (s->pseudo_time) {
+        if (s->linear) TRL_TRY(scale_x(s));
         TRL_TRY(trli_pseudo_time_run(s, is_solved, &norm));
-    else
+        if (s->linear) TRL_TRY(scale_x_back(s));
+    } else {
         TRL_TRY(s->linear ? linear(s, &norm) : newton(s, &norm));
+    }
     if (s->at_zero && s->of_zero.program) TRL_TRY(clear(s)); /* that was good enough */
     s->mean_set &= !s->at_zero;
     if (s->stats.singular && !s->mean_set) TRL_TRY(trli_solver_restore_means(s, mean));
@@ -389,8 +493,8 @@ static trl_err solve(trli_solver *s, double *mean)
     TRL_TRY(trli_guess_note(s));
     trli_solver_note_iterations(s);
     ++s->stats.solves;
-    s->stats.last_residual = norm;
-    s->stats.last_reference = s->reference;
+    s->stats.last_residual = norm / s->power;
+    s->stats.last_reference = s->reference / s->power;
 done:
     return err;
 }
@@ -407,7 +511,9 @@ static trl_err solve_given(trli_solver *s, double tolerance)
 {
     double norm;
     trl_err err = TRL_OK;
+    s->power = 1;
     TRL_TRY(find_residual(s, &s->given, &norm));
+    TRL_TRY(use_power(s, &norm));
     s->reference = norm;
     s->lost = 0;
     s->enough = s->fine = tolerance * norm;
@@ -418,6 +524,7 @@ static trl_err solve_given(trli_solver *s, double tolerance)
     if (!s->prepared) TRL_TRY(trli_solver_prepare(s));
     s->least = norm;
     TRL_TRY(solve_linear(s, s->enough, &norm));
+    if (s->power != 1) TRL_TRY(trli_solver_scale_correction(s, 1 / s->power));
     for (int i = 0; i < s->ask.n; ++i) s->mean[i] = 0;
     if (s->linear && s->stats.singular) err = trli_solver_restore_means(s, s->mean);
     ++s->stats.solves;
@@ -458,47 +565,4 @@ void trli_solver_forget(trli_solver *solver)
 {
     solver->trusted = solver->mean_known = false;
     solver->sized_step = -1;
-}
-
-/* ---- all systems of a simulation ---- */
-
-int trli_solving_count(const trl_simulation *sim)
-{
-    return sim->solving ? sim->solving->nsolvers : 0;
-}
-
-const trli_solver *trli_solving_solver(const trl_simulation *sim, int solver)
-{
-    return sim->solving->solver[solver];
-}
-
-int trl_simulation_solvers(const trl_simulation *sim)
-{
-    return trli_solving_count(sim) + (trli_implicit_solver(sim) || trli_multistep_solver(sim));
-}
-
-static const trli_solver *of_steps(const trl_simulation *sim)
-{
-    return sim->multistep ? trli_multistep_solver(sim) : trli_implicit_solver(sim);
-}
-
-const trli_solver *trli_solving_nth(const trl_simulation *sim, int solver)
-{
-    return solver < trli_solving_count(sim) ? trli_solving_solver(sim, solver) : of_steps(sim);
-}
-
-const trl_solve_stats *trl_simulation_solver(const trl_simulation *sim, int solver)
-{
-    return &trli_solving_nth(sim, solver)->stats;
-}
-
-const trl_grid *trli_solving_grid(const trl_simulation *sim, int solver, int level)
-{
-    return trli_multigrid_grid(trli_solving_nth(sim, solver)->multigrid, level);
-}
-
-const trl_simulation *trli_solving_level(const trl_simulation *sim, int solver, int level)
-{
-    const struct trli_multigrid *m = trli_solving_nth(sim, solver)->multigrid;
-    return m && level < trli_multigrid_levels(m) ? trli_multigrid_simulation(m, level) : NULL;
 }
