@@ -40,26 +40,26 @@ struct trli_solver {
     struct trli_guesses *history;         /* likewise */
     struct trli_pseudo_time *pseudo_time; /* likewise */
     trli_direct *direct;                  /* NULL: none */
-    bool linear, gaps_move;       /* the Jacobian does not depend on the unknowns; fields say which points have one */
-    trli_vector x;                /* the unknowns */
-    trli_vector c;                /* the correction of a step of Newton's method; of a linear system x itself */
-    trli_vector r;                /* F's negative, less the Jacobian times c */
-    trli_vector d;                /* what the Jacobian is applied to, */
-    trli_vector q;                /* and the product */
-    trli_vector inverse;          /* of the diagonal, where it varies; now NULL: nowhere */
-    trli_ir_value *inverse_value; /* [n] what jacobi multiplies a residual with; TRLI_NO_VALUE: nothing */
-    int *coupling;                /* [n][n] fields of derivatives at one point; NULL: they are not known */
-    double *coupling_number;      /* [n][n] where the field is -1 */
-    trli_program *couple;         /* finds them */
-    bool star, plain;             /* rows are of the nearest points along axes; and of numbers alone */
-    bool bounded;                 /* of each row the sum of magnitudes over the diagonal is known: */
-    double *bound_number;         /* [n] the largest, or */
-    int *bound_scalar;            /* [n] -1, or the scalar that has it once the diagonal is found */
-    int extreme[2];               /* likewise: the largest magnitude of the diagonal, and of its inverse; or -1 */
+    bool linear, gaps_move, unseen; /* J does not read x; fields say where points are; it reads what plugins make */
+    trli_vector x;                  /* the unknowns */
+    trli_vector c;                  /* the correction of a step of Newton's method; of a linear system x itself */
+    trli_vector r;                  /* F's negative, less the Jacobian times c */
+    trli_vector d;                  /* what the Jacobian is applied to, */
+    trli_vector q;                  /* and the product */
+    trli_vector inverse;            /* of the diagonal, where it varies; now NULL: nowhere */
+    trli_ir_value *inverse_value;   /* [n] what jacobi multiplies a residual with; TRLI_NO_VALUE: nothing */
+    int *coupling;                  /* [n][n] fields of derivatives at one point; NULL: they are not known */
+    double *coupling_number;        /* [n][n] where the field is -1 */
+    trli_program *couple;           /* finds them */
+    bool star, plain;               /* rows are of the nearest points along axes; and of numbers alone */
+    bool bounded;                   /* of each row the sum of magnitudes over the diagonal is known: */
+    double *bound_number;           /* [n] the largest, or */
+    int *bound_scalar;              /* [n] -1, or the scalar that has it once the diagonal is found */
+    int extreme[2];                 /* likewise: the largest magnitude of the diagonal, and of its inverse; or -1 */
     double *known, *seen; /* by scalar: what the Jacobian reads, of the diagonal, and when it was looked at; or NULL */
     bool current;         /* the diagonal is that of the Jacobian as it was then */
     int64_t ndiagonals, coarsened; /* how many times it was found; the one that coarser grids are for, 0: none */
-    trli_program *apply, *diagonal, *zero, *probe, *compare, *take_trial, *take_residual, *measure, *move, *shift,
+    trli_program *apply, *diagonal, *zero, *probe[3], *compare[3], *take_trial, *take_residual, *measure, *move, *shift,
         *centre, *extrapolate, *guess, *means[2], *scale_r, *scale_c;
     trli_residual residual;               /* of x, with the size */
     trli_residual residual_alone;         /* without; program NULL: there is no size */
@@ -82,12 +82,12 @@ struct trli_solver {
     bool mean_known;    /* the solution of the step `mean_step` has it */
     double wanted_mean; /* of a direct solution, where it is free */
     /* Scalars: q.q, d.d, of q with what `with` says, r.r once it is balanced, once scaled, of a trial, x.x, x.r. */
-    int qq, dd, compared, centred_rr, scaled_rr, trial_rr, xx, xr;
-    int *one, *with_one;         /* [n] scalars: factor of 1 in d, and in what q is compared with, for each unknown */
-    int noise[2], with_noise[2]; /* scalars: factors of two random vectors in these */
-    int *x_sum[2];               /* [n] scalars of `means`: sums of x, and of what it is to begin with */
-    int *scaled_sum;             /* [n] scalars: sums of r once it is scaled */
-    double *r_sum;               /* [n] sums of r, as last computed */
+    int qq[3], dd[3], compared[3], centred_rr, scaled_rr, trial_rr, xx, xr;
+    int *one, *with_one; /* [n] scalars: factor of 1 in d, and in what q is compared with, for each unknown */
+    int noise, with;     /* scalar: factor of a random vector in d; the comparison that was made last */
+    int *x_sum[2];       /* [n] scalars of `means`: sums of x, and of what it is to begin with */
+    int *scaled_sum;     /* [n] scalars: sums of r once it is scaled */
+    double *r_sum;       /* [n] sums of r, as last computed */
     int *r_offset, *x_points, *x_wanted, *x_free; /* [n] scalars: of r; points, mean, and whether this is free, of x */
     int length, factor; /* scalars: of the step along c, or from an earlier solution on; what r and c are scaled by */
     trl_solve_method method;     /* that is used, once the system was looked at, and */

@@ -15,20 +15,59 @@
 /* Rounding errors of a product with the operator, relative to the sizes of its factors, stay below this. */
 static const double rounding = 1e-12;
 
+/* ---- what may change it ---- */
+
+/* The n-th field of other equations that the operator reads, whose steps change it; -1: there are fewer. */
+static int other_field(const trli_solver *s, int n)
+{
+    const bool fixed = s->sim->problem->time.none || s->ask.varying; /* that of a pressure is symmetric with all */
+    for (int v = 0; v < s->sim->nequations && !fixed; ++v) {
+        bool own = false;
+        for (int i = 0; i < s->ask.n; ++i) own |= s->ask.variable[i] == v;
+        if (s->reads[v] && !own && n-- == 0) return s->in_field[v];
+        if (s->reads_old[v] && n-- == 0) return s->old_field[v];
+    }
+    return -1;
+}
+
+/* Whether conditions may leave constants of an unknown alone. */
+static bool may_be_free(const trli_solver *s, int i)
+{
+    const trli_variable *v = &s->sim->model->variable[s->ask.variable[i]];
+    for (int side = 0; side < 2 * s->sim->layout->grid.dim; ++side)
+        if (v->boundary[side].npieces == 1 && v->boundary[side].piece[0].kind == TRL_BC_DIRICHLET) return false;
+    return true;
+}
+
+/* Values of other fields may change whether constants are in the null space. Implicit steps have 1 in their operators,
+ * and a pressure's is of the same kind with all values. */
+static bool is_watched(const trli_solver *s)
+{
+    bool any = false;
+    for (int i = 0; i < s->ask.n; ++i) any |= may_be_free(s, i);
+    return any && !s->ask.steps && other_field(s, 0) >= 0;
+}
+
+static bool looks_again(const trli_solver *s)
+{
+    bool again = s->unseen || is_watched(s);
+    for (int i = 0; i < s->nscalars; ++i) again |= s->scalar[i] != TRLI_SCALAR_DT;
+    return again && !s->sim->problem->time.none;
+}
+
 /* ---- programs ---- */
 
-/* a sum of 1 and two random vectors, with factors */
-static trl_err trial(trli_solver *s, trli_instance *in, const int *one, const int noise[2], int i, trli_ir_value *value)
+/* A factor times 1, and the k-th random vector, or -1: none, times a factor. */
+static trl_err trial(trli_solver *s, trli_instance *in, const int *one, int k, trli_ir_value noise, int i,
+                     trli_ir_value *value)
 {
     trli_ir *ir = &s->sim->model->ir;
-    trli_ir_value sum = trli_ir_scalar(ir, one[i]);
-    for (int k = 0; k < 2; ++k) {
+    *value = trli_ir_scalar(ir, one[i]);
+    if (k >= 0) {
         const trli_ir_value random =
             trli_ir_binary(ir, TRLI_OP_SUB, trli_ir_random(ir, 2.0 * i + k + 1), trli_ir_constant(ir, 0.5));
-        sum =
-            trli_ir_binary(ir, TRLI_OP_ADD, sum, trli_ir_binary(ir, TRLI_OP_MUL, trli_ir_scalar(ir, noise[k]), random));
+        *value = trli_ir_binary(ir, TRLI_OP_ADD, *value, trli_ir_binary(ir, TRLI_OP_MUL, noise, random));
     }
-    *value = sum;
     return trli_solver_masked(s, in, i, value);
 }
 
@@ -57,7 +96,6 @@ done:
     return err;
 }
 
-/* What looks at the operator: d = a trial, and products of q with another one. */
 /* Whether a trial is zero where fields say so that steps change: masks, and conditions in pieces. */
 static trl_err find_moving_gaps(trli_solver *s, const trli_ir_value *trial)
 {
@@ -75,35 +113,58 @@ done:
     return err;
 }
 
-trl_err trli_solver_compile_trials(trli_solver *s)
+/* d = a trial. a: room */
+static trl_err compile_probe(trli_solver *s, int k, bool once, trli_ir_value *a)
 {
-    trli_instance *in = NULL, *other = NULL, *old = NULL, *older = NULL;
-    trli_ir_value *a = NULL, *b = NULL;
+    trli_program **program = &s->probe[k + 1];
+    trli_instance *in = NULL, *old = NULL;
     trl_err err = TRL_OK;
-    a = trli_new(s->sim->ctx, (size_t)s->ask.n + 1, sizeof *a);
-    b = trli_new(s->sim->ctx, (size_t)s->ask.n + 1, sizeof *b);
-    if (!a || !b) TRL_TRY(trli_no_memory(s->sim->ctx, NULL, "for a solver"));
-    TRL_TRY(trli_solver_begin(s, "trial", &s->probe));
-    s->probe->once = true;
-    TRL_TRY(s->ask.instance(s->ask.data, s->probe, &in, &old));
-    for (int i = 0; i < s->ask.n; ++i) TRL_TRY(trial(s, in, s->one, s->noise, i, &a[i]));
+    TRL_TRY(trli_solver_begin(s, k < 0 ? "trial of ones" : k ? "other trial" : "trial", program));
+    (*program)->once = once;
+    TRL_TRY(s->ask.instance(s->ask.data, *program, &in, &old));
+    for (int i = 0; i < s->ask.n; ++i)
+        TRL_TRY(trial(s, in, s->one, k, trli_ir_scalar(&s->sim->model->ir, s->noise), i, &a[i]));
     TRL_TRY(find_moving_gaps(s, a));
-    TRL_TRY(trli_solver_store(s, s->probe, s->d.next, a));
-    TRL_TRY(trli_solver_begin(s, "comparison", &s->compare));
-    s->compare->once = true;
-    TRL_TRY(s->ask.instance(s->ask.data, s->compare, &other, &older));
-    for (int i = 0; i < s->ask.n; ++i) TRL_TRY(trial(s, other, s->with_one, s->with_noise, i, &a[i]));
-    trli_solver_read(s, s->q.now, b);
-    TRL_TRY(trli_solver_dot(s, s->compare, "q.trial", a, b, &s->compared));
-    TRL_TRY(trli_solver_dot(s, s->compare, "q.q", b, b, &s->qq));
-    trli_solver_read(s, s->d.now, a);
-    TRL_TRY(trli_solver_dot(s, s->compare, "d.d", a, a, &s->dd));
-    if (s->linear) err = compile_null_space(s, a, b);
+    err = trli_solver_store(s, *program, s->d.next, a);
 done:
     trli_instance_destroy(&in);
     trli_instance_destroy(&old);
-    trli_instance_destroy(&other);
-    trli_instance_destroy(&older);
+    return err;
+}
+
+/* Products of q with another trial. a, b: room */
+static trl_err compile_comparison(trli_solver *s, int k, bool once, trli_ir_value *a, trli_ir_value *b)
+{
+    trli_program **program = &s->compare[k + 1];
+    trli_instance *in = NULL, *old = NULL;
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_solver_begin(s, k < 0 ? "comparison with ones" : k ? "other comparison" : "comparison", program));
+    (*program)->once = once;
+    TRL_TRY(s->ask.instance(s->ask.data, *program, &in, &old));
+    for (int i = 0; i < s->ask.n; ++i)
+        TRL_TRY(trial(s, in, s->with_one, k, trli_ir_constant(&s->sim->model->ir, 1), i, &a[i]));
+    trli_solver_read(s, s->q.now, b);
+    TRL_TRY(trli_solver_dot(s, *program, "q.trial", a, b, &s->compared[k + 1]));
+    TRL_TRY(trli_solver_dot(s, *program, "q.q", b, b, &s->qq[k + 1]));
+    trli_solver_read(s, s->d.now, a);
+    err = trli_solver_dot(s, *program, "d.d", a, a, &s->dd[k + 1]);
+done:
+    trli_instance_destroy(&in);
+    trli_instance_destroy(&old);
+    return err;
+}
+
+trl_err trli_solver_compile_trials(trli_solver *s)
+{
+    const bool once = !looks_again(s);
+    trli_ir_value *a = trli_new(s->sim->ctx, (size_t)s->ask.n + 1, sizeof *a);
+    trli_ir_value *b = trli_new(s->sim->ctx, (size_t)s->ask.n + 1, sizeof *b);
+    trl_err err = TRL_OK;
+    if (!a || !b) TRL_TRY(trli_no_memory(s->sim->ctx, NULL, "for a solver"));
+    for (int k = -1; k < 2; ++k) TRL_TRY(compile_probe(s, k, once, a));
+    for (int k = -1; k < 2; ++k) TRL_TRY(compile_comparison(s, k, once, a, b));
+    if (s->linear) err = compile_null_space(s, a, b);
+done:
     trli_free(a);
     trli_free(b);
     return err;
@@ -111,18 +172,17 @@ done:
 
 /* ---- runs ---- */
 
-static void set_trial(const trli_solver *s, double size, const int *one, const int noise[2], int which_one,
-                      int which_noise)
+static void set_ones(const trli_solver *s, double size, const int *one, int which)
 {
-    for (int i = 0; i < s->ask.n; ++i) trli_solver_set(s, one[i], i == which_one ? size : 0);
-    for (int k = 0; k < 2; ++k) trli_solver_set(s, noise[k], k == which_noise ? size : 0);
+    for (int i = 0; i < s->ask.n; ++i) trli_solver_set(s, one[i], i == which ? size : 0);
 }
 
 trl_err trli_solver_try(trli_solver *s, int one, int noise)
 {
     trl_err err = TRL_OK;
-    set_trial(s, s->trial, s->one, s->noise, one, noise);
-    TRL_TRY(trli_solver_program(s, s->probe));
+    set_ones(s, s->trial, s->one, one);
+    trli_solver_set(s, s->noise, s->trial);
+    TRL_TRY(trli_solver_program(s, s->probe[noise + 1]));
     trli_vector_swap(s, &s->d);
     TRL_TRY(trli_solver_program(s, s->apply));
 done:
@@ -131,16 +191,17 @@ done:
 
 static trl_err compare(trli_solver *s, int one, int noise, double *product)
 {
-    set_trial(s, 1, s->with_one, s->with_noise, one, noise);
-    const trl_err err = trli_solver_program(s, s->compare);
-    *product = trli_solver_scalar(s, s->compared);
+    s->with = noise + 1;
+    set_ones(s, 1, s->with_one, one);
+    const trl_err err = trli_solver_program(s, s->compare[s->with]);
+    *product = trli_solver_scalar(s, s->compared[s->with]);
     return err;
 }
 
 /* The square of the length of the last trial vector if it had the size 1. */
 static double square_of_trial(const trli_solver *s)
 {
-    return trli_solver_scalar(s, s->dd) / (s->trial * s->trial);
+    return trli_solver_scalar(s, s->dd[s->with]) / (s->trial * s->trial);
 }
 
 /* The products of two random vectors with the operator and each other, both ways. */
@@ -153,7 +214,7 @@ static trl_err cross(trli_solver *s, int k, cross_products *c)
     trl_err err = TRL_OK;
     TRL_TRY(trli_solver_try(s, -1, k));
     TRL_TRY(compare(s, -1, 1 - k, &c->product[k]));
-    c->size[k] = sqrt(trli_solver_scalar(s, s->qq));
+    c->size[k] = sqrt(trli_solver_scalar(s, s->qq[s->with]));
     c->length[k] = sqrt(square_of_trial(s));
 done:
     return err;
@@ -164,7 +225,16 @@ static bool are_equal(const cross_products *c)
     return fabs(c->product[0] - c->product[1]) <= rounding * (c->size[0] * c->length[1] + c->size[1] * c->length[0]);
 }
 
-/* The largest product of a unit vector with the operator that random vectors show. */
+/* Whether the product with the k-th random vector has no mean. */
+static trl_err find_balance(trli_solver *s, const cross_products *c, int k, int i, bool *balanced)
+{
+    double sum;
+    const trl_err err = compare(s, i, -1, &sum);
+    *balanced = fabs(sum) <= rounding * c->size[k] * sqrt(s->points[i]);
+    return err;
+}
+
+/* *scale: the largest product of a unit vector with the operator that random vectors show. */
 static trl_err find_symmetry(trli_solver *s, double *scale, bool *symmetric)
 {
     cross_products c;
@@ -172,14 +242,25 @@ static trl_err find_symmetry(trli_solver *s, double *scale, bool *symmetric)
     for (int k = 0; k < 2; ++k) {
         TRL_TRY(cross(s, k, &c));
         for (int i = 0; i < s->ask.n; ++i) {
-            double sum;
-            TRL_TRY(compare(s, i, -1, &sum));
-            const bool zero = fabs(sum) <= rounding * c.size[k] * sqrt(s->points[i]);
-            s->balanced[i] = zero && (k == 0 || s->balanced[i]);
+            bool balanced;
+            TRL_TRY(find_balance(s, &c, k, i, &balanced));
+            s->balanced[i] = balanced && (k == 0 || s->balanced[i]);
         }
     }
     *symmetric = are_equal(&c);
     *scale = c.length[0] > 0 ? c.size[0] / c.length[0] / s->trial : 0;
+done:
+    return err;
+}
+
+/* Whether constants of an unknown are in the null space. */
+static trl_err find_singular(trli_solver *s, int i, bool *singular)
+{
+    double product;
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_solver_try(s, i, -1));
+    TRL_TRY(compare(s, i, -1, &product));
+    *singular = sqrt(trli_solver_scalar(s, s->qq[s->with])) / s->trial <= rounding * s->scale * sqrt(s->points[i]);
 done:
     return err;
 }
@@ -240,19 +321,6 @@ done:
 }
 
 /* ---- at a distance from the values of other equations ---- */
-
-/* The n-th field of these that the operator reads, whose steps change it; -1: there are fewer. */
-static int other_field(const trli_solver *s, int n)
-{
-    const bool fixed = s->sim->problem->time.none || s->ask.varying; /* that of a pressure is symmetric with all */
-    for (int v = 0; v < s->sim->nequations && !fixed; ++v) {
-        bool own = false;
-        for (int i = 0; i < s->ask.n; ++i) own |= s->ask.variable[i] == v;
-        if (s->reads[v] && !own && n-- == 0) return s->in_field[v];
-        if (s->reads_old[v] && n-- == 0) return s->old_field[v];
-    }
-    return -1;
-}
 
 /* Go through a patch's points of a field: keep its values, and add a little more than zero by the direction d, the same
  * on any ranks; or put the kept ones back. *kept: where they are, or are to be. */
@@ -329,15 +397,34 @@ done:
 /* ---- the answers ---- */
 
 /* dt is a factor of terms that are there with any other dt, too. Fields may change which points are unknowns, and with
- * that means, if constants are in the null space. */
+ * that means, if constants are in the null space. Nobody knows what plugins compute in steps. */
 bool trli_solver_is_unknown(const trli_solver *s)
 {
-    bool changed = !s->looked || (s->stats.singular && s->gaps_move && !s->sim->problem->time.none);
+    const bool steps = !s->sim->problem->time.none;
+    bool changed = !s->looked || (steps && ((s->unseen && s->place == 0) || (s->stats.singular && s->gaps_move)));
     for (int i = 0; i < s->nscalars && !changed; ++i) {
         const int k = s->scalar[i];
         changed = k != TRLI_SCALAR_DT && s->seen[k] != s->sim->frame->scalar[k];
     }
     return changed;
+}
+
+trl_err trli_solver_constants_change(trli_solver *s, bool *change)
+{
+    cross_products c;
+    trl_err err = TRL_OK;
+    *change = false;
+    if (!is_watched(s)) return TRL_OK;
+    for (int i = 0; i < s->ask.n && !*change; ++i) {
+        bool singular, balanced = s->balanced[i];
+        if (!may_be_free(s, i)) continue;
+        TRL_TRY(find_singular(s, i, &singular));
+        if (singular) TRL_TRY(cross(s, 0, &c));
+        if (singular) TRL_TRY(find_balance(s, &c, 0, i, &balanced));
+        *change = singular != s->singular[i] || balanced != s->balanced[i];
+    }
+done:
+    return err;
 }
 
 /* What the answers are for. */
@@ -400,16 +487,14 @@ trl_err trli_solver_look(trli_solver *s)
         TRL_TRY(choose_trial(s));
         TRL_TRY(find_symmetry(s, &s->scale, &symmetric));
     }
-    if (symmetric && !s->linear) TRL_TRY(stays_symmetric(s, &symmetric));
-    if (symmetric) TRL_TRY(symmetric_with_others(s, &symmetric));
     if (!(s->scale > 0)) TRL_TRY(trli_solver_singular(s, isnan(s->scale)));
     s->stats.singular = false;
     for (int i = 0; i < s->ask.n; ++i) {
-        TRL_TRY(trli_solver_try(s, i, -1));
-        TRL_TRY(compare(s, i, -1, &product));
-        s->singular[i] = sqrt(trli_solver_scalar(s, s->qq)) / s->trial <= rounding * s->scale * sqrt(s->points[i]);
+        TRL_TRY(find_singular(s, i, &s->singular[i]));
         s->stats.singular |= s->singular[i];
     }
+    if (symmetric && !s->linear) TRL_TRY(stays_symmetric(s, &symmetric));
+    if (symmetric) TRL_TRY(symmetric_with_others(s, &symmetric));
     s->krylov = symmetric ? TRL_SOLVE_CG : TRL_SOLVE_BICGSTAB;
     s->method = s->settings.method != TRL_SOLVE_AUTO ? s->settings.method : s->krylov;
     if (s->settings.method == TRL_SOLVE_AUTO)
@@ -418,6 +503,7 @@ trl_err trli_solver_look(trli_solver *s)
         TRL_TRY(refuse_unsymmetric(s));
     TRL_TRY(note_scalars(s));
     s->looked = true;
+    ++s->stats.looks;
 done:
     return err;
 }

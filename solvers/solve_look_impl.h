@@ -12,6 +12,9 @@ TRL_NODISCARD trl_err trli_solver_compile_trials(trli_solver *s);
 TRL_NODISCARD trl_err trli_solver_try(trli_solver *s, int one, int noise);
 /* Whether the operator may have other properties than those that were found, if any were. */
 bool trli_solver_is_unknown(const trli_solver *s);
+/* Whether constants are in the null space of other unknowns than before, where values of other equations may change
+ * that: a product for each unknown, or two. Collective: yes. */
+TRL_NODISCARD trl_err trli_solver_constants_change(trli_solver *s, bool *change);
 /* The unknowns of which constants are in the null space, and whether the operator is symmetric. Collective: yes. */
 TRL_NODISCARD trl_err trli_solver_look(trli_solver *s);
 

@@ -104,6 +104,7 @@ static trl_err look_at(trli_solver *s, const trli_program *program, trli_node no
     const trli_step *producer = producer_of(s, program, &node, &which, &lasts);
     for (int i = 0; node.op == TRLI_OP_FIELD && i < s->ask.n; ++i) *does |= node.index == s->x.now[i];
     if (producer && producer->kind == TRLI_STEP_PLUGIN) s->opaque = true; /* nobody knows */
+    s->unseen |= producer && producer->kind == TRLI_STEP_PLUGIN && !lasts;
     *does |= producer && producer->kind == TRLI_STEP_PLUGIN && !lasts;
     s->reduces |= producer && producer->kind == TRLI_STEP_REDUCE;
     if (node.op == TRLI_OP_FIELD && !producer) note_reading(s, node.index);

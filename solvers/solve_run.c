@@ -446,6 +446,21 @@ static bool knows_means(const trli_solver *s)
     return s->ask.size && s->mean_known && s->mean_step == s->step;
 }
 
+/* At the operator, if it may be another one than that which was looked at. */
+static trl_err look(trli_solver *s)
+{
+    bool unknown = trli_solver_is_unknown(s);
+    double norm;
+    trl_err err = TRL_OK;
+    if (!unknown) TRL_TRY(trli_solver_constants_change(s, &unknown));
+    if (!unknown) return TRL_OK;
+    TRL_TRY(trli_guess_provide(s));
+    TRL_TRY(trli_solver_residual(s, &norm)); /* sets points on sides */
+    TRL_TRY(trli_solver_look(s));
+done:
+    return err;
+}
+
 static trl_err solve(trli_solver *s, double *mean)
 {
     double norm;
@@ -458,11 +473,7 @@ static trl_err solve(trli_solver *s, double *mean)
     s->reference /= s->power;
     s->power = 1;
     trli_solver_find_place(s);
-    if (trli_solver_is_unknown(s)) {
-        TRL_TRY(trli_guess_provide(s));
-        TRL_TRY(trli_solver_residual(s, &norm));
-        TRL_TRY(trli_solver_look(s));
-    }
+    TRL_TRY(look(s));
     s->method = s->settings.method == TRL_SOLVE_AUTO ? s->krylov : s->settings.method; /* likewise */
     if (s->stats.singular && !knows_means(s)) TRL_TRY(trli_solver_measure_means(s, &measured));
     TRL_TRY(trli_solver_choose_start(s, &directly));

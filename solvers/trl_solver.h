@@ -103,6 +103,7 @@ typedef struct trl_solve_stats {
     double condition;           /* a bound of it, of the matrix over its diagonal; INFINITY: none; 0: not looked for */
     int guessed, guess_steps;   /* solves of a step whose first guesses follow from so many steps before; 0: none */
     int64_t solves, iterations; /* so far */
+    int64_t looks;              /* so far: how often the operator's symmetry and null space were looked for */
     int last_iterations, last_newton;
     double last_residual;  /* norm(A - B) after the last solve, */
     double last_reference; /* and of zero */
