@@ -180,6 +180,11 @@ bool trli_guess_withdraw(trli_solver *s, double norm, double of_zero)
     return true;
 }
 
+void trli_solver_take_guess_back(trli_solver *solver)
+{
+    (void)trli_guess_withdraw(solver, 1, 0);
+}
+
 /* Let the oldest correction be the newest one; back: the other way round. */
 static void rotate(const trli_solver *s, const trli_corrections *c, bool back)
 {

@@ -316,118 +316,6 @@ done:
 
 /* ---- the pressure that belongs to velocities ---- */
 
-/* A velocity w later, or earlier, without the pressure; points on sides are where conditions set them then. */
-static trl_err try_components(trl_simulation *sim, trli_instance *in, trli_instance *old, bool earlier)
-{
-    struct trli_flow *flow = sim->flow;
-    const int *field = earlier ? flow->behind : flow->ahead;
-    trli_ir *ir = &sim->model->ir;
-    trli_instance *then = NULL;
-    trl_err err = TRL_OK;
-    TRL_TRY(
-        trli_instance_create(sim->model, in->program, earlier ? flow->behind_time : flow->ahead_time, 1, old, &then));
-    memcpy(then->variable, in->variable, (size_t)sim->nequations * sizeof *in->variable);
-    for (int a = 0; a < flow->n; ++a) {
-        const int v = flow->velocity[a];
-        const trli_equation *eq = &sim->equation[v];
-        const trli_ir_value u = trli_ir_field(ir, in->variable[v]);
-        trli_ir_value rate, implicit;
-        TRL_TRY(trli_lower_at(in, eq->ddt, eq->deck->names, sim->model->variable[v].location, &rate));
-        if (eq->implicit) {
-            TRL_TRY(trli_lower_at(in, eq->implicit, eq->deck->names, sim->model->variable[v].location, &implicit));
-            rate = trli_ir_binary(ir, TRLI_OP_ADD, rate, implicit);
-        }
-        rate = trli_ir_binary(ir, TRLI_OP_MUL, trli_ir_scalar(ir, flow->weight), rate);
-        trli_ir_value value = trli_ir_binary(ir, earlier ? TRLI_OP_SUB : TRLI_OP_ADD, u, rate);
-        if (sim->model->variable[v].mask) {
-            trli_ir_value mask;
-            TRL_TRY(trli_lower_at(in, eq->mask, eq->deck->names, sim->model->variable[v].location, &mask));
-            value = trli_ir_select(ir, mask, value, u);
-        }
-        TRL_TRY(trli_flow_store(sim, in->program, v, field[a], value));
-        then->variable[v] = field[a];
-    }
-    TRL_TRY(trli_instance_planes(then, false));
-done:
-    trli_instance_destroy(&then);
-    return err;
-}
-
-trl_err trli_flow_set_points(trl_simulation *sim, trli_program *program, trli_instance *old)
-{
-    trli_instance *now = NULL;
-    trl_err err = TRL_OK;
-    TRL_TRY(trli_instance_create(sim->model, program, sim->solving->time_scalar, 0, old, &now));
-    for (int v = 0; v < sim->nequations; ++v) now->variable[v] = sim->solving->at[v];
-    TRL_TRY(trli_instance_planes(now, false));
-    for (int v = 0; v < sim->nequations; ++v) TRL_TRY(trli_program_add_root(program, now->variable[v]));
-done:
-    trli_instance_destroy(&now);
-    return err;
-}
-
-/* u + w u' without the pressure, by a difference around the present time: the pressure is that of div(u') = 0. */
-static trl_err compile_tried(trl_simulation *sim)
-{
-    struct trli_flow *flow = sim->flow;
-    trli_ir *ir = &sim->model->ir;
-    trli_instance *in = NULL, *old = NULL;
-    trl_err err = TRL_OK;
-    for (int a = 0; a < flow->n; ++a) {
-        const int v = flow->velocity[a];
-        TRL_TRY(trli_flow_add_field(sim, v, "ahead", &flow->ahead[a]));
-        TRL_TRY(trli_flow_add_field(sim, v, "behind", &flow->behind[a]));
-        trli_set_conditions(sim, v, flow->ahead[a], flow->ahead[a]);
-        trli_set_conditions(sim, v, flow->behind[a], flow->behind[a]);
-    }
-    TRL_TRY(trli_program_create(sim->model, "change of the velocity", &flow->tried));
-    flow->tried->place = sim->problem->incompressible.place;
-    TRL_TRY(trli_solving_instance(sim->solving, flow->tried, &in, &old));
-    TRL_TRY(trli_flow_set_points(sim, flow->tried, old));
-    TRL_TRY(trli_instance_fill(in));
-    TRL_TRY(trli_instance_prepare(in));
-    TRL_TRY(try_components(sim, in, old, false));
-    TRL_TRY(try_components(sim, in, old, true));
-    TRL_TRY(trli_flow_set_points(sim, flow->tried, old)); /* those of scalars were put to the other times */
-    for (int a = 0; a < flow->n; ++a) {
-        const int v = flow->velocity[a];
-        const trli_ir_value twice =
-            trli_ir_binary(ir, TRLI_OP_SUB, trli_ir_field(ir, flow->ahead[a]), trli_ir_field(ir, flow->behind[a]));
-        const trli_ir_value change = trli_ir_binary(ir, TRLI_OP_MUL, trli_ir_constant(ir, 0.5), twice);
-        TRL_TRY(trli_flow_store(sim, flow->tried, v, flow->moved[a],
-                                trli_ir_binary(ir, TRLI_OP_ADD, trli_ir_field(ir, in->variable[v]), change)));
-    }
-done:
-    trli_instance_destroy(&in);
-    trli_instance_destroy(&old);
-    return err;
-}
-
-trl_err trli_flow_find_pressure(const struct trli_solving *so, double dt, trl_gidx step, double time)
-{
-    trl_simulation *sim = so->sim;
-    const struct trli_flow *flow = sim->flow;
-    double *scalar = sim->frame->scalar;
-    trl_err err = TRL_OK;
-    if (!flow || !flow->again || !(dt > 0)) return TRL_OK;
-    const double w = dt / 2;
-    trli_flow_set_weight(sim, w);
-    scalar[flow->ahead_time] = time + w;
-    scalar[flow->behind_time] = time - w;
-    TRL_TRY(trli_run_checked(sim, flow->tried, step, time, false));
-    for (int a = 0; a < flow->n; ++a) trli_frame_swap(sim->frame, so->at[flow->velocity[a]], flow->moved[a]);
-    sim->flow->moved_at = time + w;
-    err = trli_solver_run(so->solver[so->flow_solver], step, time);
-    for (int a = 0; a < flow->n; ++a) trli_frame_swap(sim->frame, so->at[flow->velocity[a]], flow->moved[a]);
-done:
-    return err;
-}
-
-bool trli_flow_solves_again(const trl_simulation *sim)
-{
-    return sim->flow && sim->flow->again;
-}
-
 trl_err trli_flow_compile(trl_simulation *sim)
 {
     struct trli_flow *flow = sim->flow;
@@ -440,7 +328,7 @@ trl_err trli_flow_compile(trl_simulation *sim)
         if (flow->of_last != 0) TRL_TRY(trli_flow_add_field(sim, flow->pressure, "sum", &flow->pressure_field));
     }
     TRL_TRY(compile_move(sim, "initial velocity", -1, NULL, &flow->start));
-    if (flow->again) TRL_TRY(compile_tried(sim));
+    if (flow->again) TRL_TRY(trli_flow_compile_again(sim));
     if (sim->integrator->implicit) err = compile_before(sim);
 done:
     return err;

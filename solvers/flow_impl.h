@@ -30,6 +30,11 @@ struct trli_flow {
     int ahead[3], behind[3];     /* fields: velocities a time w later and earlier without the pressure */
     int ahead_time, behind_time; /* scalars */
     trli_program *tried;
+    /* Where sides begin or cease to be walls within w, these changes need not be balanced: of one side of the present
+     * time they may be. */
+    trli_program *one_sided;
+    int later;                /* scalar: 1: after it, 0: before it */
+    bool may_differ, differs; /* what flows in and out: that is no error; it did */
     /* Implicit stages are solved for with the pressure before them, which is then left out again. */
     int before[3]; /* fields: what the velocity is less by for it; or -1 */
     trli_program *hold, *leave_out;
@@ -84,6 +89,7 @@ TRL_NODISCARD trl_err trli_flow_subtract(trli_instance *in, int v, trli_ir_value
 /* Whether the pressure after a step is solved for once more; then solve for it where equations are solved, with the
  * changes of velocities around the present time in dt/2; else nothing. Collective: yes. */
 bool trli_flow_solves_again(const trl_simulation *sim);
+TRL_NODISCARD trl_err trli_flow_compile_again(trl_simulation *sim);
 TRL_NODISCARD trl_err trli_flow_find_pressure(const struct trli_solving *so, double dt, trl_gidx step, double time);
 
 /* A field beside a variable's, at its points, that outlives its program; and store a value at the variable's points in

@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "context_impl.h"
+#include "flow_impl.h"
 #include "multigrid_impl.h"
 #include "solve_errors_impl.h"
 #include "solve_scale_impl.h"
@@ -25,7 +26,12 @@ static double plain(const trli_solver *s, double norm)
 
 trl_err trli_solver_inconsistent(const trli_solver *s, int i, double mean)
 {
+    struct trli_flow *flow = s->sim->flow;
     mean = plain(s, mean);
+    if (s->ask.unbalanced && flow->may_differ) {
+        flow->differs = true;
+        return TRL_ERR_NUMERICS;
+    }
     const char *name = s->sim->model->variable[s->ask.variable[i]].name;
     const double *spacing = s->sim->layout->grid.spacing;
     if (s->ask.unbalanced) {

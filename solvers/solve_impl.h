@@ -71,6 +71,8 @@ bool trli_solver_reads(const trli_solver *solver, int equation);
 TRL_NODISCARD trl_err trli_solver_run(trli_solver *solver, trl_gidx step, double time);
 /* Before a solve, of a system with `from`: that is the guess, which is copied if a method needs it. */
 void trli_solver_guess(trli_solver *solver);
+/* After a solve that failed: the first guess has no corrections, and they are forgotten. */
+void trli_solver_take_guess_back(trli_solver *solver);
 /* Before a solve, of a system with `from`: the guess is from + factor * (x - from), unless the last solution was a
  * direct one, which needs none. Collective: yes. */
 TRL_NODISCARD trl_err trli_solver_extrapolate(trli_solver *solver, double factor, trl_gidx step, double time);

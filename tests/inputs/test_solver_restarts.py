@@ -123,6 +123,17 @@ def check_others():
             t.check(f"{name} by {before}, then {after}", abs(field["l2"] - parts[1][name]["l2"]) < 1e-8, parts)
 
 
+def check_opening():
+    """A wall opens within half a step of the present time, as an inflow begins: the pressure is that of before."""
+    text = GATE.replace("0.04", "0.033")
+    check(text, 3)
+    before = [t.run(some, more=("--steps", "3"))["fields"]["p"] for some in (text, GATE.replace("0.04", "9"))]
+    t.check("a pressure before", abs(before[0]["l2"] - before[1]["l2"]) < 1e-7 * before[1]["l2"], before)
+    shut = GATE.replace("t < 0.04, 0, 1", "t < 0.033, 1, 0").replace("t < 0.04", "t > 0.033")
+    t.check("a pressure after", t.run(shut)["steps"] == 8, shut)
+    t.run(text.replace('where: "t < 0.033"', 'where: "t < 9"'), fails=True)
+
+
 def main():
     steps = t.STEPS.replace("METHOD", "rk4")
     by_error = bits.whole_rates(bits.SPLIT).replace("METHOD", bits.BY_ERROR.replace("ark3", "dp5"))
@@ -144,6 +155,7 @@ def main():
         check(CHANGING.replace("SOLVE", solve).replace("SIDES", f"{{{sides}}}"), 3)
     check(BLOWN, 3)
     check(GATE, 6)
+    check_opening()
     check(bits.SOLID, 3)
     check(bits.SOLID.replace("at(c,", "at(old(c),"), 3)
     for text in bits.multistep().values():  # which begin anew at each checkpoint
