@@ -209,8 +209,8 @@ static bool scalar_fits(const trli_key *key, const char *text, bool item);
 
 static void add_example(phrase *p, const trli_key *key);
 
-/* A mapping of what a key requires, and of the first of its choices; else of its first key, if it has a name. */
-static void add_mapping_example(phrase *p, const trli_key *key)
+/* What a key requires, text if it is a formula, and the first of its choices; else its first key, if it has a name. */
+static void add_mapping_example(phrase *p, const trli_key *key, const char *text)
 {
     const char *separator = "";
     bool chosen = false;
@@ -219,8 +219,9 @@ static void add_mapping_example(phrase *p, const trli_key *key)
         const bool choice = k->flags & TRLI_CHOICE && !chosen;
         if (k->flags & TRLI_LATER || !(k->flags & TRLI_REQUIRED || choice)) continue;
         chosen |= choice;
-        add(p, "%s%s: ", separator, trli_schema_name(k));
-        add_example(p, k);
+        const char *quote = *text && k->forms == TRLI_AS_FORMULA ? "\"" : "";
+        add(p, "%s%s: %s%s%s", separator, trli_schema_name(k), quote, *quote ? text : "", quote);
+        if (!*quote) add_example(p, k);
         separator = ", ";
     }
     const trli_key *first = trli_schema_next(key, NULL);
@@ -248,7 +249,7 @@ static void add_example(phrase *p, const trli_key *key)
     else if (key->forms & TRLI_AS_BOOLEAN)
         add(p, list ? "[true]" : "true");
     else if (key->forms & TRLI_AS_MAPPING)
-        add_mapping_example(p, key);
+        add_mapping_example(p, key, "");
     else
         add(p, key->forms & TRLI_AS_TEXT && !list ? "name" : "[...]");
 }
@@ -320,17 +321,16 @@ static void advise_value(checker *c, const level *at, const char *text, bool ite
             add_example(&p, named);
             add(&p, "}");
         } else if (forms[i] == TRLI_AS_MAPPING)
-            add_mapping_example(&p, at->key); /* whose children are found by where it lies in the table */
+            add_mapping_example(&p, at->key, item ? "" : text); /* whose children lie beside it in the table */
         else
             add_example(&p, &one);
         const char *meant = forms[i] == TRLI_AS_BOOLEAN ? trli_scalar_boolean_advice(text) : "";
         if (*meant) snprintf(example, sizeof example, "%s", meant + strlen("; write "));
+        if (each) add_list(&list, example, items_of(c, at->key));
         if (item)
             trl_advise(c->ctx, "write `%s` for it", example);
-        else {
-            if (each) add_list(&list, example, items_of(c, at->key));
+        else
             trl_advise(c->ctx, "write `%s: %s`", at->name, each ? items : example);
-        }
     }
 }
 

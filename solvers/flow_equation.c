@@ -115,5 +115,8 @@ trl_err trli_flow_request(const struct trli_solving *so, int n, trli_solve_reque
     request->cut_off =
         "a part of the fluid is cut off from all others, as by solids, and what flows into it is not what "
         "flows out; balance these velocities, or leave a way to a side that is outflow";
+    request->missing =
+        "the masks of the velocity are 0 everywhere, and leave no point at which to solve for its pressure: "
+        "let them be 1 where there is fluid";
     return TRL_OK;
 }

@@ -229,6 +229,8 @@ static trl_err compile_apply(trli_solver *s)
         const trl_location location = model->variable[s->ask.variable[i]].location;
         TRL_TRY(s->ask.residual(s->ask.data, in, i, &value[i]));
         TRL_TRY(trli_tangent(in, s->direction, value[i], &value[i]));
+        if (value[i] < 0 && s->ask.missing)
+            TRL_TRY(trl_fail(s->sim->ctx, TRL_ERR_INPUT, &s->ask.place, "%s", s->ask.missing));
         if (value[i] < 0 && s->ask.n == 1)
             TRL_TRY(trl_fail(s->sim->ctx, TRL_ERR_INPUT, &s->ask.place,
                              "the equation does not contain its unknown '%s': nothing can be solved for",

@@ -76,13 +76,18 @@ static const char *remedy(const trli_solver *s, const char *other)
 
 trl_err trli_solver_not_finite(const trli_solver *s, const char *when)
 {
+    char cause[400];
+    trl_err err = TRL_OK;
     if (trli_solver_may_fail(s)) return TRL_ERR_NUMERICS;
-    return trl_fail(s->sim->ctx, TRL_ERR_NUMERICS, &s->ask.place,
-                    "the residual of '%s' is not finite %s, at step %" PRId64 ", t = %.10g: %s", s->ask.names, when,
-                    s->step, s->time,
-                    remedy(s, s->ask.finite ? s->ask.finite
-                                            : "look at the equation's coefficients, and at its initial values, the "
-                                              "first guess"));
+    TRL_TRY(trli_solver_find_cause(s, &s->r, cause, sizeof cause));
+    err = trl_fail(s->sim->ctx, TRL_ERR_NUMERICS, &s->ask.place,
+                   "the residual of '%s' is not finite %s, at step %" PRId64 ", t = %.10g%s%c %s", s->ask.names, when,
+                   s->step, s->time, cause, *cause ? ';' : ':',
+                   remedy(s, s->ask.finite ? s->ask.finite
+                                           : "look at the equation's coefficients, and at its initial values, the "
+                                             "first guess"));
+done:
+    return err;
 }
 
 trl_err trli_solver_diverged(const trli_solver *s, const char *when)
@@ -115,10 +120,15 @@ trl_err trli_solver_singular(const trli_solver *s, bool nan)
             "there is no point at which to solve for '%s': its mask is 0 everywhere, at t = %.10g. Let the "
             "mask be 1 where the equation holds; if it is to hold nowhere, give the values by an expression",
             s->ask.names, s->time);
-    if (nan)
+    if (nan) {
+        char cause[400];
+        const trl_err err = trli_solver_find_cause(s, &s->q, cause, sizeof cause);
+        if (err != TRL_OK) return err;
         return trl_fail(s->sim->ctx, TRL_ERR_NUMERICS, &s->ask.place,
-                        "the derivative of the equation of '%s' is not finite%s: look at its coefficients%s",
-                        s->ask.names, first, s->linear ? "" : ", or begin with another guess (initial)");
+                        "the derivative of the equation of '%s' is not finite%s%s%c look at its coefficients%s",
+                        s->ask.names, first, cause, *cause ? ';' : ':',
+                        s->linear ? "" : ", or begin with another guess (initial)");
+    }
     return trl_fail(s->sim->ctx, TRL_ERR_NUMERICS, &s->ask.place,
                     "the equation of '%s' is singular%s: nothing in it changes with its unknown%s", s->ask.names, first,
                     s->linear ? "" : " there; begin with another one (initial)");

@@ -30,6 +30,18 @@ TRL_NODISCARD trl_err trli_solver_no_step(const trli_solver *s);
 TRL_NODISCARD trl_err trli_solver_no_progress(const trli_solver *s, double norm, double target);
 TRL_NODISCARD trl_err trli_solver_newton_too_slow(const trli_solver *s, double norm, double target);
 
+/* ---- solve_causes.c ---- */
+
+/* What is known of values that are not finite: a robin condition that gives none; else the first point of a vector, and
+ * the side that it is at. Text that is "" or begins with a colon. Collective: yes. */
+TRL_NODISCARD trl_err trli_solver_find_cause(const trli_solver *s, const trli_vector *v, char *text, size_t size);
+
+/* ---- stats.c ---- */
+
+/* The first one of those of all ranks; how its value, point and coordinates are said. Collective: the former. */
+TRL_NODISCARD trl_err trli_first_nonfinite(const trl_simulation *sim, trli_nonfinite *first);
+void trli_nonfinite_text(const trl_simulation *sim, const trli_nonfinite *f, char *text, size_t size);
+
 /* ---- null_space.c ---- */
 
 /* A linear system was not solved, and r has that norm: fails if there is no solution, because the operator is singular.

@@ -43,9 +43,9 @@ typedef struct trli_solve_request {
     trl_offsets around; /* the points around patches that are wanted, too */
     /* OPTIONAL, what messages say: what is wrong if both sides do not have the same mean, before "more than", or "less
      * than", than_what "by" an amount, which is their integral over the scalar scaled_by, at the time *balanced_at, and
-     * the remedy; what may be wrong if values are not finite; and what is, if both sides differ in the mean over a part
-     * of the domain that nothing joins to the rest. */
-    const char *unbalanced, *than_what, *balance, *finite, *cut_off;
+     * the remedy; what may be wrong if values are not finite; what is, if both sides differ in the mean over a part
+     * of the domain that nothing joins to the rest; and if the unknown is in no equation. */
+    const char *unbalanced, *than_what, *balance, *finite, *cut_off, *missing;
     const int *scaled_by;
     const double *balanced_at;
     void *data;

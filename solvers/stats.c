@@ -188,13 +188,9 @@ static bool earlier(const trli_nonfinite *a, const trli_nonfinite *b)
     return trli_point_before(a->point, b->point);
 }
 
-/* The first of all workers' and ranks' findings. */
-static trl_err first_nonfinite(trl_simulation *sim, trli_nonfinite *first)
+trl_err trli_first_nonfinite(const trl_simulation *sim, trli_nonfinite *first)
 {
     trl_err err = TRL_OK;
-    *first = (trli_nonfinite){0};
-    for (int w = 0; w < sim->model->run->lanes; ++w)
-        if (earlier(&sim->frame->nonfinite[w], first)) *first = sim->frame->nonfinite[w];
     for (int r = 0; r < trl_context_ranks(sim->ctx); ++r) { /* only a failed step comes here: time does not matter */
         trli_nonfinite other = *first;
         TRL_TRY(trli_broadcast(sim->ctx, &other, sizeof other, MPI_BYTE, r));
@@ -204,28 +200,37 @@ done:
     return err;
 }
 
-trl_err trli_report_nonfinite(trl_simulation *sim, trl_gidx step, double time)
+void trli_nonfinite_text(const trl_simulation *sim, const trli_nonfinite *f, char *text, size_t size)
 {
-    trli_nonfinite f;
-    char cell[96] = "", where[128] = "";
-    trl_err err = first_nonfinite(sim, &f);
-    if (err != TRL_OK) return err;
-    const trl_equation_entry *deck = sim->equation[f.variable].deck;
     const trl_grid *g = &sim->layout->grid;
+    char cell[96] = "", where[128] = "";
     for (int a = 0; a < g->dim; ++a) {
         size_t c = strlen(cell), w = strlen(where);
-        snprintf(cell + c, sizeof cell - c, "%s%" PRId64, a ? ", " : "", f.point[a]);
+        snprintf(cell + c, sizeof cell - c, "%s%" PRId64, a ? ", " : "", f->point[a]);
         snprintf(where + w, sizeof where - w, "%s%c = %.6g", a ? ", " : "", "xyz"[a],
-                 trl_grid_coordinate(g, sim->model->variable[f.variable].location, a, f.point[a]));
+                 trl_grid_coordinate(g, sim->model->variable[f->variable].location, a, f->point[a]));
     }
+    snprintf(text, size, "%s at cell (%s), %s", isnan(f->value) ? "NaN" : "infinite", cell, where);
+}
+
+trl_err trli_report_nonfinite(trl_simulation *sim, trl_gidx step, double time)
+{
+    trli_nonfinite f = {0};
+    char text[256];
+    trl_err err = TRL_OK;
+    for (int w = 0; w < sim->model->run->lanes; ++w)
+        if (earlier(&sim->frame->nonfinite[w], &f)) f = sim->frame->nonfinite[w];
+    TRL_TRY(trli_first_nonfinite(sim, &f));
+    const trl_equation_entry *deck = sim->equation[f.variable].deck;
     const trl_value *source = step == 0 || deck->solve.chars ? &deck->initial : &deck->ddt;
     const trl_place *place = source->count && source->text[0].place.line ? &source->text[0].place : &deck->place;
-    const char *kind = isnan(f.value) ? "NaN" : "infinite";
-    return trl_context_agree(sim->ctx, step == 0 ? trl_fail(sim->ctx, TRL_ERR_NUMERICS, place,
-                                                            "the initial value of '%s' is %s at cell (%s), %s",
-                                                            deck->name, kind, cell, where)
-                                                 : trl_fail(sim->ctx, TRL_ERR_NUMERICS, place,
-                                                            "'%s' is %s at cell (%s), %s, after step %" PRId64
-                                                            ", t = %.10g; a smaller dt may help",
-                                                            deck->name, kind, cell, where, step, time));
+    trli_nonfinite_text(sim, &f, text, sizeof text);
+    err = trl_context_agree(
+        sim->ctx, step == 0
+                      ? trl_fail(sim->ctx, TRL_ERR_NUMERICS, place, "the initial value of '%s' is %s", deck->name, text)
+                      : trl_fail(sim->ctx, TRL_ERR_NUMERICS, place,
+                                 "'%s' is %s, after step %" PRId64 ", t = %.10g; a smaller dt may help", deck->name,
+                                 text, step, time));
+done:
+    return err;
 }

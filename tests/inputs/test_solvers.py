@@ -315,7 +315,8 @@ def norms():
     for left, says in (("div(mag(at(grad(p), cell))*grad(p)) = 1", "the equation of 'p' is singular at its first "
                         "guess: nothing in it changes with its unknown there; begin with another one (initial)"),
                        ("laplacian(p) - cbrt(p)^2 = 1", "the derivative of the equation of 'p' is not finite at its "
-                        "first guess: look at its coefficients, or begin with another guess (initial)")):
+                        "first guess: the first such value is NaN at cell (0, 0), x = 0.0416667, y = 0.0416667, beside "
+                        "x-, y-; look at its coefficients, or begin with another guess (initial)")):
         said = run(NORMS.format(n=12, left=left), fails=True)
         check("a derivative is said to be none", f"deck.yaml:15:13: {says}" in said, said)
 
