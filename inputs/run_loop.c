@@ -102,8 +102,22 @@ static trl_err is_too_late(trli_session *run, int64_t *late)
     return trli_agree_max(run->ctx, TRL_OK, 1, late);
 }
 
+/* What is to be known of a run that goes on from where this one is: multistep methods begin anew at checkpoints. */
+static const char *difference(const trli_session *run)
+{
+    const trli_deck_options *o = run->options;
+    const trl_simulation *sim = run->sim;
+    const bool due = o->has_checkpoint && trli_every_due(&o->checkpoint_every, trl_simulation_step_number(sim),
+                                                         trl_simulation_time(sim), trl_simulation_dt(sim));
+    if (due || !trl_integrator_of(run->problem->time.method)->multistep) return "";
+    return ", which begins at order 1: as no checkpoint is due at this step, values will differ within the tolerance "
+           "from "
+           "those of a run that was not stopped";
+}
+
 static trl_err stop(trli_session *run, int signal)
 {
+    const char *differs = difference(run);
     int64_t late;
     trl_err err = TRL_OK;
     TRL_TRY(trl_simulation_settle(run->sim));
@@ -118,8 +132,8 @@ static trl_err stop(trli_session *run, int signal)
     TRL_TRY(write_checkpoint(run, true));
     err = trl_fail(run->ctx, TRL_ERR_INTERRUPTED, NULL,
                    "stopped by SIG%s after step %" TRL_GIDX_FMT
-                   "; a checkpoint is in %s/checkpoint, continue with --restart latest",
-                   sigabbrev_np(signal), trl_simulation_step_number(run->sim), run->options->directory);
+                   "; a checkpoint is in %s/checkpoint, continue with --restart latest%s",
+                   sigabbrev_np(signal), trl_simulation_step_number(run->sim), run->options->directory, differs);
 done:
     return err;
 }

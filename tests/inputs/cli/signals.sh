@@ -61,3 +61,16 @@ wait $process || status=$?
 [ "$status" = 3 ] || fail "the run on two ranks ended with $status, expected 3"
 grep -q "stopped by SIGTERM after step" stderr.txt || fail "no message"
 [ "$(value out/report.json "r['status']")" = interrupted ] || fail "the report does not say 'interrupted'"
+
+# A multistep method begins anew at a checkpoint that nobody asked for.
+cat >bdf.yaml <<'DECK'
+trellis: 1
+grid: {cells: [8], periodic: [true]}
+equations: {u: {initial: "1 + x", ddt: "-1e-3*u^2 + sin(t)"}}
+time: {method: {name: bdf, tolerance: {relative: 1e-6}}, end: 1e7}
+output: {series: {every: {steps: 1000}, values: {n: norm(u)}}, checkpoint: {every: {steps: 1000000000}}}
+DECK
+if "$TRELLIS" check bdf.yaml >stdout.txt 2>&1; then
+    interrupt TERM "$TRELLIS" run bdf.yaml --quiet
+    says stderr.txt "continue with --restart latest, which begins at order 1: as no checkpoint is due at this step"
+fi
