@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "late_impl.h"
 #include "lower_impl.h"
 #include "memory_impl.h"
 #include "reads_impl.h"
@@ -265,6 +266,13 @@ done:
     return err;
 }
 
+/* Bring a field to the host. Where no rank has devices it is there, and nobody waits for others. */
+static trl_err fetch(const trl_simulation *sim, int field)
+{
+    const trl_err err = trli_frame_fetch(sim->frame, field);
+    return sim->late && !sim->late->devices ? err : trl_context_agree(sim->ctx, err);
+}
+
 /* Copy the direction d to the correction c. */
 static trl_err take_direction(trli_solver *s)
 {
@@ -272,7 +280,7 @@ static trl_err take_direction(trli_solver *s)
     trl_err err = TRL_OK;
     for (int i = 0; i < s->ask.n; ++i) {
         const int from = s->d.now[i], to = s->c.now[i];
-        TRL_TRY(trl_context_agree(sim->ctx, trli_frame_fetch(sim->frame, from)));
+        TRL_TRY(fetch(sim, from));
         for (int p = 0; p < sim->layout->nlocal; ++p) {
             const trl_array a = trli_frame_array(sim->frame, from, p, 0), b = trli_frame_array(sim->frame, to, p, 0);
             const trl_box *box = &a.owned;
@@ -357,9 +365,9 @@ static trl_err fetch_others(const trli_solver *s, size_t *points)
 {
     const trl_simulation *sim = s->sim;
     trl_err err = TRL_OK;
-    TRL_TRY(trl_context_agree(sim->ctx, trli_frame_fetch(sim->frame, s->d.now[0])));
+    TRL_TRY(fetch(sim, s->d.now[0]));
     for (int n = 0; other_field(s, n) >= 0; ++n) {
-        TRL_TRY(trl_context_agree(sim->ctx, trli_frame_fetch(sim->frame, other_field(s, n))));
+        TRL_TRY(fetch(sim, other_field(s, n)));
         for (int p = 0; p < sim->layout->nlocal; ++p) {
             const trl_array a = trli_frame_array(sim->frame, other_field(s, n), p, 0);
             *points += (size_t)(a.owned.hi[0] - a.owned.lo[0]) * (size_t)(a.owned.hi[1] - a.owned.lo[1]) *

@@ -126,11 +126,18 @@ done:
     return err;
 }
 
+/* Whether a norm is one of rounding errors of ordinary numbers, as that of 0 is where a flow has no divergence. */
+static bool is_of_rounding(const trli_solver *s, double norm)
+{
+    const double lost = s->sized_step == s->step ? lost_to_rounding(s) : 0;
+    return norm <= lost && trli_norm_is_ordinary(lost);
+}
+
 /* The residual of zero, which r has, is not to be lost to its squares. */
 static trl_err use_power(trli_solver *s, double *norm)
 {
     double ratio;
-    if (trli_norm_is_ordinary(*norm)) return TRL_OK;
+    if (trli_norm_is_ordinary(*norm) || is_of_rounding(s, *norm)) return TRL_OK;
     s->ahead = false;
     return trli_solver_choose_power(s, norm, &ratio);
 }
@@ -140,7 +147,7 @@ static trl_err use_power_of_zero(trli_solver *s, double *reference, double *norm
 {
     double ratio, before = *norm;
     trl_err err = TRL_OK;
-    if (trli_norm_is_ordinary(*reference)) return TRL_OK;
+    if (trli_norm_is_ordinary(*reference) || is_of_rounding(s, *reference)) return TRL_OK;
     s->ahead = false;
     TRL_TRY(trli_solver_choose_power(s, norm, &ratio));
     if (before == 0 && *norm == 0) return TRL_OK; /* the guess is the solution */
