@@ -16,6 +16,10 @@
 /* Rounding errors of a product with the operator, relative to the sizes of its factors, stay below this. */
 static const double rounding = 1e-12;
 
+/* How far from present values an operator is looked at, the first one where it is a number. */
+enum { DISTANCES = 3 };
+static const double distance[DISTANCES] = {1, 1e-2, 1e-4};
+
 /* ---- what may change it ---- */
 
 /* The n-th field of other equations that the operator reads, whose steps change it; -1: there are fewer. */
@@ -313,28 +317,27 @@ done:
     return err;
 }
 
-/* Whether it is so beside the first guess, too: that of p*ddx(p) is at p = 0. So the answer is that of the equation,
- * not of the values from which a run begins or goes on. The farther away the more is seen, if functions are defined. */
+/* Whether it is so beside the first guess, too: that of p*ddx(p) is at p = 0, and that of div(p*grad(p^2)) nearly so
+ * where p is small. So the answer is that of the equation, not of the values from which a run begins or goes on. The
+ * farther away the more is seen, if functions are defined. */
 static trl_err stays_symmetric(trli_solver *s, bool *symmetric)
 {
-    const double far = 1e-2, near = 1e-4;
-    double norm;
+    double norm = INFINITY;
     trl_err err = TRL_OK;
     TRL_TRY(trli_solver_try(s, -1, 0));
     TRL_TRY(take_direction(s));
-    TRL_TRY(symmetric_at(s, far, symmetric, &norm));
-    if (!isfinite(norm)) err = symmetric_at(s, near, symmetric, &norm);
+    for (int i = 0; i < DISTANCES && !isfinite(norm); ++i) TRL_TRY(symmetric_at(s, distance[i], symmetric, &norm));
 done:
     return err;
 }
 
 /* ---- at a distance from the values of other equations ---- */
 
-/* Go through a patch's points of a field: keep its values, and add a little more than zero by the direction d, the same
- * on any ranks; or put the kept ones back. *kept: where they are, or are to be. */
-static void disturb_patch(const trli_solver *s, int field, int p, bool back, double **kept)
+/* Go through a patch's points of a field: keep its values, and add something above zero, up to `most` of them, by the
+ * direction d, the same on any ranks; or, with 0, put the kept ones back. *kept: where they are, or are to be. */
+static void disturb_patch(const trli_solver *s, int field, int p, double most, double **kept)
 {
-    const double little = 1e-3;
+    const bool back = most == 0;
     const trl_array a = trli_frame_array(s->sim->frame, field, p, 0);
     const trl_array d = trli_frame_array(s->sim->frame, s->d.now[0], p, 0);
     trl_lidx at[3], of[3];
@@ -349,14 +352,14 @@ static void disturb_patch(const trli_solver *s, int field, int p, bool back, dou
                 const double noise = ((const double *)d.at)[trl_array_offset(&d, of[0], of[1], of[2])];
                 const double more = 0.5 + noise / s->trial;
                 if (!back) *(*kept)++ = *value;
-                *value = back ? *(*kept)++ : *value + little * more * (*value != 0 ? fabs(*value) : 1);
+                *value = back ? *(*kept)++ : *value + most * more * (*value != 0 ? fabs(*value) : 1);
             }
 }
 
-static void disturb(const trli_solver *s, bool back, double *kept)
+static void disturb(const trli_solver *s, double most, double *kept)
 {
     for (int n = 0; other_field(s, n) >= 0; ++n) {
-        for (int p = 0; p < s->sim->layout->nlocal; ++p) disturb_patch(s, other_field(s, n), p, back, &kept);
+        for (int p = 0; p < s->sim->layout->nlocal; ++p) disturb_patch(s, other_field(s, n), p, most, &kept);
         trli_frame_written(s->sim->frame, other_field(s, n));
     }
 }
@@ -392,11 +395,14 @@ static trl_err symmetric_with_others(trli_solver *s, bool *symmetric)
     kept = trli_new(s->sim->ctx, points + 1, sizeof *kept);
     if (!kept) err = trli_no_memory(s->sim->ctx, NULL, "for a solver");
     TRL_TRY(trl_context_agree(s->sim->ctx, err));
-    disturb(s, false, kept);
-    for (int k = 0; k < 2 && err == TRL_OK; ++k) err = cross(s, k, &c);
-    disturb(s, true, kept);
-    TRL_TRY(err);
-    *symmetric = are_equal(&c) || !isfinite(c.product[0]) || !isfinite(c.product[1]);
+    for (int i = 0, finite = 0; i < DISTANCES && !finite; ++i) {
+        disturb(s, distance[i], kept);
+        for (int k = 0; k < 2 && err == TRL_OK; ++k) err = cross(s, k, &c);
+        disturb(s, 0, kept);
+        TRL_TRY(err);
+        finite = isfinite(c.product[0]) && isfinite(c.product[1]);
+        *symmetric = !finite || are_equal(&c);
+    }
 done:
     trli_free(kept);
     return err;
