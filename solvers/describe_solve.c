@@ -178,7 +178,8 @@ static void describe_unused(const trli_listing *l, int solver)
 {
     const trli_solver *s = trli_solving_nth(l->sim, solver);
     const bool known = s->stats.method || s->stats.preconditioner;
-    const trl_solve_method method = s->stats.pseudo_time ? TRL_SOLVE_PSEUDO_TIME : s->method;
+    const trl_solve_method chosen = s->method == TRL_SOLVE_AUTO ? s->settings.method : s->method;
+    const trl_solve_method method = s->stats.pseudo_time ? TRL_SOLVE_PSEUDO_TIME : chosen;
     const trli_solver_use use = {.method = method,
                                  .cycles = s->cycles || method == TRL_SOLVE_MULTIGRID,
                                  .bdf = s->ask.products_alone,

@@ -40,3 +40,14 @@ EOF
 expect 0 "$TRELLIS" plan entries.yaml
 grep -qE "^  [3-9] grids, beside the first of 1024, [0-9, ]+ points; their entries take [0-9.]+ KiB$" stdout.txt ||
     fail "the plan does not say which grids there are"
+
+# Before the first solution a key is for the method that the deck names.
+cat >stages.yaml <<'EOF'
+trellis: 1
+grid: {cells: [8, 8], periodic: [true, true]}
+solvers: {s: {method: gmres, restart: 7}}
+equations: {u: {initial: x, solver: s, ddt: {explicit: 1, implicit: "laplacian(u)"}}}
+time: {method: ark3, dt: 0.01, steps: 2}
+EOF
+expect 0 "$TRELLIS" plan stages.yaml
+! grep -q "it has no use for" stdout.txt || fail "gmres has no use for its restart"
