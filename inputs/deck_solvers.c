@@ -21,6 +21,7 @@ static trl_solver_entry read_solver(const trli_yaml *key, const trli_yaml *node)
                               .absolute = trli_yaml_number(trli_yaml_get(node, "absolute")),
                               .iterations = (int)trli_yaml_whole(trli_yaml_get(node, "iterations"), 0),
                               .restart = (int)trli_yaml_whole(trli_yaml_get(node, "restart"), 0),
+                              .single_reduction = trli_yaml_is_true(trli_yaml_get(node, "single_reduction")),
                               .newton_tolerance = trli_yaml_number(trli_yaml_get(newton, "tolerance")),
                               .newton_iterations = (int)trli_yaml_whole(trli_yaml_get(newton, "iterations"), 0)};
 }
@@ -105,7 +106,10 @@ static trl_err refuse(trli_deck *deck, const trl_solver_entry *solver, const trl
     trli_solver_key_write_users(key, users, sizeof users);
     const trl_err err = trl_fail(deck->ctx, TRL_ERR_INPUT, place, "solver '%s' has method %s, which does not use '%s'",
                                  solver->name, method, key->name);
-    trl_advise(deck->ctx, "remove it, or use what it is for: %s", users);
+    if (key->always >> solver->method & 1)
+        trl_advise(deck->ctx, "remove it: %s does in any case what it is for", method);
+    else
+        trl_advise(deck->ctx, "remove it, or use what it is for: %s", users);
     return err;
 }
 

@@ -164,6 +164,9 @@ static const trli_key keys[] = {
      .doc = "of multigrid: every rank has all of a coarser grid that gives it fewer points of others than this; larger "
             "grids are cut like the first one, or patches that get thin are merged"},
     {"solvers.*.restart", INTEGER, 0, "30", .min = 1, .max = 1000, .doc = "of gmres: iterations between restarts"},
+    {"solvers.*.single_reduction", BOOLEAN, 0, "false",
+     .doc = "of cg and bicgstab: all sums of an iteration are one message, for more vectors and sums: for many ranks "
+            "with few points each"},
     {"solvers.*.newton", MAPPING, 0, "{}", .doc = "Newton's method, of nonlinear equations"},
     {"solvers.*.newton.tolerance", NUMBER, TRLI_ABOVE, "1e-8", .min = 0, .max = 1,
      .doc = "the residual wanted, relative to that of zero"},

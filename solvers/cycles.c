@@ -249,7 +249,8 @@ done:
     return err;
 }
 
-const trli_krylov_type trli_krylov_cg_cycles = {.words = "cg", .compile = cg_compile, .begin = cg_begin, .run = cg_run};
+const trli_krylov_type trli_krylov_cg_cycles = {
+    .words = "cg", .sums = 3, .compile = cg_compile, .begin = cg_begin, .run = cg_run};
 
 /* ---- as a method ---- */
 
@@ -293,4 +294,5 @@ done:
     return err;
 }
 
-const trli_krylov_type trli_krylov_cycles = {.words = "multigrid", .compile = cycles_compile, .run = cycles_run};
+const trli_krylov_type trli_krylov_cycles = {
+    .words = "multigrid", .sums = 1, .compile = cycles_compile, .run = cycles_run};

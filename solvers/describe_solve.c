@@ -16,6 +16,11 @@
 #include "solver_keys_impl.h"
 #include "solving_impl.h"
 
+/* Seconds that the sums and vectors take which spare messages (docs/solvers.md): so long, and for each point. */
+static const struct extra {
+    double each, point;
+} extra_cg = {0, 1.2e-9}, extra_bicgstab = {5e-6, 3.5e-9};
+
 static bool has_gpus(const trli_listing *l)
 {
     return l->sim->model->run->gpu_kernels != NULL;
@@ -210,6 +215,30 @@ static void describe_cost(const trli_listing *l, int solver)
                      1e6 * bytes / trli_model_bandwidth(sim->model));
 }
 
+/* What iterations wait for: sums over all ranks, those of cycles included. Where each rank has so few points that a
+ * message takes longer than the sums and vectors that spare it, the plan says so. */
+static void describe_messages(const trli_listing *l, int solver)
+{
+    const trli_solver *s = trli_solving_nth(l->sim, solver);
+    const bool bicgstab = s->method == TRL_SOLVE_BICGSTAB, named = s->settings.method == s->method;
+    const bool possible = (bicgstab || s->method == TRL_SOLVE_CG) && !s->settings.single_reduction;
+    const struct extra *more = bicgstab ? &extra_bicgstab : &extra_cg;
+    const trli_ways *ways = &l->sim->model->machine.ways;
+    const trli_krylov_type *type = s->looked ? trli_krylov_of(s, s->method) : NULL;
+    const int ranks = trl_context_ranks(l->sim->ctx);
+    const char *method = named ? "" : bicgstab ? "method: bicgstab, " : "method: cg, ";
+    char advice[128] = "";
+    if (!type || type->sums == 0 || ranks == 1 || s->stats.direct) return;
+    const int cycles = !s->cycles ? 0 : bicgstab ? 2 : 1, spared = type->sums - 1;
+    const double message = l->sim->model->machine.shares ? ways->shared_s : ways->message_s;
+    const double saved = spared * message * ceil(log2(ranks)), points = s->all_points / ranks;
+    const double extra = more->each + more->point * points;
+    if (possible && ways->known && saved > extra)
+        snprintf(advice, sizeof advice, "; %ssingle_reduction: true would spare %d", method, spared);
+    trli_listing_say(l, "  an iteration has %d message%s of sums over all ranks%s", type->sums + cycles,
+                     type->sums + cycles == 1 ? "" : "s", advice);
+}
+
 void trli_describe_solvers(const trli_listing *l)
 {
     for (int i = 0; i < trl_simulation_solvers(l->sim); ++i) {
@@ -227,6 +256,7 @@ void trli_describe_solvers(const trli_listing *l)
         if (s->no_direct) trli_listing_say(l, "  not solved directly, because %s", s->no_direct);
         if (s->no_multigrid) trli_listing_say(l, "  no multigrid, because %s", s->no_multigrid);
         describe_cost(l, i);
+        describe_messages(l, i);
         describe_unused(l, i);
         if (s->solves == 0) {
             describe_prospect(l, s);

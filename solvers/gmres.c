@@ -429,4 +429,4 @@ done:
     return err;
 }
 
-const trli_krylov_type trli_krylov_gmres = {.words = "gmres", .compile = gmres_compile, .run = gmres_run};
+const trli_krylov_type trli_krylov_gmres = {.words = "gmres", .sums = 1, .compile = gmres_compile, .run = gmres_run};

@@ -16,14 +16,27 @@ static const trli_krylov_type *const types[TRL_SOLVE_METHODS] = {[TRL_SOLVE_DIRE
                                                                  [TRL_SOLVE_BICGSTAB] = &trli_krylov_bicgstab,
                                                                  [TRL_SOLVE_GMRES] = &trli_krylov_gmres};
 
+/* Of cg with cycles. */
+static const trli_krylov_type *type_with_cycles(const trli_solver *s)
+{
+    return s->settings.single_reduction ? &trli_krylov_single_cg_cycles : &trli_krylov_cg_cycles;
+}
+
+static const trli_krylov_type *type_alone(const trli_solver *s, int method)
+{
+    if (s->settings.single_reduction && method == TRL_SOLVE_CG) return &trli_krylov_single_cg;
+    if (s->settings.single_reduction && method == TRL_SOLVE_BICGSTAB) return &trli_krylov_single_bicgstab;
+    return types[method];
+}
+
 const trli_krylov_type *trli_krylov_of(const trli_solver *s, trl_solve_method method)
 {
-    return method == TRL_SOLVE_CG && s->cycles ? &trli_krylov_cg_cycles : types[method];
+    return method == TRL_SOLVE_CG && s->cycles ? type_with_cycles(s) : type_alone(s, (int)method);
 }
 
 trli_krylov *trli_krylov_made(const trli_solver *s, const trli_krylov_type *type)
 {
-    return type == &trli_krylov_cg_cycles ? s->made_cg_cycles : s->made[s->method];
+    return type == type_with_cycles(s) ? s->made_cg_cycles : s->made[s->method];
 }
 
 trl_err trli_krylov_compile(trli_solver *s)
@@ -34,11 +47,11 @@ trl_err trli_krylov_compile(trli_solver *s)
     for (int m = 0; m < TRL_SOLVE_METHODS; ++m) {
         const bool automatic = (wanted == TRL_SOLVE_AUTO && (m == TRL_SOLVE_CG || m == TRL_SOLVE_BICGSTAB)) ||
                                (doubtful && m == TRL_SOLVE_BICGSTAB);
-        if (types[m] && types[m]->compile && (automatic || m == (int)wanted))
-            TRL_TRY(types[m]->compile(s, &s->made[m]));
+        const trli_krylov_type *type = type_alone(s, m);
+        if (type && type->compile && (automatic || m == (int)wanted)) TRL_TRY(type->compile(s, &s->made[m]));
     }
     if (!s->multigrid) goto done;
-    if (s->made[TRL_SOLVE_CG]) TRL_TRY(trli_krylov_cg_cycles.compile(s, &s->made_cg_cycles));
+    if (s->made[TRL_SOLVE_CG]) TRL_TRY(type_with_cycles(s)->compile(s, &s->made_cg_cycles));
 done:
     return err;
 }
@@ -231,7 +244,7 @@ done:
     return err;
 }
 
-const trli_krylov_type trli_krylov_cg = {.words = "cg", .compile = cg_compile, .run = cg_run};
+const trli_krylov_type trli_krylov_cg = {.words = "cg", .sums = 2, .compile = cg_compile, .run = cg_run};
 
 /* ---- stabilised biconjugate gradients, preconditioned from the right ---- */
 
@@ -429,4 +442,5 @@ done:
     return err;
 }
 
-const trli_krylov_type trli_krylov_bicgstab = {.words = "bicgstab", .compile = bicgstab_compile, .run = bicgstab_run};
+const trli_krylov_type trli_krylov_bicgstab = {
+    .words = "bicgstab", .sums = 2, .compile = bicgstab_compile, .run = bicgstab_run};

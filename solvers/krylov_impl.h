@@ -117,6 +117,7 @@ struct trli_solver {
 /* A Krylov method: how it is compiled for a solver, and what it does. */
 typedef struct trli_krylov_type {
     const char *words;
+    int sums; /* messages of sums in an iteration, beside those of cycles */
     trl_err (*compile)(trli_solver *s, trli_krylov **method); /* *method is kept by the model; OPTIONAL */
     /* OPTIONAL, before norm(r) is known: what `run` begins with, which has s->ahead then. c and r stay. */
     trl_err (*begin)(trli_solver *s, trli_krylov *m);
@@ -126,7 +127,8 @@ typedef struct trli_krylov_type {
 } trli_krylov_type;
 
 extern const trli_krylov_type trli_krylov_cg, trli_krylov_bicgstab, trli_krylov_gmres, trli_krylov_cg_cycles,
-    trli_krylov_cycles, trli_krylov_direct, trli_krylov_pipelined;
+    trli_krylov_cycles, trli_krylov_direct, trli_krylov_pipelined, trli_krylov_single_cg, trli_krylov_single_cg_cycles,
+    trli_krylov_single_bicgstab;
 
 /* ---- solve.c, solve_vectors.c, solve_ahead.c ---- */
 
@@ -202,13 +204,6 @@ int trli_solver_drifts(const trli_solver *s);
 
 /* The program that finds what couples the unknowns of a point, if they are coupled, at one location and few. */
 TRL_NODISCARD trl_err trli_solver_compile_coupling(trli_solver *s);
-
-/* ---- coarsen.c ---- */
-
-/* Why a system cannot have multigrid; NULL: it can. */
-const char *trli_multigrid_missing(const trli_solver *s);
-/* Why a system does not get it unless the deck asks for it; NULL: it does. */
-const char *trli_multigrid_unasked(const trli_solver *s);
 
 /* ---- multigrid.c ---- */
 

@@ -177,4 +177,11 @@ void trli_restrict_in_row(const trli_grid_transfer *t, const trl_simulation *fin
 void trli_prolong_in_row(const trli_grid_transfer *t, const trl_simulation *coarse, int from,
                          const trl_simulation *fine, int to, trli_gpu_row *row);
 
+/* ---- coarsen.c ---- */
+
+/* Why a system cannot have multigrid; NULL: it can. */
+const char *trli_multigrid_missing(const trli_solver *s);
+/* Why a system does not get it unless the deck asks for it; NULL: it does. */
+const char *trli_multigrid_unasked(const trli_solver *s);
+
 #endif

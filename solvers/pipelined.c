@@ -355,4 +355,4 @@ done:
 }
 
 const trli_krylov_type trli_krylov_pipelined = {
-    .words = "pipelined_cg", .compile = pipelined_compile, .run = pipelined_run};
+    .words = "pipelined_cg", .sums = 1, .compile = pipelined_compile, .run = pipelined_run};

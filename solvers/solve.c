@@ -18,6 +18,7 @@
 #include "solve_look_impl.h"
 #include "solve_reads_impl.h"
 #include "solve_scale_impl.h"
+#include "solve_vectors_impl.h"
 #include "symbols_impl.h"
 #include "told_sums_impl.h"
 
@@ -76,13 +77,9 @@ static trl_err add_tangents(trli_solver *s)
     trl_err err = TRL_OK;
     TRL_TRY(trli_direction_add(model, trli_model_name(model, "%s:", s->ask.names), &s->direction));
     model->direction[s->direction - 1].solved = s->ask.names;
+    if (s->d.now) trli_vector_multiplies(s, &s->d);
     for (int i = 0; i < s->ask.n; ++i) {
         trli_variable variable = model->variable[s->ask.variable[i]];
-        if (s->d.now) {
-            trli_model_field *d = &model->field[s->d.now[i]];
-            d->exchanged = true;
-            d->boundary = (trli_boundary_source){variable.boundary, variable.names, variable.name, variable.place};
-        }
         variable.name = trli_model_name(model, "%s:d%d", variable.name, s->direction);
         variable.initial = NULL;
         variable.ddt = NULL;

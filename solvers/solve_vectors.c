@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* A solver's vectors: fields that programs read and write, and what the programs of all methods are made of. */
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -10,6 +11,7 @@
 #include "memory_impl.h"
 #include "partials_impl.h"
 #include "sides_impl.h"
+#include "solve_vectors_impl.h"
 
 static int add_field(trli_solver *s, const char *name, int i)
 {
@@ -36,6 +38,17 @@ trl_err trli_vector_add(trli_solver *s, const char *name, bool pair, trli_vector
     return model->ir.err;
 }
 
+void trli_vector_multiplies(const trli_solver *s, const trli_vector *v)
+{
+    trli_model *model = s->sim->model;
+    for (int i = 0; i < s->ask.n; ++i) {
+        const trli_variable *variable = &model->variable[s->ask.variable[i]];
+        trli_model_field *f = &model->field[v->now[i]];
+        f->exchanged = true;
+        f->boundary = (trli_boundary_source){variable->boundary, variable->names, variable->name, variable->place};
+    }
+}
+
 void trli_vector_swap(const trli_solver *s, const trli_vector *v)
 {
     for (int i = 0; i < s->ask.n; ++i) trli_frame_swap(s->sim->frame, v->now[i], v->next[i]);
@@ -58,24 +71,25 @@ double trli_solver_norm(const trli_solver *s, double square)
     return sqrt(square / s->all_points);
 }
 
-/* Unknowns at the same points are computed in one sweep: their values read the same fields. */
-trl_err trli_solver_store(trli_solver *s, trli_program *program, const int *field, const trli_ir_value *value)
+/* Fields at the same points are computed in one sweep: their values read the same fields. */
+static trl_err store_fields(trli_solver *s, trli_program *program, int n, const int *field, const trli_ir_value *value)
 {
-    const size_t room = (size_t)s->ask.n + 1;
+    const size_t room = (size_t)n + 1;
     int *to = trli_new(s->sim->ctx, room, sizeof *to);
     trli_ir_value *of = trli_new(s->sim->ctx, room, sizeof *of);
     bool *stored = trli_new(s->sim->ctx, room, sizeof *stored);
     trl_err err = TRL_OK;
     if (!to || !of || !stored) TRL_TRY(trli_no_memory(s->sim->ctx, NULL, "for a solver"));
-    for (int i = 0; i < s->ask.n; ++i) {
-        int n = 0;
-        for (int j = i; j < s->ask.n; ++j) {
+    for (int i = 0; i < n; ++i) {
+        int count = 0;
+        for (int j = i; j < n; ++j) {
             if (stored[j] || (j > i && !trli_share_sweep(s->sim, field[i], field[j]))) continue;
             stored[j] = true;
-            to[n] = field[j];
-            of[n++] = value[j];
+            to[count] = field[j];
+            of[count++] = value[j];
         }
-        if (n > 0) TRL_TRY(trli_program_add_kernel(program, s->sim->model->field[field[i]].name, n, to, of, NULL));
+        if (count > 0)
+            TRL_TRY(trli_program_add_kernel(program, s->sim->model->field[field[i]].name, count, to, of, NULL));
         TRL_TRY(trli_program_add_root(program, field[i]));
     }
 done:
@@ -83,6 +97,40 @@ done:
     trli_free(of);
     trli_free(stored);
     return err;
+}
+
+trl_err trli_solver_store(trli_solver *s, trli_program *program, const int *field, const trli_ir_value *value)
+{
+    return store_fields(s, program, s->ask.n, field, value);
+}
+
+trl_err trli_assignments_create(trli_solver *s, int vectors, trli_assignments *a)
+{
+    const int room = vectors * s->ask.n;
+    *a = (trli_assignments){.s = s, .room = room};
+    a->field = trli_new(s->sim->ctx, (size_t)room + 1, sizeof *a->field);
+    a->value = trli_new(s->sim->ctx, (size_t)room + 1, sizeof *a->value);
+    return a->field && a->value ? TRL_OK : trli_no_memory(s->sim->ctx, NULL, "for a solver");
+}
+
+void trli_assignments_free(trli_assignments *a)
+{
+    trli_free(a->field);
+    trli_free(a->value);
+}
+
+void trli_assignments_add(trli_assignments *a, const int *to, int i, trli_ir_value value)
+{
+    assert(a->n < a->room);
+    a->field[a->n] = to[i];
+    a->value[a->n++] = value;
+}
+
+trl_err trli_assignments_store(trli_assignments *a)
+{
+    const int n = a->n;
+    a->n = 0;
+    return n == 0 ? TRL_OK : store_fields(a->s, a->program, n, a->field, a->value);
 }
 
 trl_err trli_solver_dot(trli_solver *s, trli_program *program, const char *label, const trli_ir_value *a,
@@ -189,12 +237,15 @@ void trli_solver_equalise(trli_solver *solver)
 
 trl_err trli_solver_product_with(trli_solver *s, trli_program *program)
 {
+    return trli_solver_product_of(s, program, s->d.now, s->q.now);
+}
+
+trl_err trli_solver_product_values(trli_solver *s, trli_program *program, const int *of, trli_ir_value *value)
+{
     trli_instance *in = NULL, *old = NULL;
-    trli_ir_value *value = trli_new(s->sim->ctx, (size_t)s->ask.n + 1, sizeof *value);
     trl_err err = TRL_OK;
-    if (!value) TRL_TRY(trli_no_memory(s->sim->ctx, NULL, "for a solver"));
     TRL_TRY(s->ask.instance(s->ask.data, program, &in, &old));
-    for (int i = 0; i < s->ask.n; ++i) in->variable[s->first_tangent + i] = s->d.now[i];
+    for (int i = 0; i < s->ask.n; ++i) in->variable[s->first_tangent + i] = of[i];
     TRL_TRY(trli_instance_fill(in));
     TRL_TRY(trli_instance_prepare(in));
     for (int i = 0; i < s->ask.n; ++i) {
@@ -203,10 +254,20 @@ trl_err trli_solver_product_with(trli_solver *s, trli_program *program)
         if (value[i] < 0) value[i] = trli_ir_constant(&s->sim->model->ir, 0);
         TRL_TRY(trli_solver_masked(s, in, i, &value[i]));
     }
-    err = trli_solver_store(s, program, s->q.now, value);
 done:
     trli_instance_destroy(&in);
     trli_instance_destroy(&old);
+    return err;
+}
+
+trl_err trli_solver_product_of(trli_solver *s, trli_program *program, const int *of, const int *to)
+{
+    trli_ir_value *value = trli_new(s->sim->ctx, (size_t)s->ask.n + 1, sizeof *value);
+    trl_err err = TRL_OK;
+    if (!value) return trli_no_memory(s->sim->ctx, NULL, "for a solver");
+    TRL_TRY(trli_solver_product_values(s, program, of, value));
+    err = trli_solver_store(s, program, to, value);
+done:
     trli_free(value);
     return err;
 }

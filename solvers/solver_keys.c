@@ -13,16 +13,17 @@
 #define ALL (ITERATING | BIT(DIRECT))
 
 /* X(name, member, methods, what else holds) */
-#define KEY_LIST(X)                                                                       \
-    X("preconditioner", preconditioner, HELPED, .bdf = true)                              \
-    X("tolerance", tolerance, ALL, .systems = TRLI_SYSTEMS_LINEAR)                        \
-    X("absolute", absolute, ALL, .systems = TRLI_SYSTEMS_ALL)                             \
-    X("iterations", iterations, ITERATING, .systems = TRLI_SYSTEMS_ALL)                   \
-    X("cycle", cycle, CYCLING, .cycles = true, .bdf = true)                               \
-    X("smoother", smoother, CYCLING, .cycles = true, .bdf = true)                         \
-    X("replicate", replicate, CYCLING, .cycles = true, .bdf = true)                       \
-    X("restart", restart, BIT(GMRES), .bdf = true)                                        \
-    X("newton.tolerance", newton_tolerance, ITERATING, .systems = TRLI_SYSTEMS_NONLINEAR) \
+#define KEY_LIST(X)                                                                                            \
+    X("preconditioner", preconditioner, HELPED, .bdf = true)                                                   \
+    X("tolerance", tolerance, ALL, .systems = TRLI_SYSTEMS_LINEAR)                                             \
+    X("absolute", absolute, ALL, .systems = TRLI_SYSTEMS_ALL)                                                  \
+    X("iterations", iterations, ITERATING, .systems = TRLI_SYSTEMS_ALL)                                        \
+    X("cycle", cycle, CYCLING, .cycles = true, .bdf = true)                                                    \
+    X("smoother", smoother, CYCLING, .cycles = true, .bdf = true)                                              \
+    X("replicate", replicate, CYCLING, .cycles = true, .bdf = true)                                            \
+    X("restart", restart, BIT(GMRES), .bdf = true)                                                             \
+    X("single_reduction", single_reduction, BIT(CG) | BIT(BICGSTAB), .always = BIT(PIPELINED_CG) | BIT(GMRES)) \
+    X("newton.tolerance", newton_tolerance, ITERATING, .systems = TRLI_SYSTEMS_NONLINEAR)                      \
     X("newton.iterations", newton_iterations, CYCLING, .systems = TRLI_SYSTEMS_NONLINEAR)
 
 #define KEY_VALUE(name, member, ...)                           \

@@ -15,6 +15,7 @@ typedef struct trli_solver_key {
     const char *name; /* below `solvers.NAME`, parts joined by a dot */
     double (*value)(const trl_solver_entry *e);
     unsigned methods;     /* a bit for each */
+    unsigned always;      /* likewise: those that have no such key because they do what it says in any case */
     bool cycles;          /* only where multigrid is the method or the preconditioner */
     bool bdf;             /* CVODE's Newton steps use it, too */
     trli_systems systems; /* only for such ones */

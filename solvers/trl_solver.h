@@ -68,6 +68,7 @@ typedef struct trl_solver_entry {
     double absolute;         /* and one that is small enough in any case */
     int iterations;          /* at most, of a linear system */
     int restart;             /* of gmres: iterations between restarts */
+    bool single_reduction;   /* of cg and bicgstab: all sums of an iteration are one message */
     double newton_tolerance; /* of nonlinear equations, in place of tolerance */
     int newton_iterations;
 } trl_solver_entry;

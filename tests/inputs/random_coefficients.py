@@ -2,9 +2,16 @@
 # Part of Trellis, an expression-graph PDE solver framework.
 """Equations that random decks solve beside others, and their coefficients without multigrid: positive fields with
 conditions of their own, which read unknowns, other fields, and what types of a plugin make of these."""
+import re
 
 SIDES = ("{{dirichlet: \"1 + 0.2*tanh({0})\"}}", "{{neumann: \"0.2*sin({0})\"}}", "{{outflow: true}}",
          "{{robin: {{a: \"1 + 0.1*tanh({0})^2\", b: 0.5, c: \"1 + 0.1*sin({0})\"}}}}")
+
+
+def one_message(rng, solver):
+    """A solver whose iterations may have one message of sums."""
+    single = rng.random() < 0.5
+    return re.sub(r"(method: (cg|bicgstab))\b", r"\1, single_reduction: true", solver) if single else solver
 
 
 class Coefficients:

@@ -473,7 +473,7 @@ def partial_equations(w, places):
         found = {name: rng.choice(places) for name in w.solved}
         w.coupled = w.solved if rng.random() < 0.5 and len(w.solved) == 2 else []
         w.fields.update(found if w.coupled else {})
-        w.solvers["s"] = rng.choice(SOLVERS)
+        w.solvers["s"] = random_coefficients.one_message(rng, rng.choice(SOLVERS))
         for name in w.solved:
             w.fields[name] = found[name]
             lines.append(random_coefficients.solution(w, name, w.fields[name]))
@@ -508,7 +508,8 @@ def write(rng, method, partial=True, flat=False):
     w.multistep = method in MULTISTEP
     if (w.implicit or method == "bdf") and rng.random() < 0.5:
         w.helped = True
-        w.solvers["r"] = rng.choice(MULTISTEP_SOLVERS if w.multistep else SOLVERS)
+        how = rng.choice(MULTISTEP_SOLVERS if w.multistep else SOLVERS)
+        w.solvers["r"] = how if w.multistep else random_coefficients.one_message(rng, how)
     places = rng.sample(list(NAMES[dim]), min(len(NAMES[dim]), 2))
     pdes = [f"e{i}" for i in range(rng.randint(1, 3) if partial else 0)]
     odes = [f"d{i}" for i in range(rng.randint(1, 3) if flat else 0)]

@@ -4,6 +4,8 @@
 import json
 import re
 
+from random_coefficients import one_message
+
 AXES = "xyz"
 FACES = ("xface", "yface", "zface")
 EDGES = {(0, 1): "zedge", (0, 2): "yedge", (1, 2): "xedge"}
@@ -132,6 +134,7 @@ def write(rng):
         scalar[-1] = read_velocities(rng, scalar[-1], names, solver)
     if rng.random() < 0.3 and "boundary" not in pressure and "dt: 4e-3" in time:
         gate(rng, lines, names)
+    solver = one_message(rng, solver)
     values = f"leak: \"norm(div({velocity}))\", top: \"domain_max(p)\""
     return "\n".join([
         "trellis: 1", f"grid: {{cells: {cells}, periodic: {json.dumps(periodic)}{grid}}}",

@@ -4,6 +4,7 @@
 rank has all of the grid. And ways to run them on up to eight ranks."""
 import json
 
+from random_coefficients import one_message
 from random_decks import NAMES
 
 AXES = "xyz"
@@ -52,6 +53,7 @@ def write(rng):
         closed = ", ".join(f"{AXES[a]}{side}: {{neumann: 0}}" for a, wraps in enumerate(periodic) if not wraps
                            for side in "-+")
         lines.insert(0, f"  k: {{initial: 1, solve: \"k = 1 + cos(3*x)^2\", boundary: {{{closed}}}}}")
+    solver = one_message(rng, solver)
     return "\n".join(["trellis: 1", f"grid: {{cells: {cells}, periodic: {json.dumps(periodic)}}}",
                       f"solvers: {{r: {{{solver}, replicate: {replicate}, iterations: 400{more}}}}}",
                       "equations:", *lines, ""])

@@ -5,7 +5,7 @@ method, preconditioner and cycle. Fields rest_NAME are what is left of those at 
 import json
 import re
 
-from random_coefficients import Coefficients
+from random_coefficients import Coefficients, one_message
 from random_decks import NAMES
 
 AXES = "xyz"
@@ -111,6 +111,8 @@ def write(rng):
     alone = not any(places.values()) and (len(names) == 1 or not coupled) and not coefficients.lines
     if alone and not large and not re.search(r"advective|dd.\(at|0\.3\*.\^2|tanh", " ".join(lines)):
         solver = rng.choice([solver, "{method: pipelined_cg, iterations: 2000}",  # all symmetric
+                             "{method: cg, single_reduction: true, iterations: 2000}",
+                             "{method: cg, preconditioner: multigrid, single_reduction: true, iterations: 400}",
                              "{method: pipelined_cg, preconditioner: multigrid, iterations: 400}",
                              *(f"{{{how}: multigrid, smoother: {smoother}, iterations: 2000}}"
                                for smoother in SMOOTHERS[:1 + (dim > 1)] for how in ("preconditioner", "method"))])
@@ -125,6 +127,7 @@ def write(rng):
         solver = solver[:-1] + f", restart: {rng.randint(2, 40)}" + "}"
     solver = solver.replace("restart: 60", f"restart: {rng.choice([60, 60, 45])}")
     solver = solver.replace("{, ", "{")
+    solver = solver if "single" in solver else one_message(rng, solver)
     return "\n".join(["trellis: 1", f"grid: {{cells: {cells}, periodic: {json.dumps(periodic)}{more}}}",
                       f"solvers: {{r: {solver}}}", *left, "equations:",
                       "  k: {initial: 1, solve: \"k = 1 + cos(3*x)^2\", boundary: {" + closed + "}}", *lines,

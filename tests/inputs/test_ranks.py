@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 
-from random_coefficients import Coefficients
+from random_coefficients import Coefficients, one_message
 
 TERMS = [
     "laplacian({f})", "div((1 + 0.1*{f})*grad({f}))", "0.1*laplacian({f})*{g}", "-div(advective_flux({f}, velocity))",
@@ -81,8 +81,9 @@ def add_solved(rng, lines, periodic):
     lines[3:3] = w.lines
     lines[1:1] = ["plugins: [side_values]"] * w.plugins
     right = rng.choice(["a", "a", "a + dt"])
+    method = one_message(rng, rng.choice(["", "method: bicgstab, "]))
     lines += [f"  s: {{initial: 0, solve: \"{left} = {right}\", solver: r, boundary: {{{sides}}}}}",
-              "solvers: {r: {preconditioner: jacobi, iterations: 1000}}"]
+              f"solvers: {{r: {{{method}preconditioner: jacobi, iterations: 1000}}}}"]
 
 
 def add_implicit(rng, lines, time):

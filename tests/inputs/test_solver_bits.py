@@ -88,6 +88,23 @@ solvers: {s: {method: bicgstab, preconditioner: multigrid}}
 """
 
 
+# A coefficient whose conditions read an unknown: a program may have them for one product alone.
+SIDED = """trellis: 1
+grid: {cells: [9, 6, 7], periodic: [true, false, false]}
+solvers: {s: {method: bicgstab, single_reduction: true, iterations: 2000}}
+expressions:
+  c: {formula: 1.2, location: cell, boundary: {y-: {outflow: true}, y+: {dirichlet: "1 + 0.2*tanh(k)"}, z-:
+      {dirichlet: 1}, z+: {neumann: "0.2*sin(x)"}}}
+equations:
+  k: {initial: 1, solve: "k = 1 + cos(3*x)^2", boundary: {y-: {neumann: 0}, y+: {neumann: 0}, z-: {neumann: 0}, z+:
+      {neumann: 0}}}
+  q: {location: zface, initial: "0.1*x", solve: "laplacian(q) - sinh(q) + 0.2*at(p, zface) = x", solver: s, boundary:
+      {y-: {outflow: true}, y+: {outflow: true}, z-: {robin: {a: 1, b: 0.5, c: x}}, z+: {dirichlet: "sin(4*x)"}}}
+  p: {initial: "0.1*x", solve: "div(at(1 + k, faces)*grad(p)) - p + 0.2*at(q, cell) + 0.05*laplacian(c) = x", solver: s,
+      boundary: {y-: {neumann: 0}, y+: {outflow: true}, z-: {dirichlet: 0}, z+: {outflow: true}}}
+"""
+
+
 # Implicit diffusion beside explicit advection by a flow that is solved for, with steps by their error; dt is read.
 SPLIT = """trellis: 1
 grid: {cells: [18, 13], periodic: [true, false]}
@@ -254,6 +271,14 @@ def main():
                                          "{method: pipelined_cg, tolerance: 1e-10}"),
              "pipelined cycles": t.manufactured(("dirichlet", "neumann", "robin"), (13, 11, 8), "cell",
                                                 "{method: pipelined_cg, preconditioner: multigrid}"),
+             "single": t.manufactured(("dirichlet", "periodic"), (25, 19), "cell",
+                                      "{method: cg, preconditioner: jacobi, single_reduction: true, tolerance: 1e-11}"),
+             "single cycles": t.manufactured(("dirichlet", "neumann", "robin"), (13, 11, 8), "cell",
+                                             "{method: cg, preconditioner: multigrid, single_reduction: true}"),
+             "single bicgstab": t.manufactured(("dirichlet", "robin"), (21, 19), "node",
+                                               "{method: bicgstab, single_reduction: true, tolerance: 1e-11}"),
+             "single sided": SIDED,
+             "single helped": HELPED.replace("bicgstab,", "bicgstab, single_reduction: true,"),
              "gmres": t.manufactured(("dirichlet", "robin"), (11, 9), "yface", "{method: gmres}"),
              "shared rows": HELPED.replace("[10, 7]", "[70, 58]").replace("multigrid}", "multigrid, replicate: 0}"),
              "directly": test_direct.random_deck(random.Random(0), 5)}

@@ -20,6 +20,7 @@ static const struct {
             {'s', "smoother: line", "smoother"},
             {'e', "replicate: 5", "replicate"},
             {'r', "restart: 4", "restart"},
+            {'o', "single_reduction: true", "single_reduction"},
             {'N', "newton: {tolerance: 1e-3}", "newton.tolerance"},
             {'n', "newton: {iterations: 7}", "newton.iterations"}};
 
@@ -29,9 +30,9 @@ static const struct {
 } methods[] = {{"auto", {"taicseNn", "taicseNn", "taiNn", "taiNn"}},
                {"direct", {"ta", NULL, NULL, NULL}},
                {"multigrid", {"taicseNn", NULL, NULL, NULL}},
-               {"cg", {"taicseNn", "taicseNn", "taiNn", "taiNn"}},
+               {"cg", {"taicseoNn", "taicseoNn", "taioNn", "taioNn"}},
                {"pipelined_cg", {"taiNn", "taicseNn", "taiNn", "taiNn"}},
-               {"bicgstab", {"taiNn", "taicseNn", "taiNn", "taiNn"}},
+               {"bicgstab", {"taioNn", "taicseoNn", "taioNn", "taioNn"}},
                {"gmres", {"tairNn", "taicserNn", "tairNn", "tairNn"}},
                {"pseudo_time", {"taiN", NULL, NULL, NULL}}};
 
@@ -62,13 +63,12 @@ START_TEST(defaults_are_no_settings)
 {
     for (int m = 0; m < (int)(sizeof methods / sizeof *methods); ++m) {
         char text[512];
-        snprintf(
-            text, sizeof text,
-            HEAD
-            "solvers: {s: {method: %s, preconditioner: auto, tolerance: 1.0e-8, absolute: 0, "
-            "iterations: 200, cycle: auto, smoother: auto, replicate: 1e4, restart: 30, newton: {tolerance: 1e-08, "
-            "iterations: 20}}}\nequations:\n" EQUATION,
-            methods[m].method);
+        snprintf(text, sizeof text,
+                 HEAD
+                 "solvers: {s: {method: %s, preconditioner: auto, tolerance: 1.0e-8, absolute: 0, "
+                 "iterations: 200, cycle: auto, smoother: auto, replicate: 1e4, restart: 30, single_reduction: false, "
+                 "newton: {tolerance: 1e-08, iterations: 20}}}\nequations:\n" EQUATION,
+                 methods[m].method);
         ck_ok(read_text(text));
     }
 }

@@ -150,6 +150,8 @@ def main():
     solver = t.run(SIDES.replace("LOCATION", "cell").replace("SOLVER", "{method: direct}"))["solvers"][0]
     t.check("a direct method that follows its conditions", solver["iterations"] == solver["solves"], solver)
     check(SIDES.replace("LOCATION", "xface").replace("SOLVER", "{preconditioner: multigrid, replicate: 0}"), 2)
+    for solver in ("{method: cg, single_reduction: true}", "{method: bicgstab, single_reduction: true}"):
+        check(SIDES.replace("LOCATION", "cell").replace("SOLVER", solver), 2)
     for solve, side in CHANGES:
         sides = ", ".join(f"{name}: {side}" for name in ("x-", "x+", "y-", "y+"))
         check(CHANGING.replace("SOLVE", solve).replace("SIDES", f"{{{sides}}}"), 3)

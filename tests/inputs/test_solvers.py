@@ -133,6 +133,37 @@ def pipelined():
         check(f"pipelined iterations with cycles, {kinds}", other <= plain + 1, (plain, other))
 
 
+WINDY = """trellis: 1
+grid: {cells: [40, 36]}
+equations:
+  p: {initial: 0, solve: "LEFT = 1 + 5*sin(13*x*y)", solver: s, boundary:
+      {x-: {dirichlet: 0}, x+: {dirichlet: 0}, y-: {dirichlet: 0}, y+: {neumann: 0}}}
+solvers: {s: {method: METHOD, preconditioner: HELPER, iterations: 900, tolerance: TOLERANCE}}
+"""
+
+
+def single():
+    """One message of sums in an iteration takes about as many iterations, and reaches the residuals that two reach."""
+    wind, steep = "laplacian(p) - 20*cddx(p)", "div(exp(4*sin(9*x*y))*grad(p))"
+    for method, left, helper, tolerance, more in (
+            ("cg", "laplacian(p)", "jacobi", "1e-10", 0), ("cg", steep, "jacobi", "1e-12", 2),
+            ("cg", "laplacian(p) - 9*p", "none", "1e-8", 1), ("cg", "laplacian(p)", "multigrid", "1e-11", 0),
+            ("cg", "d2dx(p) + 0.01*d2dy(p)", "multigrid", "1e-11", 1), ("bicgstab", wind, "jacobi", "1e-5", 2),
+            ("bicgstab", wind, "jacobi", "1e-11", 8), ("bicgstab", steep, "jacobi", "1e-9", 8),
+            ("bicgstab", wind, "multigrid", "1e-11", 0)):
+        text = WINDY.replace("LEFT", left).replace("HELPER", helper).replace("TOLERANCE", tolerance)
+        plain, other = (run(text.replace("METHOD", how)) for how in (method, f"{method}, single_reduction: true"))
+        taken = [report["solvers"][0]["iterations"] for report in (plain, other)]
+        check(f"{method} of {left} with {helper}: iterations", abs(taken[1] - taken[0]) <= more, taken)
+        sizes = [report["fields"]["p"]["l2"] for report in (plain, other)]
+        check(f"{method} of {left} with {helper}: solution", abs(sizes[0] - sizes[1]) <= 0.01*float(tolerance),
+              sizes)
+    exact = WINDY.replace("LEFT", "(1 + x)*p").replace("HELPER", "jacobi").replace("TOLERANCE", "1e-13")
+    for method in ("cg", "bicgstab"):  # half an iteration of the latter solves it
+        report = run(exact.replace("METHOD", f"{method}, single_reduction: true"))
+        check("one iteration", report["solvers"][0]["iterations"] == 1, report["solvers"])
+
+
 def cycles():
     """Iterations do not grow with the mesh, whatever its size, and a cycle is worth a factor of five."""
     for kinds, most in ((("dirichlet",), 10), (("dirichlet", "dirichlet"), 10), (("neumann", "robin"), 12),
@@ -370,6 +401,7 @@ def main():
         order(("pieces", "neumann"), location)
     methods()
     pipelined()
+    single()
     cycles()
     anisotropy()
     field_of_a_file()

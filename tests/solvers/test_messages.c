@@ -67,15 +67,20 @@ START_TEST(an_iteration_has_the_messages_that_its_method_needs)
         const char *equation, *solver;
         int sums, agreements;
         const char *least; /* tolerance; NULL: 1e-9 */
-    } cases[] = {{symmetric, "cg, preconditioner: jacobi", 2, 0, NULL},
-                 {symmetric, "pipelined_cg", 1, 0, NULL},
-                 {symmetric, "pipelined_cg, preconditioner: multigrid", 2, 1, NULL},
-                 {symmetric, "cg, preconditioner: multigrid", 4, 1, NULL},
-                 {symmetric, "multigrid", 2, 1, NULL},
-                 {other, "bicgstab, preconditioner: jacobi", 2, 0, NULL},
-                 {aside, "bicgstab, preconditioner: multigrid, smoother: red_black", 4, 2, "1e-12"},
-                 {other, "gmres, preconditioner: jacobi, restart: 200", 1, 0, NULL},
-                 {symmetric, "gmres, preconditioner: multigrid", 2, 1, NULL}};
+    } cases[] = {
+        {symmetric, "cg, preconditioner: jacobi", 2, 0, NULL},
+        {symmetric, "cg, preconditioner: jacobi, single_reduction: true", 1, 0, NULL},
+        {symmetric, "pipelined_cg", 1, 0, NULL},
+        {symmetric, "pipelined_cg, preconditioner: multigrid", 2, 1, NULL},
+        {symmetric, "cg, preconditioner: multigrid", 4, 1, NULL},
+        {symmetric, "cg, preconditioner: multigrid, single_reduction: true", 2, 1, NULL},
+        {symmetric, "multigrid", 2, 1, NULL},
+        {other, "bicgstab, preconditioner: jacobi", 2, 0, NULL},
+        {other, "bicgstab, preconditioner: jacobi, single_reduction: true", 1, 0, NULL},
+        {aside, "bicgstab, preconditioner: multigrid, smoother: red_black", 4, 2, "1e-12"},
+        {aside, "bicgstab, preconditioner: multigrid, smoother: red_black, single_reduction: true", 3, 2, "1e-12"},
+        {other, "gmres, preconditioner: jacobi, restart: 200", 1, 0, NULL},
+        {symmetric, "gmres, preconditioner: multigrid", 2, 1, NULL}};
     for (size_t k = 0; k < sizeof cases / sizeof *cases; ++k) {
         const char *const least = cases[k].least ? cases[k].least : "1e-9";
         const count few = solve(cases[k].equation, 24, cases[k].solver, "1e-3"),
@@ -183,7 +188,8 @@ static const trl_expr_type *const types[] = {&brittle, NULL};
 
 START_TEST(a_rank_that_fails_in_an_iteration_ends_all)
 {
-    static const char *const methods[] = {"cg", "pipelined_cg", "bicgstab", "gmres"};
+    static const char *const methods[] = {"cg",       "cg, single_reduction: true",       "pipelined_cg",
+                                          "bicgstab", "bicgstab, single_reduction: true", "gmres"};
     static const int calls[] = {1, 8, 15};
     test_types = types;
     for (size_t k = 0; k < sizeof methods / sizeof *methods; ++k)

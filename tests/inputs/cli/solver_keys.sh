@@ -41,6 +41,28 @@ expect 0 "$TRELLIS" plan entries.yaml
 grep -qE "^  [3-9] grids, beside the first of 1024, [0-9, ]+ points; their entries take [0-9.]+ KiB$" stdout.txt ||
     fail "the plan does not say which grids there are"
 
+# Ranks that have few points each are told of the messages that they could spare, once it is measured what these take.
+cat >small.yaml <<'EOF'
+trellis: 1
+grid: {cells: [12, 12]}
+solvers: {s: {method: cg, preconditioner: jacobi}}
+equations:
+  p:
+    solve: "laplacian(p) = 1 + x"
+    solver: s
+    boundary: {x-: {dirichlet: 0}, x+: {dirichlet: 0}, y-: {neumann: 0}, y+: {neumann: 0}}
+EOF
+expect 0 ranks 2 "$TRELLIS" plan small.yaml
+grep -qE "^exchange +on a node by (memory|messages), not measured$" stdout.txt ||
+    says stdout.txt "  an iteration has 2 messages of sums over all ranks; single_reduction: true would spare 1"
+expect 0 ranks 2 "$TRELLIS" plan small.yaml --set solvers.s.single_reduction=true
+says stdout.txt "  an iteration has 1 message of sums over all ranks"
+says stdout.txt "  single-reduction cg with preconditioner jacobi: "
+expect 0 ranks 2 "$TRELLIS" plan small.yaml --set solvers.s.preconditioner=multigrid \
+    --set 'grid.cells=[256,256]'
+says stdout.txt "  an iteration has 4 messages of sums over all ranks"
+! grep -q "single_reduction" stdout.txt || fail "a message takes less than what would spare it on so many cells"
+
 # Before the first solution a key is for the method that the deck names.
 cat >stages.yaml <<'EOF'
 trellis: 1
