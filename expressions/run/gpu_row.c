@@ -274,8 +274,26 @@ void trli_gpu_row_call(trli_gpu_row *row, const char *text, const trli_gpu_call 
     ++row->calls.n;
 }
 
+/* Whether a run leaves some of a result's points as they were, on sides with given values. */
+static bool leaves_points(const trli_frame *frame, const trli_program *program, const trli_step *s, int output)
+{
+    const trl_layout *layout = frame->model->layout;
+    const trl_box box = trli_step_box(program, s, output, 0),
+                  owned = trl_patch_owned(layout, &layout->patch[0], frame->model->field[s->field[output]].location);
+    return trl_box_points(&box) < trl_box_points(&owned);
+}
+
+/* Let the GPU have memory for what a run writes; and the values of points that the run leaves. */
+static bool take_result(trli_frame *frame, int field, bool leaves, int space)
+{
+    const bool there = trli_frame_spaces(frame, field, 0) >> space & 1;
+    if (!leaves || there) return trli_frame_provide(frame, field, space) == TRL_OK;
+    return trli_frame_fetch(frame, field) == TRL_OK && trli_frame_send(frame, field, space) == TRL_OK;
+}
+
 /* Whether the GPU has what a run reads; and memory for what it writes, which is the run's then. */
-static bool take_fields(const trli_gpu_row *row, trli_frame *frame, const trli_step *s, const trli_step_part *part)
+static bool take_fields(const trli_gpu_row *row, trli_frame *frame, const trli_program *program, const trli_step *s,
+                        const trli_step_part *part)
 {
     const int space = row->device->space;
     bool all = true;
@@ -283,7 +301,7 @@ static bool take_fields(const trli_gpu_row *row, trli_frame *frame, const trli_s
     for (int i = 0; i < part->reads.nscalars; ++i) all &= !trli_is_found(frame->model, part->reads.scalar[i]);
     for (int r = 0; r < part->nroots; ++r) {
         const int field = s->field[part->root[r]];
-        all = all && trli_frame_provide(frame, field, space) == TRL_OK;
+        all = all && take_result(frame, field, leaves_points(frame, program, s, part->root[r]), space);
         if (all) trli_frame_written_in(frame, field, space);
     }
     return all;
@@ -309,7 +327,7 @@ void trli_gpu_row_run(trli_gpu_row *row, trli_frame *frame, const trli_program *
     const trli_step_part *part = trli_gpu_parts_of(program, s)->part;
     const trli_code_use *use = task.run->gpu;
     const int narrays = part->reads.nfields + part->nroots, nscalars = part->reads.nscalars + use->code->ngiven;
-    row->fits &= narrays <= ARRAYS && nscalars <= SCALARS && take_fields(row, frame, s, part);
+    row->fits &= narrays <= ARRAYS && nscalars <= SCALARS && take_fields(row, frame, program, s, part);
     if (!row->fits) return;
     trli_gpu_call_in(&args, &task, part, array, scalar, &call);
     trli_gpu_take_scalars(&args, use, &part->reads, &call);

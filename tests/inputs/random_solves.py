@@ -116,6 +116,8 @@ def write(rng):
                              "{method: pipelined_cg, preconditioner: multigrid, iterations: 400}",
                              *(f"{{{how}: multigrid, smoother: {smoother}, iterations: 2000}}"
                                for smoother in SMOOTHERS[:1 + (dim > 1)] for how in ("preconditioner", "method"))])
+    if len(names) == 1 and any(places.values()) and not coefficients.lines and not large and rng.random() < 0.5:
+        solver = rng.choice(["{preconditioner: multigrid, iterations: 2000}", "{method: multigrid, iterations: 2000}"])
     if "multigrid" in solver:  # coarser grids that every rank has, and cut ones
         solver = solver[:-1] + rng.choice([", replicate: 0", ", replicate: 20", *[""]*(not large)]) + "}"
     more = rng.choice(["", "", f", length: {[rng.choice([1, 0.8, 2]) for _ in cells]}, origin: {[-0.1] * dim}"])

@@ -11,7 +11,8 @@ ALLOWED = (
     r"stencils reach \d+ points of '[\w:]+' along [xyz], whose period has \d+",
     r"there is no multigrid for '.*', because the grid has few cells",
     # a field that is read beyond sides, where its conditions read what is solved for
-    r"there is no multigrid for '[\w, ]+', because coefficients of the operator are no formulas",
+    r"there is no multigrid for '[\w, ]+', because (coefficients of the operator are no formulas|"
+    r"the operator contains a sum or an extreme over all points)",
     # rates of conditions of equations of second order
     r"a condition of an equation with ddt2 reads '\w+', whose own rate is not known where the condition's is needed",
     r"is needed beyond [xyz][+-], and its equation's condition there has no known time derivative",

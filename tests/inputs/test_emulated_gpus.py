@@ -349,6 +349,15 @@ def check_coarse_grids():
     timed = [p for p in made if p["by"] != "another graph" and sum(p["tasks"]) > 0]
     if len(made) < 20 or [(p["name"], p["cells"]) for p in timed] != [("residual of a cycle of p", [300, 270])]:
         sys.exit(f"programs of cycles placed by themselves: {timed}, of {len(made)}")
+    # Points on sides, which no kernel of a cycle computes, have their values in the device's memory, too.
+    ways = (("auto", "multigrid"), ("multigrid", "auto"))
+    for at, (method, helper) in itertools.product(("xface", "yface", "node"), ways):
+        settings = (f"equations.p.location={at}", f"solvers.s.method={method}", f"solvers.s.preconditioner={helper}",
+                    "grid.cells=[16, 24]")
+        found = [run(deck, f"run.devices={devices}", *settings) for devices in ("cpu", "gpu")]
+        seen = {(report["fields"]["p"]["hash"], report["solvers"][0]["iterations"]) for report in found}
+        if len(seen) > 1:
+            sys.exit(f"cycles on a device for an unknown at {at}, {method}: {seen}")
     # What a cycle has gathered is sent off before anything that follows it, wherever that is done.
     os.environ.update(TRL_EMULATED_LAZY="1", TRL_EMULATED_GPUS="1")
     for method, helper in (("cg", "multigrid"), ("multigrid", "auto")):
