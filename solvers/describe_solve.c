@@ -216,12 +216,13 @@ static void describe_cost(const trli_listing *l, int solver)
 }
 
 /* What iterations wait for: sums over all ranks, those of cycles included. Where each rank has so few points that a
- * message takes longer than the sums and vectors that spare it, the plan says so. */
+ * message takes longer than the sums and vectors that spare it, the plan says so; through memory none does. */
 static void describe_messages(const trli_listing *l, int solver)
 {
     const trli_solver *s = trli_solving_nth(l->sim, solver);
     const bool bicgstab = s->method == TRL_SOLVE_BICGSTAB, named = s->settings.method == s->method;
-    const bool possible = (bicgstab || s->method == TRL_SOLVE_CG) && !s->settings.single_reduction;
+    const bool shares = l->sim->model->machine.shares;
+    const bool possible = (bicgstab || s->method == TRL_SOLVE_CG) && !s->settings.single_reduction && !shares;
     const struct extra *more = bicgstab ? &extra_bicgstab : &extra_cg;
     const trli_ways *ways = &l->sim->model->machine.ways;
     const trli_krylov_type *type = s->looked ? trli_krylov_of(s, s->method) : NULL;
@@ -230,8 +231,7 @@ static void describe_messages(const trli_listing *l, int solver)
     char advice[128] = "";
     if (!type || type->sums == 0 || ranks == 1 || s->stats.direct) return;
     const int cycles = !s->cycles ? 0 : bicgstab ? 2 : 1, spared = type->sums - 1;
-    const double message = l->sim->model->machine.shares ? ways->shared_s : ways->message_s;
-    const double saved = spared * message * ceil(log2(ranks)), points = s->all_points / ranks;
+    const double saved = spared * ways->message_s * ceil(log2(ranks)), points = s->all_points / ranks;
     const double extra = more->each + more->point * points;
     if (possible && ways->known && saved > extra)
         snprintf(advice, sizeof advice, "; %ssingle_reduction: true would spare %d", method, spared);

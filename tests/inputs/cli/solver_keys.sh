@@ -52,14 +52,14 @@ equations:
     solver: s
     boundary: {x-: {dirichlet: 0}, x+: {dirichlet: 0}, y-: {neumann: 0}, y+: {neumann: 0}}
 EOF
-expect 0 ranks 2 "$TRELLIS" plan small.yaml
+expect 0 ranks 2 "$TRELLIS" plan small.yaml --set run.passes.shared=false
 grep -qE "^exchange +on a node by (memory|messages), not measured$" stdout.txt ||
     says stdout.txt "  an iteration has 2 messages of sums over all ranks; single_reduction: true would spare 1"
 expect 0 ranks 2 "$TRELLIS" plan small.yaml --set solvers.s.single_reduction=true
 says stdout.txt "  an iteration has 1 message of sums over all ranks"
 says stdout.txt "  single-reduction cg with preconditioner jacobi: "
 expect 0 ranks 2 "$TRELLIS" plan small.yaml --set solvers.s.preconditioner=multigrid \
-    --set 'grid.cells=[256,256]'
+    --set 'grid.cells=[256,256]' --set run.passes.shared=false
 says stdout.txt "  an iteration has 4 messages of sums over all ranks"
 ! grep -q "single_reduction" stdout.txt || fail "a message takes less than what would spare it on so many cells"
 
