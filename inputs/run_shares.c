@@ -216,9 +216,9 @@ static trl_err make(trli_session *run, trl_simulation **to)
     trl_layout_destroy(&layout);
     if (err == TRL_OK && (s->random || part < worth)) err = trl_simulation_move(run->sim, &s->problem, to);
     if (*to) s->expected = part;
-    if (err != TRL_ERR_MEMORY && err != TRL_ERR_INPUT) return err;
-    trli_diagnostics_drop(run->ctx, said);
-    s->on = false;
+    if (err != TRL_OK && err != TRL_ERR_MEMORY && err != TRL_ERR_INPUT) return err;
+    trli_diagnostics_drop_all(run->ctx, said);
+    s->on = err == TRL_OK;
     return TRL_OK;
 }
 

@@ -178,6 +178,8 @@ void trli_diagnostics_locate(trl_context *ctx, int first, const trl_place *place
 
 /* Drop the errors recorded from the message `first` on. */
 void trli_diagnostics_drop(trl_context *ctx, int first);
+/* The same with warnings, where all was said before. */
+void trli_diagnostics_drop_all(trl_context *ctx, int first);
 /* Keep the first of several messages with the same text and place. */
 void trli_diagnostics_unique(trli_diagnostics *diagnostics);
 /* Replace the messages of all ranks by those of root. Collective: yes. */

@@ -199,13 +199,13 @@ void trli_diagnostics_locate(trl_context *ctx, int first, const trl_place *place
     pthread_mutex_unlock(&ctx->diagnostics.lock);
 }
 
-void trli_diagnostics_drop(trl_context *ctx, int first)
+static void drop(trl_context *ctx, int first, bool warnings)
 {
     trli_diagnostics *d = &ctx->diagnostics;
     pthread_mutex_lock(&d->lock);
     int kept = first < d->count ? first : d->count;
     for (int i = kept; i < d->count; ++i) {
-        if (d->list[i].severity == TRL_ERROR) {
+        if (warnings || d->list[i].severity == TRL_ERROR) {
             free_members(d, &d->list[i]);
         } else {
             d->asker[kept] = d->asker[i];
@@ -214,6 +214,16 @@ void trli_diagnostics_drop(trl_context *ctx, int first)
     }
     d->count = kept;
     pthread_mutex_unlock(&d->lock);
+}
+
+void trli_diagnostics_drop(trl_context *ctx, int first)
+{
+    drop(ctx, first, false);
+}
+
+void trli_diagnostics_drop_all(trl_context *ctx, int first)
+{
+    drop(ctx, first, true);
 }
 
 int trl_context_diagnostics(const trl_context *ctx, const trl_diagnostic **list)

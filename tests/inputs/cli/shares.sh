@@ -32,6 +32,11 @@ TRELLIS_SHARES=random:4 expect 0 ranks 2 "$TRELLIS" run deck.yaml --steps 23 --q
 TRELLIS_SHARES=random:5 expect 0 ranks 3 "$TRELLIS" run deck.yaml --restart latest --quiet
 same_output
 
+# What was said when the run began is not said again.
+TRELLIS_SHARES=random:6 expect 0 ranks 2 "$TRELLIS" run deck.yaml --quiet --set run.scheduler=serial \
+    --set 'run.threads={tasks: 1, operators: 1}'
+says stderr.txt "the split is not used"
+
 # Nothing changes where the deck says so, on one rank, and where there are no steps.
 TRELLIS_SHARES=random:1 expect 0 ranks 2 "$TRELLIS" run deck.yaml --quiet --set run.shares=even
 [ "$(changes)" = 0 ] || fail "changes"
