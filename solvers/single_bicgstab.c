@@ -58,7 +58,7 @@ typedef struct work {
     trli_assignments to;
     trli_ir *ir;
     trli_ir_value alpha, beta, omega;
-    trli_ir_value *a, *b, *half;
+    trli_ir_value *half;
 } work;
 
 static trl_err open_work(trli_solver *s, const single *m, work *w)
@@ -71,10 +71,8 @@ static trl_err open_work(trli_solver *s, const single *m, work *w)
     w->alpha = trli_ir_scalar(w->ir, m->alpha);
     w->beta = trli_ir_scalar(w->ir, m->beta);
     w->omega = trli_ir_scalar(w->ir, m->omega);
-    w->a = trli_new(s->sim->ctx, n, sizeof *w->a);
-    w->b = trli_new(s->sim->ctx, n, sizeof *w->b);
     w->half = trli_new(s->sim->ctx, n, sizeof *w->half);
-    if (!w->a || !w->b || !w->half) err = trli_no_memory(s->sim->ctx, NULL, "for a solver");
+    if (!w->half) err = trli_no_memory(s->sim->ctx, NULL, "for a solver");
 done:
     return err;
 }
@@ -82,16 +80,7 @@ done:
 static void close_work(work *w)
 {
     trli_assignments_free(&w->to);
-    trli_free(w->a);
-    trli_free(w->b);
     trli_free(w->half);
-}
-
-static trl_err begin_program(work *w, const char *name, trli_program **program)
-{
-    const trl_err err = trli_solver_begin(w->to.s, name, program);
-    w->to.program = *program;
-    return err;
 }
 
 static trli_ir_value field(const work *w, const int *vector, int i)
@@ -122,9 +111,9 @@ static trl_err compile_sums(work *w, const single *m, int *scalar)
         for (int k = 0; k < s->ask.n; ++k) {
             const trli_ir_value first =
                 trli_ir_binary(w->ir, TRLI_OP_MUL, field(w, of[all[i].a], k), field(w, of[all[i].b], k));
-            w->a[k] = i == CROSS ? plus(w, first, TRLI_OP_ADD, field(w, of[R], k), field(w, of[Z], k)) : first;
+            w->to.a[k] = i == CROSS ? plus(w, first, TRLI_OP_ADD, field(w, of[R], k), field(w, of[Z], k)) : first;
         }
-        TRL_TRY(trli_solver_dot(s, w->to.program, all[i].label, w->a, NULL, &scalar[i]));
+        TRL_TRY(trli_solver_dot(s, w->to.program, all[i].label, w->to.a, NULL, &scalar[i]));
     }
 done:
     return err;
@@ -136,14 +125,14 @@ static void assign_updates(work *w, const single *m)
     trli_solver *s = w->to.s;
     for (int i = 0; i < s->ask.n; ++i)
         w->half[i] = plus(w, field(w, s->r.now, i), TRLI_OP_SUB, w->alpha, field(w, m->v.now, i));
-    trli_krylov_precondition(s, w->half, w->b);
+    trli_krylov_precondition(s, w->half, w->to.b);
     for (int i = 0; i < s->ask.n; ++i) {
         const trli_ir_value t = plus(w, field(w, m->w.now, i), TRLI_OP_SUB, w->alpha, field(w, m->z.now, i));
         const trli_ir_value c = plus(w, field(w, s->c.now, i), TRLI_OP_ADD, w->alpha, field(w, m->g.now, i));
         const trli_ir_value with =
-            m->cycles ? plus(w, field(w, m->u.now, i), TRLI_OP_SUB, w->alpha, field(w, m->y.now, i)) : w->b[i];
-        w->a[i] = plus(w, w->half[i], TRLI_OP_SUB, w->omega, t);
-        trli_assignments_add(&w->to, s->r.next, i, w->a[i]);
+            m->cycles ? plus(w, field(w, m->u.now, i), TRLI_OP_SUB, w->alpha, field(w, m->y.now, i)) : w->to.b[i];
+        w->to.a[i] = plus(w, w->half[i], TRLI_OP_SUB, w->omega, t);
+        trli_assignments_add(&w->to, s->r.next, i, w->to.a[i]);
         trli_assignments_add(&w->to, s->c.next, i, plus(w, c, TRLI_OP_ADD, w->omega, with));
     }
 }
@@ -153,11 +142,11 @@ static trl_err compile_half(work *w, single *m)
 {
     trli_solver *s = w->to.s;
     trl_err err = TRL_OK;
-    TRL_TRY(begin_program(w, "end of bicgstab", &m->half));
+    TRL_TRY(trli_assignments_begin(&w->to, "end of bicgstab", &m->half));
     assign_updates(w, m);
     TRL_TRY(trli_assignments_store(&w->to));
-    trli_solver_read(s, s->r.next, w->a);
-    err = trli_solver_dot(s, m->half, "r.r", w->a, w->a, &m->rr);
+    trli_solver_read(s, s->r.next, w->to.a);
+    err = trli_solver_dot(s, m->half, "r.r", w->to.a, w->to.a, &m->rr);
 done:
     return err;
 }
@@ -166,8 +155,8 @@ done:
 static trl_err assign_product(work *w, const int *of, const int *to)
 {
     trl_err err = TRL_OK;
-    TRL_TRY(trli_solver_product_values(w->to.s, w->to.program, of, w->a));
-    for (int i = 0; i < w->to.s->ask.n; ++i) trli_assignments_add(&w->to, to, i, w->a[i]);
+    TRL_TRY(trli_solver_product_values(w->to.s, w->to.program, of, w->to.a));
+    for (int i = 0; i < w->to.s->ask.n; ++i) trli_assignments_add(&w->to, to, i, w->to.a[i]);
 done:
     return err;
 }
@@ -177,8 +166,8 @@ static void assign_direction(work *w, const single *m)
 {
     for (int i = 0; i < w->to.s->ask.n; ++i) {
         const trli_ir_value v = plus(w, field(w, m->v.now, i), TRLI_OP_SUB, w->omega, field(w, m->z.now, i));
-        w->a[i] = plus(w, w->a[i], TRLI_OP_ADD, w->beta, v);
-        trli_assignments_add(&w->to, m->v.next, i, w->a[i]);
+        w->to.a[i] = plus(w, w->to.a[i], TRLI_OP_ADD, w->beta, v);
+        trli_assignments_add(&w->to, m->v.next, i, w->to.a[i]);
     }
 }
 
@@ -187,8 +176,8 @@ static void assign_direction(work *w, const single *m)
 /* Store what was assigned, and y = M a of it. a: v */
 static trl_err store_with_image(work *w, const single *m)
 {
-    trli_krylov_precondition(w->to.s, w->a, w->b);
-    for (int i = 0; i < w->to.s->ask.n; ++i) trli_assignments_add(&w->to, m->y.now, i, w->b[i]);
+    trli_krylov_precondition(w->to.s, w->to.a, w->to.b);
+    for (int i = 0; i < w->to.s->ask.n; ++i) trli_assignments_add(&w->to, m->y.now, i, w->to.b[i]);
     return trli_assignments_store(&w->to);
 }
 
@@ -197,18 +186,18 @@ static trl_err compile_begin(work *w, single *m)
 {
     trli_solver *s = w->to.s;
     trl_err err = TRL_OK;
-    TRL_TRY(begin_program(w, "start of bicgstab", &m->begin));
-    trli_solver_read(s, s->r.now, w->a);
-    trli_krylov_precondition(s, w->a, w->b);
+    TRL_TRY(trli_assignments_begin(&w->to, "start of bicgstab", &m->begin));
+    trli_solver_read(s, s->r.now, w->to.a);
+    trli_krylov_precondition(s, w->to.a, w->to.b);
     for (int i = 0; i < s->ask.n; ++i) {
-        trli_assignments_add(&w->to, m->shadow.now, i, w->a[i]);
-        trli_assignments_add(&w->to, m->g.now, i, w->b[i]);
-        trli_assignments_add(&w->to, s->d.now, i, w->b[i]);
+        trli_assignments_add(&w->to, m->shadow.now, i, w->to.a[i]);
+        trli_assignments_add(&w->to, m->g.now, i, w->to.b[i]);
+        trli_assignments_add(&w->to, s->d.now, i, w->to.b[i]);
         if (!s->linear) trli_assignments_add(&w->to, s->c.next, i, trli_ir_constant(w->ir, 0));
     }
     TRL_TRY(trli_assignments_store(&w->to));
     TRL_TRY(assign_product(w, s->d.now, m->w.now));
-    for (int i = 0; i < s->ask.n; ++i) trli_assignments_add(&w->to, m->v.now, i, w->a[i]);
+    for (int i = 0; i < s->ask.n; ++i) trli_assignments_add(&w->to, m->v.now, i, w->to.a[i]);
     err = store_with_image(w, m);
 done:
     return err;
@@ -219,15 +208,15 @@ static trl_err compile_update(work *w, const single *m, const char *name, trli_p
 {
     trli_solver *s = w->to.s;
     trl_err err = TRL_OK;
-    TRL_TRY(begin_program(w, name, program));
+    TRL_TRY(trli_assignments_begin(&w->to, name, program));
     assign_updates(w, m);
-    trli_krylov_precondition(s, w->a, w->b); /* M r' */
+    trli_krylov_precondition(s, w->to.a, w->to.b); /* M r' */
     trli_solver_read(s, m->v.now, w->half);
-    trli_krylov_precondition(s, w->half, w->a);
+    trli_krylov_precondition(s, w->half, w->to.a);
     for (int i = 0; i < s->ask.n; ++i) {
-        const trli_ir_value g = plus(w, field(w, m->g.now, i), TRLI_OP_SUB, w->omega, w->a[i]);
-        trli_assignments_add(&w->to, m->g.next, i, plus(w, w->b[i], TRLI_OP_ADD, w->beta, g));
-        trli_assignments_add(&w->to, s->d.now, i, w->b[i]);
+        const trli_ir_value g = plus(w, field(w, m->g.now, i), TRLI_OP_SUB, w->omega, w->to.a[i]);
+        trli_assignments_add(&w->to, m->g.next, i, plus(w, w->to.b[i], TRLI_OP_ADD, w->beta, g));
+        trli_assignments_add(&w->to, s->d.now, i, w->to.b[i]);
     }
     TRL_TRY(trli_assignments_store(&w->to));
     err = assign_product(w, s->d.now, m->w.next);
@@ -240,8 +229,8 @@ static trl_err assign_product_of_direction(work *w, const single *m)
 {
     trli_solver *s = w->to.s;
     trl_err err = TRL_OK;
-    trli_solver_read(s, m->g.now, w->a);
-    TRL_TRY(trli_solver_store(s, w->to.program, s->d.now, w->a));
+    trli_solver_read(s, m->g.now, w->to.a);
+    TRL_TRY(trli_solver_store(s, w->to.program, s->d.now, w->to.a));
     err = assign_product(w, s->d.now, m->v.now);
 done:
     return err;
@@ -256,10 +245,10 @@ static trl_err compile_alone(work *w, single *m)
     TRL_TRY(store_with_image(w, m));
     TRL_TRY(compile_update(w, m, "step of bicgstab", &m->update));
     TRL_TRY(trli_assignments_store(&w->to));
-    TRL_TRY(begin_program(w, "products of bicgstab anew", &m->replace));
+    TRL_TRY(trli_assignments_begin(&w->to, "products of bicgstab anew", &m->replace));
     TRL_TRY(assign_product_of_direction(w, m));
     TRL_TRY(store_with_image(w, m));
-    TRL_TRY(begin_program(w, "products of bicgstab", &m->sums));
+    TRL_TRY(trli_assignments_begin(&w->to, "products of bicgstab", &m->sums));
     TRL_TRY(trli_solver_product_of(w->to.s, m->sums, m->y.now, m->z.now));
     err = compile_sums(w, m, m->later);
 done:
@@ -274,7 +263,7 @@ static trl_err compile_begin_cycles(work *w, single *m)
     trli_solver *s = w->to.s;
     const trli_ir_value zero = trli_ir_constant(w->ir, 0);
     trl_err err = TRL_OK;
-    TRL_TRY(begin_program(w, "start of bicgstab", &m->begin));
+    TRL_TRY(trli_assignments_begin(&w->to, "start of bicgstab", &m->begin));
     for (int i = 0; i < s->ask.n; ++i) {
         trli_assignments_add(&w->to, m->shadow.now, i, field(w, s->r.now, i));
         trli_assignments_add(&w->to, m->v.now, i, zero);
@@ -293,7 +282,7 @@ static trl_err compile_turn(work *w, single *m)
 {
     trli_solver *s = w->to.s;
     trl_err err = TRL_OK;
-    TRL_TRY(begin_program(w, "direction of bicgstab", &m->turn));
+    TRL_TRY(trli_assignments_begin(&w->to, "direction of bicgstab", &m->turn));
     TRL_TRY(assign_product(w, s->d.now, m->w.now));
     assign_direction(w, m);
     for (int i = 0; i < s->ask.n; ++i) {
@@ -311,16 +300,16 @@ static trl_err compile_with_cycles(work *w, single *m)
     trli_solver *s = w->to.s;
     trl_err err = TRL_OK;
     TRL_TRY(compile_begin_cycles(w, m));
-    TRL_TRY(begin_program(w, "step of bicgstab", &m->update));
+    TRL_TRY(trli_assignments_begin(&w->to, "step of bicgstab", &m->update));
     assign_updates(w, m);
     TRL_TRY(trli_assignments_store(&w->to));
     TRL_TRY(compile_turn(w, m));
-    TRL_TRY(begin_program(w, "products of bicgstab", &m->sums));
-    trli_solver_read(s, s->d.now, w->a);
-    TRL_TRY(trli_solver_store(s, m->sums, m->y.now, w->a));
+    TRL_TRY(trli_assignments_begin(&w->to, "products of bicgstab", &m->sums));
+    trli_solver_read(s, s->d.now, w->to.a);
+    TRL_TRY(trli_solver_store(s, m->sums, m->y.now, w->to.a));
     TRL_TRY(trli_solver_product_of(s, m->sums, s->d.now, m->z.now));
     TRL_TRY(compile_sums(w, m, m->later));
-    TRL_TRY(begin_program(w, "product of bicgstab anew", &m->direction));
+    TRL_TRY(trli_assignments_begin(&w->to, "product of bicgstab anew", &m->direction));
     TRL_TRY(assign_product_of_direction(w, m));
     err = trli_assignments_store(&w->to);
 done:

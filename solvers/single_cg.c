@@ -11,7 +11,10 @@
 #include "multigrid_impl.h"
 #include "solve_vectors_impl.h"
 
-enum { REPLACE_EVERY = 50 };
+enum {
+    REPLACE_EVERY = 50,
+    VECTORS = 5 /* that a program stores, at most */
+};
 
 /* Sums of an iteration; those from SU on with cycles alone. */
 enum { RU, WU, RR, SU, RW, WW, RS, WS, SS, SUMS };
@@ -31,43 +34,10 @@ static trli_ir_value plus(trli_ir *ir, trli_ir_value a, trli_op op, trli_ir_valu
     return trli_ir_binary(ir, op, a, trli_ir_binary(ir, TRLI_OP_MUL, factor, b));
 }
 
-/* Values of vectors while a program is made. */
-typedef struct work {
-    trli_assignments to;
-    trli_ir_value *a, *b;
-} work;
-
-static trl_err open_work(trli_solver *s, work *w)
-{
-    enum { VECTORS = 5 };
-    const size_t n = (size_t)s->ask.n + 1;
-    trl_err err = TRL_OK;
-    TRL_TRY(trli_assignments_create(s, VECTORS, &w->to));
-    w->a = trli_new(s->sim->ctx, n, sizeof *w->a);
-    w->b = trli_new(s->sim->ctx, n, sizeof *w->b);
-    if (!w->a || !w->b) err = trli_no_memory(s->sim->ctx, NULL, "for a solver");
-done:
-    return err;
-}
-
-static void close_work(work *w)
-{
-    trli_assignments_free(&w->to);
-    trli_free(w->a);
-    trli_free(w->b);
-}
-
-static trl_err begin_program(work *w, const char *name, trli_program **program)
-{
-    const trl_err err = trli_solver_begin(w->to.s, name, program);
-    w->to.program = *program;
-    return err;
-}
-
 /* r: of the present residual. */
-static trl_err compile_sums(work *w, const single *m, const int *r, const int *product, int *scalar)
+static trl_err compile_sums(trli_assignments *w, const single *m, const int *r, const int *product, int *scalar)
 {
-    trli_solver *s = w->to.s;
+    trli_solver *s = w->s;
     const int *const d = s->d.now, *const along = m->s.now;
     const struct {
         const char *label;
@@ -79,34 +49,34 @@ static trl_err compile_sums(work *w, const single *m, const int *r, const int *p
     for (int i = 0; i < (m->cycles ? SUMS : SU); ++i) {
         trli_solver_read(s, all[i].a, w->a);
         trli_solver_read(s, all[i].b, w->b);
-        TRL_TRY(trli_solver_dot(s, w->to.program, all[i].label, w->a, w->b, &scalar[i]));
+        TRL_TRY(trli_solver_dot(s, w->program, all[i].label, w->a, w->b, &scalar[i]));
     }
 done:
     return err;
 }
 
 /* d = M r */
-static void assign_preconditioned(work *w, const int *of)
+static void assign_preconditioned(trli_assignments *w, const int *of)
 {
-    trli_solver_read(w->to.s, of, w->a);
-    trli_krylov_precondition(w->to.s, w->a, w->b);
-    for (int i = 0; i < w->to.s->ask.n; ++i) trli_assignments_add(&w->to, w->to.s->d.now, i, w->b[i]);
+    trli_solver_read(w->s, of, w->a);
+    trli_krylov_precondition(w->s, w->a, w->b);
+    for (int i = 0; i < w->s->ask.n; ++i) trli_assignments_add(w, w->s->d.now, i, w->b[i]);
 }
 
 /* p = s = 0, c = 0 if it is not x, and what an iteration begins with: sums, or with cycles r.r alone. */
-static trl_err compile_begin(work *w, single *m)
+static trl_err compile_begin(trli_assignments *w, single *m)
 {
-    trli_solver *s = w->to.s;
+    trli_solver *s = w->s;
     const trli_ir_value zero = trli_ir_constant(&s->sim->model->ir, 0);
     trl_err err = TRL_OK;
-    TRL_TRY(begin_program(w, "start of cg", &m->begin));
+    TRL_TRY(trli_assignments_begin(w, "start of cg", &m->begin));
     for (int i = 0; i < s->ask.n; ++i) {
-        trli_assignments_add(&w->to, m->p.now, i, zero);
-        trli_assignments_add(&w->to, m->s.now, i, zero);
-        if (!s->linear) trli_assignments_add(&w->to, s->c.next, i, zero);
+        trli_assignments_add(w, m->p.now, i, zero);
+        trli_assignments_add(w, m->s.now, i, zero);
+        if (!s->linear) trli_assignments_add(w, s->c.next, i, zero);
     }
     if (!m->cycles) assign_preconditioned(w, s->r.now);
-    TRL_TRY(trli_assignments_store(&w->to));
+    TRL_TRY(trli_assignments_store(w));
     if (m->cycles) {
         trli_solver_read(s, s->r.now, w->a);
         return trli_solver_dot(s, m->begin, "r.r", w->a, w->a, &m->first_rr);
@@ -118,52 +88,52 @@ done:
 }
 
 /* p' = u + beta*p, s' = w + beta*s, c' = c + alpha*p', r' = r - alpha*s'. u: [n] values. */
-static void assign_updates(work *w, const single *m, const trli_ir_value *u, const int *product)
+static void assign_updates(trli_assignments *w, const single *m, const trli_ir_value *u, const int *product)
 {
-    trli_solver *s = w->to.s;
+    trli_solver *s = w->s;
     trli_ir *ir = &s->sim->model->ir;
     const trli_ir_value alpha = trli_ir_scalar(ir, m->alpha), beta = trli_ir_scalar(ir, m->beta);
     for (int i = 0; i < s->ask.n; ++i) {
         const trli_ir_value p = plus(ir, u[i], TRLI_OP_ADD, beta, trli_ir_field(ir, m->p.now[i]));
         const trli_ir_value along =
             plus(ir, trli_ir_field(ir, product[i]), TRLI_OP_ADD, beta, trli_ir_field(ir, m->s.now[i]));
-        trli_assignments_add(&w->to, m->p.next, i, p);
-        trli_assignments_add(&w->to, m->s.next, i, along);
-        trli_assignments_add(&w->to, s->c.next, i, plus(ir, trli_ir_field(ir, s->c.now[i]), TRLI_OP_ADD, alpha, p));
+        trli_assignments_add(w, m->p.next, i, p);
+        trli_assignments_add(w, m->s.next, i, along);
+        trli_assignments_add(w, s->c.next, i, plus(ir, trli_ir_field(ir, s->c.now[i]), TRLI_OP_ADD, alpha, p));
         w->a[i] = plus(ir, trli_ir_field(ir, s->r.now[i]), TRLI_OP_SUB, alpha, along);
-        trli_assignments_add(&w->to, s->r.next, i, w->a[i]);
+        trli_assignments_add(w, s->r.next, i, w->a[i]);
     }
 }
 
-static trl_err compile_iteration(work *w, single *m)
+static trl_err compile_iteration(trli_assignments *w, single *m)
 {
-    trli_solver *s = w->to.s;
+    trli_solver *s = w->s;
     trl_err err = TRL_OK;
-    TRL_TRY(begin_program(w, "iteration of cg", &m->iteration));
+    TRL_TRY(trli_assignments_begin(w, "iteration of cg", &m->iteration));
     trli_solver_read(s, s->r.now, w->a);
     trli_krylov_precondition(s, w->a, w->b);
     assign_updates(w, m, w->b, m->w.now);
-    trli_krylov_precondition(s, w->a, w->b);
-    for (int i = 0; i < s->ask.n; ++i) trli_assignments_add(&w->to, s->d.now, i, w->b[i]);
-    TRL_TRY(trli_assignments_store(&w->to));
+    trli_krylov_precondition(s, w->a, w->b); /* of the new r */
+    for (int i = 0; i < s->ask.n; ++i) trli_assignments_add(w, s->d.now, i, w->b[i]);
+    TRL_TRY(trli_assignments_store(w));
     TRL_TRY(trli_solver_product_of(s, m->iteration, s->d.now, m->w.next));
     err = compile_sums(w, m, s->r.next, m->w.next, m->later);
 done:
     return err;
 }
 
-static trl_err compile_with_cycles(work *w, single *m)
+static trl_err compile_with_cycles(trli_assignments *w, single *m)
 {
-    trli_solver *s = w->to.s;
+    trli_solver *s = w->s;
     trl_err err = TRL_OK;
-    TRL_TRY(begin_program(w, "products of cg", &m->sums));
+    TRL_TRY(trli_assignments_begin(w, "products of cg", &m->sums));
     TRL_TRY(trli_solver_product_with(s, m->sums));
     TRL_TRY(compile_sums(w, m, s->r.now, s->q.now, m->later));
-    TRL_TRY(begin_program(w, "step of cg", &m->update));
+    TRL_TRY(trli_assignments_begin(w, "step of cg", &m->update));
     trli_solver_read(s, s->d.now, w->b);
     assign_updates(w, m, w->b, s->q.now);
-    TRL_TRY(trli_assignments_store(&w->to));
-    TRL_TRY(begin_program(w, "residual of cg", &m->present));
+    TRL_TRY(trli_assignments_store(w));
+    TRL_TRY(trli_assignments_begin(w, "residual of cg", &m->present));
     trli_solver_read(s, s->r.now, w->a);
     err = trli_solver_dot(s, m->present, "r.r", w->a, w->a, &m->present_rr);
 done:
@@ -171,14 +141,14 @@ done:
 }
 
 /* s = J p */
-static trl_err compile_replacement(work *w, single *m)
+static trl_err compile_replacement(trli_assignments *w, single *m)
 {
-    trli_solver *s = w->to.s;
+    trli_solver *s = w->s;
     trl_err err = TRL_OK;
-    TRL_TRY(begin_program(w, "product of cg anew", &m->replace));
+    TRL_TRY(trli_assignments_begin(w, "product of cg anew", &m->replace));
     for (int i = 0; i < s->ask.n; ++i)
-        trli_assignments_add(&w->to, s->d.now, i, trli_ir_field(&s->sim->model->ir, m->p.now[i]));
-    TRL_TRY(trli_assignments_store(&w->to));
+        trli_assignments_add(w, s->d.now, i, trli_ir_field(&s->sim->model->ir, m->p.now[i]));
+    TRL_TRY(trli_assignments_store(w));
     err = trli_solver_product_of(s, m->replace, s->d.now, m->s.now);
 done:
     return err;
@@ -186,7 +156,7 @@ done:
 
 static trl_err compile(trli_solver *s, bool cycles, trli_krylov **method)
 {
-    work w = {0};
+    trli_assignments w = {0};
     trl_err err = TRL_OK;
     single *m = trli_model_keep(s->sim->model, sizeof *m);
     if (!m) return s->sim->model->ir.err;
@@ -197,12 +167,12 @@ static trl_err compile(trli_solver *s, bool cycles, trli_krylov **method)
     if (!cycles) TRL_TRY(trli_vector_add(s, "w", true, &m->w));
     m->alpha = trli_model_add_scalar(s->sim->model, 0);
     m->beta = trli_model_add_scalar(s->sim->model, 0);
-    TRL_TRY(open_work(s, &w));
+    TRL_TRY(trli_assignments_create(s, VECTORS, &w));
     TRL_TRY(compile_begin(&w, m));
     TRL_TRY(cycles ? compile_with_cycles(&w, m) : compile_iteration(&w, m));
     TRL_TRY(compile_replacement(&w, m));
 done:
-    close_work(&w);
+    trli_assignments_free(&w);
     return err;
 }
 

@@ -110,13 +110,25 @@ trl_err trli_assignments_create(trli_solver *s, int vectors, trli_assignments *a
     *a = (trli_assignments){.s = s, .room = room};
     a->field = trli_new(s->sim->ctx, (size_t)room + 1, sizeof *a->field);
     a->value = trli_new(s->sim->ctx, (size_t)room + 1, sizeof *a->value);
-    return a->field && a->value ? TRL_OK : trli_no_memory(s->sim->ctx, NULL, "for a solver");
+    a->a = trli_new(s->sim->ctx, (size_t)s->ask.n + 1, sizeof *a->a);
+    a->b = trli_new(s->sim->ctx, (size_t)s->ask.n + 1, sizeof *a->b);
+    const bool all = a->field && a->value && a->a && a->b;
+    return all ? TRL_OK : trli_no_memory(s->sim->ctx, NULL, "for a solver");
 }
 
 void trli_assignments_free(trli_assignments *a)
 {
     trli_free(a->field);
     trli_free(a->value);
+    trli_free(a->a);
+    trli_free(a->b);
+}
+
+trl_err trli_assignments_begin(trli_assignments *a, const char *name, trli_program **program)
+{
+    const trl_err err = trli_solver_begin(a->s, name, program);
+    a->program = *program;
+    return err;
 }
 
 void trli_assignments_add(trli_assignments *a, const int *to, int i, trli_ir_value value)

@@ -19,10 +19,13 @@ typedef struct trli_assignments {
     int n, room; /* room: of all fields of so many vectors */
     int *field;
     trli_ir_value *value;
+    trli_ir_value *a, *b; /* [n unknowns] values of two vectors, for who makes the program */
 } trli_assignments;
 
 TRL_NODISCARD trl_err trli_assignments_create(trli_solver *s, int vectors, trli_assignments *a);
 void trli_assignments_free(trli_assignments *a);
+/* From now on for a new program. */
+TRL_NODISCARD trl_err trli_assignments_begin(trli_assignments *a, const char *name, trli_program **program);
 /* Add: field = value of unknown i. */
 void trli_assignments_add(trli_assignments *a, const int *to, int i, trli_ir_value value);
 /* Append what was added, of which nothing is left. */
