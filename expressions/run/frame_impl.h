@@ -66,7 +66,7 @@ typedef struct trli_gathered {
 
 /* A part of a kernel that has rims (trli_step_task.nrims), which is computed by one worker at a time. */
 typedef struct trli_frame_part {
-    bool whole, all;     /* in this run it left nothing to the rims; and the other parts left nothing to do */
+    bool whole;          /* in this run it left nothing to the rims */
     int64_t ahead, left; /* calls in which it computed what it has of them, and in which it did not */
 } trli_frame_part;
 

@@ -80,11 +80,24 @@ static bool find_inner(const trli_model *model, const trli_reads *reads, int pat
            model->run->lanes == model->run->nworkers;
 }
 
+/* A lone worker copies ghosts from the memory of its node itself: it could hide only that others are late, which costs
+ * less than rims do, and meanwhile it helps them. TRELLIS_RIMS says otherwise. */
+static bool pays(const trli_model *model)
+{
+#ifdef TRL_SMALL_SIZES
+    const bool always = true;
+#else
+    const bool always = getenv("TRELLIS_RIMS") != NULL;
+#endif
+    const bool alone = model->run->nworkers == 1 && model->run->lanes == 1;
+    return !alone || trli_awaits_mpi(model) || always;
+}
+
 static int cut(const trli_model *model, const trli_reads *reads, int patch, unsigned axes, trl_box box[TRLI_RIMS_MOST])
 {
     trl_box rest = box[0], inner = box[0];
     int n = 1;
-    if (model->settings.disabled_passes & TRL_PASS_OVERLAP) return 1;
+    if (model->settings.disabled_passes & TRL_PASS_OVERLAP || !pays(model)) return 1;
     if (!find_inner(model, reads, patch, axes, &inner)) return 1;
     if ((trl_box_points(&rest) - trl_box_points(&inner)) * RIMS_MOST > trl_box_points(&rest)) return 1;
     for (int a = 2; a >= 0; --a) {
@@ -206,16 +219,13 @@ static bool parts_take_rims(const trli_model *model, int n)
 int trli_rims_parts(const trli_model *model, trli_step_task *t, double seconds)
 {
     const bool whole_rows = t->plan->nslabs > 0;
-    int axis, n = trli_task_parts(model, &t->around, seconds, whole_rows, t->parts);
-    t->lead = trli_task_lead(model, &t->around, seconds, &axis);
-    if (t->lead > 0) n = t->parts[axis] = 2;
+    const int n = trli_task_parts(model, &t->around, seconds, whole_rows, t->parts);
     if (parts_take_rims(model, n)) {
         t->first_part = model->run->nparts;
         model->run->nparts += n;
         return n;
     }
     t->nrims = 0;
-    t->lead = 0;
     for (int a = 0; a < 3; ++a) t->parts[a] = 1;
     return trli_task_parts(model, &t->box, seconds, whole_rows, t->parts);
 }
@@ -235,15 +245,6 @@ static int count_parts(const trli_step_task *t)
     return t->parts[0] * t->parts[1] * t->parts[2];
 }
 
-static trl_box part_box(const trli_step_task *t, int p)
-{
-    const int axis = t->parts[2] > 1 ? 2 : 1;
-    trl_box box = t->around;
-    if (t->lead == 0) return trli_box_part(&t->around, t->parts, p);
-    (p == 0 ? box.hi : box.lo)[axis] = t->around.lo[axis] + t->lead;
-    return box;
-}
-
 static bool rims_may_be_done(const trli_step_task *t, const trl_task_args *args)
 {
     trl_task rim[TRLI_RIMS_MOST];
@@ -251,25 +252,19 @@ static bool rims_may_be_done(const trli_step_task *t, const trl_task_args *args)
     return trli_run_may_do(args->run, t->nrims, rim);
 }
 
-/* A call for one part, or for all. A worker that need not look any more goes through all of the box at once: planes
- * beside its parts are read once then. False: that is done. */
+/* A call for one part, or for all. */
 static bool choose_box(const trli_step_task *t, const trl_task_args *args, trl_box *box)
 {
     const trli_frame *frame = args->frame;
-    trli_frame_part *first = frame->part + t->first_part, *part = first + args->chunk;
-    if (t->lead > 0 && part > first && first->all) return false;
-    part->all = args->chunks == 1;
-    *box = part->all ? t->around : part_box(t, args->chunk);
+    const bool all = args->chunks == 1;
+    trli_frame_part *part = frame->part + t->first_part + args->chunk;
+    *box = all ? t->around : trli_box_part(&t->around, t->parts, args->chunk);
     const trl_box inner = common(box, &t->box);
     const bool beside = trl_box_points(&inner) < trl_box_points(box), whole = !beside || rims_may_be_done(t, args);
     part->ahead += beside && whole;
     part->left += !whole;
     if (!whole) *box = inner;
-    if (t->lead > 0 && beside && whole && part == first) {
-        part->all = true;
-        *box = t->around;
-    }
-    for (int p = 0; p < (part->all ? count_parts(t) : 1); ++p) part[p].whole = whole;
+    for (int p = 0; p < (all ? count_parts(t) : 1); ++p) part[p].whole = whole;
     return trl_box_points(box) > 0;
 }
 
@@ -286,7 +281,7 @@ static bool next_part(const trli_step_task *inner, const trli_frame *frame, bool
     const trli_frame_part *part = frame->part + inner->first_part;
     for (; *next < count_parts(inner); ++*next) {
         if (part[*next].whole != whole) continue;
-        const trl_box around = part_box(inner, *next);
+        const trl_box around = trli_box_part(&inner->around, inner->parts, *next);
         *box = common(share, &around);
         if (trl_box_points(box) > 0) return true;
     }

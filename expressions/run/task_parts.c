@@ -27,8 +27,7 @@ static int cut_for_messages(const trl_box *box, double seconds, int parts[3])
     return parts[axis];
 }
 
-/* Whether there are messages of MPI: those through the memory of a node are there when they are sent. */
-static bool awaits_mpi(const trli_model *model)
+bool trli_awaits_mpi(const trli_model *model)
 {
     const trl_context *ctx = model->ctx;
     return ctx->ranks > 1 && (ctx->topology.node_ranks < ctx->ranks || !model->machine.shares);
@@ -38,15 +37,7 @@ int trli_task_parts(const trli_model *model, const trl_box *box, double seconds,
 {
     const int workers = model->run->nworkers;
     trl_box cut = *box;
-    if (workers == 1 && awaits_mpi(model)) return cut_for_messages(box, seconds, parts);
+    if (workers == 1 && trli_awaits_mpi(model)) return cut_for_messages(box, seconds, parts);
     if (whole_rows) cut.hi[0] = cut.lo[0] + 1;
     return trli_box_cut(&cut, trli_chunks_wanted(trl_box_points(box), workers), parts);
-}
-
-trl_lidx trli_task_lead(const trli_model *model, const trl_box *box, double seconds, int *axis)
-{
-    enum { PART = 4 };
-    *axis = box->hi[2] - box->lo[2] > 1 ? 2 : 1;
-    const trl_lidx extent = box->hi[*axis] - box->lo[*axis], lead = extent < PART ? 1 : extent / PART;
-    return model->run->nworkers > 1 || awaits_mpi(model) || extent < 2 || seconds < PART * look_seconds ? 0 : lead;
 }

@@ -32,7 +32,6 @@ struct trli_step_task {
      * parts are then those of `around`, box and rims together, and `first_part` is theirs in the frame. 0: it has none,
      * or they compute all of theirs. */
     int nrims, first_part;
-    trl_lidx lead; /* planes of the first of two parts; 0: all are alike */
     trl_box around;
     const trli_exchanged *exchanged;         /* of an exchange, */
     int exchange;                            /* what runs it, of the frame, */

@@ -42,7 +42,7 @@ grep -q "the output folder 'file/out' cannot be written: 'file' is a file" stder
 
 # A message brings ghosts after all kernels that wrote parts of its fields: before, the memory may have another field.
 expect 0 ranks 2 "$TRELLIS" plan "$TRELLIS_SOURCE/inputs/decks/heat_plugin.yaml" --set run.fusion=node \
-    --set grid.patches=[1,2] --set run.devices=cpu --dot messages
+    --set grid.patches=[1,2] --set run.devices=cpu --set run.passes.shared=false --dot messages
 python3 - <<'PYTHON' || fail "a message does not wait for kernels that write its fields"
 import re
 text = open("messages.tasks.dot", encoding="utf-8").read()
