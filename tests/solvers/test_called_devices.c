@@ -1,4 +1,4 @@
-// ctest: np=1,2,3 emulated=1 timeout=240 sanitize=1,2
+// ctest: np=1,2,3 emulated=1 timeout=240 sanitize=2
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Programs that call others on workers and devices, which do tasks of both. */

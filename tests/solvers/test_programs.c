@@ -2,7 +2,7 @@
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* The same problem compiled and run in every way gives the same bits; what is held, masked and wrapped means what
  * the deck says. */
-// ctest: np=1,2,3,4 short=1,3 timeout=300
+// ctest: np=1,2,3,4 short=1,3 timeout=300 sanitize=3
 #include "../expressions/problem_fixture.h"
 
 /* Cells, faces and nodes, conditions of every kind, a mask, reductions, random numbers, old values, limited fluxes. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Right-hand sides times a power of two: solutions of linear equations are those times the power, to the last bit. */
-// ctest: np=1,3 timeout=120
+// ctest: np=1,3 timeout=120 sanitize=3
 #include <math.h>
 #include <string.h>
 

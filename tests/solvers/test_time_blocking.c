@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Several steps in one pass over memory: as one at a time, to the bit, up to events, with the same messages. */
-// ctest: np=1,2,4
+// ctest: np=1,2,4 sanitize=2
 #include "../expressions/problem_fixture.h"
 #include "../spatialops/owners_fixture.h"
 
