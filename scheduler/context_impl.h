@@ -125,8 +125,6 @@ TRL_NODISCARD trl_err trli_topology_init(trl_context *ctx, trli_topology *topolo
 void trli_topology_destroy(trli_topology *topology);
 /* Warn if ranks outnumber the cores that they may use. Collective: yes. */
 TRL_NODISCARD trl_err trli_topology_warn(trl_context *ctx);
-/* Bytes of the node's memory, or what a cgroup grants of it, at present; 0: unknown. */
-uint64_t trli_topology_memory(void);
 /* The ranks of this rank's node, and what rank of the context each of them is. */
 typedef struct trli_node_ranks {
     MPI_Comm comm;
@@ -135,6 +133,8 @@ typedef struct trli_node_ranks {
 } trli_node_ranks;
 /* Find them. Both members are the caller's, also after a failure. Fails with MPI, MEMORY. Collective: yes. */
 TRL_NODISCARD trl_err trli_topology_node(trl_context *ctx, trli_node_ranks *node);
+/* Add numbers[n] up over the ranks of a node. Fails with MPI. Collective: yes, of all nodes. */
+TRL_NODISCARD trl_err trli_topology_sum(trl_context *ctx, const trli_node_ranks *node, int n, uint64_t *numbers);
 /* Bind the calling thread to the core-th core of the share. Failure is harmless: the thread stays where it was. */
 void trli_topology_pin(const trli_topology *topology, int core);
 /* Let the calling thread, and what it starts, run on all processors of the process. Returns how it was bound, which

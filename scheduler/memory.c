@@ -28,8 +28,8 @@ _Static_assert(sizeof(block_header) <= ALIGNMENT, "the header fits in the alignm
 
 static size_t machine_bytes(void)
 {
-    const uint64_t bytes = trli_topology_memory();
-    return bytes > 0 && bytes < SIZE_MAX / 2 ? (size_t)bytes : SIZE_MAX / 2;
+    const uint64_t bytes = trli_node_memory();
+    return bytes < SIZE_MAX / 2 ? (size_t)bytes : SIZE_MAX / 2;
 }
 
 void trli_memory_follow_machine(trl_context *ctx)

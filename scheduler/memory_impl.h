@@ -31,6 +31,12 @@ size_t trli_memory_stagger(size_t bytes, int64_t number);
 /* Lower the peak, after memory that was not part of the problem was freed. Thread: main, when no other thread
  * allocates. */
 void trli_memory_set_peak(trl_context *ctx, size_t bytes);
+/* Bytes of the node's memory, or what a cgroup grants of it, at present; UINT64_MAX: unknown. */
+uint64_t trli_node_memory(void);
+/* Whether so many bytes more of each rank are free on its node, where all of its ranks take theirs, unless somebody set
+ * the limit. Systems grant more than they have, and end processes that use it. Fails with MEMORY on all ranks, MPI.
+ * Collective: yes, in a phase. */
+TRL_NODISCARD trl_err trli_memory_agree(trl_context *ctx, size_t bytes);
 /* Let the limit be the memory of the machine, as it is when memory is asked for. */
 void trli_memory_follow_machine(trl_context *ctx);
 /* Raise a peak to at least `now`. */

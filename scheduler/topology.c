@@ -30,22 +30,6 @@ static int quota_processors(void)
     return quota < period ? 1 : (int)(quota / period);
 }
 
-/* cgroups: version 2 writes "max" for no limit, version 1 a very large number. */
-uint64_t trli_topology_memory(void)
-{
-    const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-    uint64_t bytes = pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : 0;
-    static const char *const limits[] = {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"};
-    for (size_t i = 0; i < sizeof limits / sizeof *limits; ++i) {
-        FILE *file = fopen(limits[i], "r");
-        uint64_t limit;
-        if (!file) continue;
-        if (fscanf(file, "%" SCNu64, &limit) == 1 && (bytes == 0 || limit < bytes)) bytes = limit;
-        fclose(file);
-    }
-    return bytes;
-}
-
 static int core_depth(hwloc_topology_t machine)
 {
     return hwloc_get_type_or_below_depth(machine, HWLOC_OBJ_CORE);
@@ -256,6 +240,16 @@ trl_err trli_topology_node(trl_context *ctx, trli_node_ranks *node)
     TRL_TRY(trl_context_agree(ctx, node->rank ? TRL_OK : trli_no_memory(ctx, NULL, "for the ranks of a node")));
     status = MPI_Allgather(&ctx->rank, 1, MPI_INT, node->rank, 1, MPI_INT, node->comm);
     err = trli_mpi_check(ctx, status, "MPI_Allgather");
+done:
+    return err;
+}
+
+trl_err trli_topology_sum(trl_context *ctx, const trli_node_ranks *node, int n, uint64_t *numbers)
+{
+    trl_err err;
+    TRL_TRY(trl_context_agree(ctx, TRL_OK));
+    const int status = MPI_Allreduce(MPI_IN_PLACE, numbers, n, MPI_UINT64_T, MPI_SUM, node->comm);
+    err = trli_mpi_check(ctx, status, "MPI_Allreduce");
 done:
     return err;
 }

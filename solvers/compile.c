@@ -16,6 +16,7 @@
 #include "multistep_impl.h"
 #include "pipeline_impl.h"
 #include "sides_impl.h"
+#include "slot_plan_impl.h"
 #include "solving_impl.h"
 #include "symbols_impl.h"
 #include "tangent_impl.h"
@@ -439,6 +440,7 @@ trl_err trli_compile_programs(trl_simulation *sim)
     TRL_TRY(trli_passes_run_lasting(sim->model));
     equalise_all(sim);
     TRL_TRY(trli_model_freeze(sim->model, sim->step, &sim->rotation));
+    TRL_TRY(trli_memory_agree(sim->ctx, (size_t)sim->model->slots->bytes));
     TRL_TRY(trli_frame_create(sim->model, &sim->frame));
     trli_solving_begin(sim);
     trli_implicit_begin(sim);
