@@ -211,8 +211,9 @@ static trl_err make(trli_session *run, trl_simulation **to)
     s->problem = *run->problem;
     s->problem.owners.share = s->share;
     s->problem.nshares = trl_context_ranks(run->ctx);
+    trl_context_begin_phase(run->ctx); /* whose end all ranks hear of an error at, and go on */
     trl_err err = trl_simulation_foresee(run->sim, &s->problem, &layout);
-    err = find_part(run, err, layout, &part);
+    err = trl_context_end_phase(run->ctx, find_part(run, err, layout, &part));
     trl_layout_destroy(&layout);
     if (err == TRL_OK && (s->random || part < worth)) err = trl_simulation_move(run->sim, &s->problem, to);
     if (*to) s->expected = part;
