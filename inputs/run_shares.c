@@ -26,13 +26,17 @@ static const double pays = 2;                           /* gained, of what the c
 /* What each rank tells. */
 enum { CELLS, WORKED, NTOLD };
 
-/* TRELLIS_SHARES=random:SEED, for tests. */
-static bool find_seed(uint64_t *seed)
+/* TRELLIS_SHARES=random:SEED of rank 0, for tests: launchers need not give all ranks the same environment. */
+static trl_err find_seed(trli_session *run)
 {
+    static const char begin[] = "random:";
     const char *text = getenv("TRELLIS_SHARES");
-    if (!text || strncmp(text, "random:", 7) != 0) return false;
-    *seed = strtoull(text + 7, NULL, 10);
-    return true;
+    const bool random = text && strncmp(text, begin, sizeof begin - 1) == 0;
+    uint64_t told[] = {random, random ? strtoull(text + sizeof begin - 1, NULL, 10) : 0};
+    const trl_err err = trli_broadcast(run->ctx, told, 2, MPI_UINT64_T, 0);
+    run->shares.random = told[0];
+    run->shares.seed = told[1];
+    return err;
 }
 
 static double cells_of(const trl_layout *layout)
@@ -82,10 +86,10 @@ trl_err trli_shares_start(trli_session *run)
     const size_t ranks = (size_t)trl_context_ranks(run->ctx);
     int64_t stays;
     trl_err err = TRL_OK;
-    s->random = find_seed(&s->seed);
     s->gap = gap_first_s;
-    stays = !run->problem->shares_auto || trl_simulation_stays(run->sim) || !pays_to_look(run);
     if (ranks == 1) return TRL_OK;
+    TRL_TRY(find_seed(run));
+    stays = !run->problem->shares_auto || trl_simulation_stays(run->sim) || !pays_to_look(run);
     if (!stays) {
         s->share = trli_new(run->ctx, ranks, sizeof *s->share);
         s->told = trli_new(run->ctx, NTOLD * ranks, sizeof *s->told);

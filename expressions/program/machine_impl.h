@@ -23,12 +23,16 @@ typedef struct trli_ways {
     double message_s, message_byte_s, shared_s, shared_byte_s;
 } trli_ways;
 
+/* Whether ranks of a node help one another, as TRELLIS_HELPING of rank 0 says, for tests and measurements. */
+typedef enum trli_helping { TRLI_HELPING_AUTO, TRLI_HELPING_OFF, TRLI_HELPING_ALWAYS } trli_helping;
+
 /* The machine as the cost model sees it. */
 typedef struct trli_machine {
     trli_balance balance;  /* measured */
     trli_balance deciding; /* what decides: the measured figures, or run.balance and nothing of this machine */
     bool streaming;        /* the fields of a step outgrow the caches */
     trli_ways ways;
+    trli_helping helping;
     bool shares; /* ranks of a node exchange through memory: they may, and messages are not faster */
 } trli_machine;
 

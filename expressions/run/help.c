@@ -431,20 +431,14 @@ void trli_help_end_step(trli_help *h, const trl_graph *graph, bool timed)
 
 /* ---- making ---- */
 
-/* TRELLIS_HELPING says otherwise, for tests and measurements: "off", or "always". */
-static bool is_told(const char *what)
-{
-    const char *text = getenv("TRELLIS_HELPING");
-    return text && strcmp(text, what) == 0;
-}
-
 bool trli_help_may_come(const trli_model *model)
 {
     const trl_gidx *cells = model->layout->grid.cells;
     const double points = (double)cells[0] * (double)cells[1] * (double)cells[2];
-    const bool large = points >= (double)LEAST_POINTS * model->ctx->ranks || is_told("always");
+    const trli_helping told = model->machine.helping;
+    const bool large = points >= (double)LEAST_POINTS * model->ctx->ranks || told == TRLI_HELPING_ALWAYS;
     return model->ctx->ranks > 1 && model->machine.shares && large && cells[2] > 1 && model->nscalars <= SCALARS_MOST &&
-           !(model->settings.disabled_passes & TRL_PASS_HELPING) && !is_told("off");
+           !(model->settings.disabled_passes & TRL_PASS_HELPING) && told != TRLI_HELPING_OFF;
 }
 
 static size_t room_of(const trli_model *model)
@@ -500,7 +494,8 @@ trl_err trli_help_create(trli_frame *frame)
 {
     const trli_model *model = frame->model;
     trl_context *ctx = model->ctx;
-    int64_t crowded = !is_told("always") && (ctx->topology.shared || ctx->topology.crowd_ranks > 0);
+    const bool forced = model->machine.helping == TRLI_HELPING_ALWAYS;
+    int64_t crowded = !forced && (ctx->topology.shared || ctx->topology.crowd_ranks > 0);
     trl_err err = TRL_OK;
     trli_help *h = frame->help = trli_new(ctx, 1, sizeof *h);
     if (!h) err = trli_no_memory(ctx, NULL, "for ranks that help one another");
@@ -513,7 +508,7 @@ trl_err trli_help_create(trli_frame *frame)
         return TRL_OK;
     }
     find_peers(h);
-    h->forced = is_told("always");
+    h->forced = forced;
     h->number = 1;
     h->aid.help = help;
     set_share(h, h->forced ? TRLI_HELP_MOST : 0, h->forced);

@@ -2,6 +2,9 @@
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Making, freezing and destroying a model, to which all folders of expressions/ contribute. */
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "balance_impl.h"
 #include "context_impl.h"
 #include "cost_impl.h"
@@ -107,17 +110,33 @@ static double message_bytes(const trl_layout *layout, int nvariables)
     return most * nvariables * (double)sizeof(double);
 }
 
+/* Launchers need not give all ranks the same environment: that of rank 0 counts. */
+static trl_err find_helping(trl_context *ctx, trli_helping *helping)
+{
+    const char *text = getenv("TRELLIS_HELPING");
+    int told = TRLI_HELPING_AUTO;
+    if (text && strcmp(text, "off") == 0) told = TRLI_HELPING_OFF;
+    if (text && strcmp(text, "always") == 0) told = TRLI_HELPING_ALWAYS;
+    const trl_err err = trli_broadcast(ctx, &told, 1, MPI_INT, 0);
+    *helping = (trli_helping)told;
+    return err;
+}
+
 /* How ranks of a node exchange, all alike. With run.balance nothing that is measured decides. */
 static trl_err choose_ways(trli_model *model, const trli_model_request *request)
 {
     trli_machine *machine = &model->machine;
     trl_err err = TRL_OK;
     machine->shares = model->ctx->ranks > 1 && !(model->settings.disabled_passes & TRL_PASS_SHARED);
-    if (!machine->shares || request->balance > 0) return TRL_OK;
-    if (request->finer)
+    if (!machine->shares) return TRL_OK;
+    if (request->finer) {
+        machine->helping = request->finer->machine.helping;
         machine->ways = request->finer->machine.ways;
-    else
-        TRL_TRY(trli_ways_find(model->ctx, &machine->ways));
+    } else {
+        TRL_TRY(find_helping(model->ctx, &machine->helping));
+        if (request->balance <= 0) TRL_TRY(trli_ways_find(model->ctx, &machine->ways));
+    }
+    if (request->balance > 0) return TRL_OK;
     machine->shares = trli_ways_share(&machine->ways, message_bytes(request->layout, request->nvariables));
 done:
     return err;

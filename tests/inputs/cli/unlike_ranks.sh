@@ -31,6 +31,24 @@ says stderr.txt "rank 1 was started as 'trellis', but rank 0 as 'trellis run dec
 expect 0 ranks 2 "$TRELLIS" info
 says stdout.txt "Trellis "
 
+# Of what measurements and tests set in the environment that of rank 0 counts.
+cat >cube.yaml <<'DECK'
+trellis: 1
+grid: {cells: [16, 64, 64], periodic: [true, true, true]}
+equations: {T: {initial: "sin(2*pi*x)", ddt: "0.1*laplacian(T)"}}
+time: {method: ssprk3, dt: 1e-4, steps: 6}
+run: {compile: never}
+DECK
+cube=("$TRELLIS" run cube.yaml --quiet)
+expect 0 "${cube[@]}" --set output.directory=alone
+for given in TRELLIS_SHARES=random:1 TRELLIS_HELPING=always TRL_EXCHANGE=1e-6,1e-10,5e-3,3e-7 TRELLIS_RIMS=ahead; do
+    two 0 "${cube[@]}" : env "$given" "${cube[@]}"
+    same_fields alone/report.json out/report.json
+    two 0 env "$given" "${cube[@]}" : "${cube[@]}"
+    same_fields alone/report.json out/report.json
+done
+rm -r out
+
 mkdir elsewhere
 lacks="rank 1 did not find it, but lower ranks did: let all ranks have the same files at that place"
 sed 's/initial: .*/initial: T0/' deck.yaml >reads.yaml
