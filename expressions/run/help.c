@@ -503,11 +503,11 @@ trl_err trli_help_create(trli_frame *frame)
     if (h) err = make_board(h);
     TRL_TRY(trli_agree_max(ctx, err, 1, &crowded));
     if (!crowded) TRL_TRY(trli_loans_create(ctx, h->open, true, &h->loans));
-    if (!h->loans) {
+    if (h->loans) find_peers(h);
+    if (h->npeers == 0) { /* also a rank alone on its node */
         trli_help_destroy(frame);
         return TRL_OK;
     }
-    find_peers(h);
     h->forced = forced;
     h->number = 1;
     h->aid.help = help;

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Part of Trellis, an expression-graph PDE solver framework.
 # ctest: timeout=300
-"""Random decks on 1 to 8 ranks, in 1 to 64 patches of any owners, with shares that change, with and without overlap,
-shared memory, time blocks and threads, by two schedulers: every field has the same hash, and series are the same. Ranks
-outnumber the cores, so that messages come late and in any order."""
+"""Random decks on 1 to 8 ranks of one node or several, in 1 to 64 patches of any owners, with shares that change, with
+and without overlap, shared memory, time blocks and threads, by two schedulers: every field has the same hash, and
+series are the same. Ranks outnumber the cores, so that messages come late and in any order."""
 import argparse
 import itertools
 import json
@@ -121,11 +121,14 @@ def way(rng, dim):
     return ranks, settings
 
 
-def run(trellis, folder, ranks, settings, steps=6, helping="auto", shares=""):
+def run(trellis, folder, ranks, settings, steps=6, helping="auto", shares="", of_node=0):
+    """of_node: so many ranks take themselves for those of a node; 0: all."""
     report = folder / "report.json"
     report.unlink(missing_ok=True)
-    command = ["mpirun", "--oversubscribe", "--bind-to", "none", "-n", str(ranks), trellis, "run", "deck.yaml",
-               "--quiet", "--steps", str(steps), "--report", str(report), "--set", "output.directory=out"]
+    nodes = [f"LD_PRELOAD={os.environ['TRELLIS_BUILD']}/preload/nodes.so", f"TRL_NODE_RANKS={of_node}"]
+    command = ["mpirun", "--oversubscribe", "--bind-to", "none", "-n", str(ranks),
+               *(["env", *nodes] if of_node else []), trellis, "run", "deck.yaml", "--quiet", "--steps", str(steps),
+               "--report", str(report), "--set", "output.directory=out"]
     if "TRELLIS_BUILD" in os.environ:
         command += ["--plugin-path", os.path.join(os.environ["TRELLIS_BUILD"], "test_plugins")]
     for setting in settings:
@@ -290,6 +293,10 @@ def check_helping(trellis, folder):
             if found[0] or found != first:
                 sys.exit(f"{text}\n{ranks} ranks that help one another, {more}: {found}\none rank: {first}")
             total += helped_points(folder)
+        for of_node in (1, 2):  # some ranks have nobody to help
+            found = run(trellis, folder, 3, ["grid.patches=[1, 1, 5]"], 20, "always", of_node=of_node)
+            if found != first:
+                sys.exit(f"{text}\n3 ranks, {of_node} a node, that help one another: {found}\none rank: {first}")
     if total == 0:
         sys.exit("ranks that should help one another did not")
 
@@ -394,13 +401,15 @@ def main():
                 helping = rng.choice(["auto", "always"])
                 settings.append(f"run.compile={'always' if helping == 'always' else 'never'}")
                 shares = f"random:{rng.randrange(1000)}" if rng.random() < 0.6 else ""
-                code, found = run(options.trellis, folder, ranks, settings, helping=helping, shares=shares)
+                of_node = rng.choice([0, 0, 1, 2, 3])
+                code, found = run(options.trellis, folder, ranks, settings, helping=helping, shares=shares,
+                                  of_node=of_node)
                 changes += found_changes(folder) if code == 0 else 0
                 if code == 2 and "patches" in found:  # too thin for the stencils
                     continue
                 if code or found != first:
-                    sys.exit(f"{text}\nseed {options.seed}, deck {number}: {ranks} ranks, {settings}, {shares}: "
-                             f"{found}\none rank: {first}")
+                    sys.exit(f"{text}\nseed {options.seed}, deck {number}: {ranks} ranks, {of_node} a node, "
+                             f"{settings}, {shares}: {found}\none rank: {first}")
                 compared += 1
     print(f"{options.decks} decks, {compared} ways on several ranks, {changes} changes of shares: the same hashes")
     if compared < options.decks:
