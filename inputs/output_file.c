@@ -458,21 +458,28 @@ static int sum_share(trl_context *ctx, int file, int64_t bytes, int rank, int ra
 
 trl_err trli_seal_check(trl_context *ctx, const char *path, bool *whole, char reason[TRLI_REASON_ROOM])
 {
+    const int ranks = trl_context_ranks(ctx);
     trli_seal seal;
-    /* the sum, and how many ranks could not read */
-    uint64_t mine[2] = {0, 1};
+    /* the sum, how many ranks could not read, and how many of these find nothing */
+    uint64_t mine[3] = {0, 1, access(path, F_OK) != 0 && errno == ENOENT};
     off_t size;
     int file = trli_file_open(path, &size, reason);
     if (file >= 0 && get_seal(file, size, &seal, reason)) {
-        int number = sum_share(ctx, file, seal.bytes, trl_context_rank(ctx), trl_context_ranks(ctx), &mine[0]);
+        int number = sum_share(ctx, file, seal.bytes, trl_context_rank(ctx), ranks, &mine[0]);
         mine[1] = number != 0;
         if (number) snprintf(reason, TRLI_REASON_ROOM, "%s", strerror(number));
     }
     if (file >= 0) close(file);
     *whole = false;
-    uint64_t all[2] = {mine[0], mine[1]};
-    trl_err err = trli_allreduce(ctx, all, 2, MPI_UINT64_T, MPI_SUM);
+    uint64_t all[3] = {mine[0], mine[1], mine[2]};
+    trl_err err = trli_allreduce(ctx, all, 3, MPI_UINT64_T, MPI_SUM);
     if (err != TRL_OK) return err;
+    if (all[2] > 0 && all[2] < (uint64_t)ranks) {
+        err = trl_fail(ctx, TRL_ERR_IO, NULL, "cannot read '%s': %d of %d ranks do not find it", path, (int)all[2],
+                       ranks);
+        trl_advise(ctx, "start all ranks in the same folder, and let it be on a disk that they share");
+        return err;
+    }
     if (all[1]) {
         if (!mine[1]) snprintf(reason, TRLI_REASON_ROOM, "another rank cannot read it");
         return TRL_OK;

@@ -80,7 +80,8 @@ TRL_NODISCARD trl_err trli_output_fields(trl_context *ctx, const trl_layout *lay
 
 /* Read the seal of a file. False: it has none, and why. Not collective. */
 bool trli_seal_read(const char *path, trli_seal *seal, char reason[TRLI_REASON_ROOM]);
-/* Whether the file is what its seal says; if not, why. Each rank reads a part. Collective: yes. */
+/* Whether the file is what its seal says; if not, why. Each rank reads a part. Fails with IO where some ranks do not
+ * find what others do, MPI. Collective: yes. */
 TRL_NODISCARD trl_err trli_seal_check(trl_context *ctx, const char *path, bool *whole, char reason[TRLI_REASON_ROOM]);
 
 #endif

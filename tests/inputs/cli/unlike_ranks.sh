@@ -73,4 +73,9 @@ rm -r out
 two 3 "${run[@]}" : sh -c 'cd elsewhere && exec "$@"' sh "${run[@]}"
 says stderr.txt "cannot write 'out/fields/00000000.nc': rank 1 does not find what rank 0 created"
 grep -q "start all ranks in the same folder" stderr.txt || fail "no advice"
+expect 0 "${run[@]}"
+two 3 "${run[@]}" --restart latest : sh -c 'cd elsewhere && exec "$@"' sh "${run[@]}" --restart latest
+says stderr.txt "cannot read 'out/checkpoint/00000004.nc': 1 of 2 ranks do not find it"
+says stderr.txt "start all ranks in the same folder, and let it be on a disk that they share"
+! grep -q damaged stderr.txt || fail "what a rank does not find is not damaged"
 [ -z "$(ls elsewhere)" ] || fail "a rank wrote elsewhere"
