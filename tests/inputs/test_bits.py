@@ -231,10 +231,10 @@ def ways_of(rng, number, dim, text, options):
 
 
 def without_counts(table):
-    """A series without the iterations of solvers, which are those of the run that wrote a row: one that goes on from a
-    checkpoint begins to count."""
+    """A series without iterations of solvers and rejected steps, which are those of the run that wrote a row: one that
+    goes on from a checkpoint begins to count."""
     rows = list(csv.reader(table.splitlines()))
-    kept = [i for i, name in enumerate(rows[0]) if not name.endswith(":iterations")]
+    kept = [i for i, name in enumerate(rows[0]) if not name.endswith(":iterations") and name != "rejected"]
     return [[row[i] for i in kept] for row in rows]
 
 
