@@ -520,13 +520,20 @@ done:
 trl_err trli_compiler_share(trli_compiler *c)
 {
     bool *given = NULL;
+    int64_t lacking = c->program[0] ? 0 : trl_context_rank(c->ctx) + 1;
     trl_err err;
     TRL_TRY(trli_gifts_create(c->ctx, c->njobs, c->asked, &c->share));
     for (int i = 0; i < c->njobs; ++i)
         if (c->job[i].state == ASKED && is_mine(c, &c->job[i])) (void)look_up(c, &c->job[i]);
     given = trli_new(c->ctx, (size_t)c->njobs, sizeof *given);
     err = given ? TRL_OK : trli_no_memory(c->ctx, NULL, "for %d kernels", c->njobs);
-    TRL_TRY(trl_context_agree(c->ctx, err));
+    TRL_TRY(trli_agree_max(c->ctx, err, 1, &lacking));
+    /* What other ranks than the first warn of is not shown. */
+    if (lacking > 0 && c->program[0])
+        trl_warn(c->ctx, NULL,
+                 "rank %d has no C compiler, and interprets kernels, which takes several times as long: let all ranks "
+                 "find the same one (TRELLIS_CC, or cc, gcc or clang in PATH)",
+                 (int)lacking - 1);
     if (c->share) TRL_TRY(trli_gifts_announce(c->share, given));
     for (int i = 0; i < c->njobs; ++i)
         for (; given[i] && waits(&c->job[i]); nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL))

@@ -48,6 +48,14 @@ for given in TRELLIS_SHARES=random:1 TRELLIS_HELPING=always TRL_EXCHANGE=1e-6,1e
     same_fields alone/report.json out/report.json
 done
 rm -r out
+compiled=("${cube[@]}" --set run.compile=auto)
+two 0 "${compiled[@]}" : env TRELLIS_CC=/nowhere "${compiled[@]}"
+says stderr.txt "rank 1 has no C compiler, and interprets kernels, which takes several times as long: let all ranks"
+same_fields alone/report.json out/report.json
+two 0 env TRELLIS_CC=/nowhere "${compiled[@]}" : "${compiled[@]}"
+! grep -q "rank 0 has no" stderr.txt || fail "rank 0 warns itself"
+same_fields alone/report.json out/report.json
+rm -r out
 
 mkdir elsewhere
 lacks="rank 1 did not find it, but lower ranks did: let all ranks have the same files at that place"
