@@ -118,8 +118,7 @@ static trl_err note_value(group *g, int of, trli_ir_value value)
         g->need[g->nneeds].of = of;
         g->need[g->nneeds++].by = by;
         add_variable(g, by);
-        value = trli_ir_replace(&model->ir, value, trli_ir_field(&model->ir, reads.field[i]),
-                                trli_ir_constant(&model->ir, 0));
+        value = trli_ir_without(&model->ir, value, trli_ir_field(&model->ir, reads.field[i]));
     }
     if (!is_zero(model, value)) g->change[of] = true;
     err = model->ir.err;
@@ -280,8 +279,7 @@ trl_err trli_side_changes_settle(trli_side_changes *c, int across, trli_ir_value
         if (v < 0) continue;
         const bool zero = !has_points_on_sides(model, field) && is_inside(&reads.footprint[i], across);
         if (!zero && !c->deciding && c->known[v] == UNKNOWN) TRL_TRY(resolve(c, v));
-        if (zero || c->known[v] == STAYS)
-            *value = trli_ir_replace(ir, *value, trli_ir_field(ir, field), trli_ir_constant(ir, 0));
+        if (zero || c->known[v] == STAYS) *value = trli_ir_without(ir, *value, trli_ir_field(ir, field));
     }
     TRL_TRY(ir->err);
     if (is_zero(model, *value)) *value = TRLI_NO_VALUE;

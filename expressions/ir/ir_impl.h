@@ -106,6 +106,8 @@ trli_ir_value trli_ir_fix_coordinate(trli_ir *ir, trli_ir_value a, int axis, dou
 
 /* The value with another in place of one that it is made of; the operations that use it stay what they are. */
 trli_ir_value trli_ir_replace(trli_ir *ir, trli_ir_value a, trli_ir_value from, trli_ir_value to);
+/* A derivative without the terms that a tangent is a factor of, which is zero: whatever the other factors are. */
+trli_ir_value trli_ir_without(trli_ir *ir, trli_ir_value a, trli_ir_value zero);
 
 /* Whether a value reads so far that computing it in place would cost more than storing it (and offsets would outgrow
  * their type). */

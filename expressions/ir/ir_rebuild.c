@@ -85,3 +85,58 @@ trli_ir_value trli_ir_replace(trli_ir *ir, trli_ir_value a, trli_ir_value from, 
     if (ir->err != TRL_OK) return 0;
     return rebuild(ir, a, put_instead, pair);
 }
+
+/* Whether an operation is zero because operands are, as a derivative whose terms these are. */
+static bool is_gone(trli_op op, const bool zero[3])
+{
+    switch (op) {
+    case TRLI_OP_MUL:
+        return zero[0] || zero[1];
+    case TRLI_OP_NEG:
+    case TRLI_OP_SHIFT:
+    case TRLI_OP_DIV:
+        return zero[0];
+    case TRLI_OP_ADD:
+    case TRLI_OP_SUB:
+        return zero[0] && zero[1];
+    case TRLI_OP_SELECT:
+        return zero[1] && zero[2];
+    default:
+        return false;
+    }
+}
+
+trli_ir_value trli_ir_without(trli_ir *ir, trli_ir_value a, trli_ir_value zero)
+{
+    trli_walk walk = {0};
+    trli_ir_value *now = NULL, result = 0;
+    bool *gone = NULL;
+    if (ir->err != TRL_OK) return 0;
+    ir->err = trli_ir_walk(ir, &walk, 1, &a);
+    if (ir->err != TRL_OK) goto done;
+    now = trli_new(ir->ctx, (size_t)walk.count, sizeof *now);
+    gone = trli_new(ir->ctx, (size_t)walk.count, sizeof *gone);
+    if (!now || !gone) {
+        ir->err = trli_no_memory(ir->ctx, NULL, "to rebuild %d values", walk.count);
+        goto done;
+    }
+    for (int32_t i = 0; i < walk.count; ++i) {
+        const trli_node n = ir->node[walk.list[i]];
+        trli_ir_value arg[3] = {TRLI_NO_VALUE, TRLI_NO_VALUE, TRLI_NO_VALUE};
+        bool without[3] = {false};
+        for (int o = 0; o < trli_op_operands((trli_op)n.op); ++o) {
+            arg[o] = now[walk.place[n.arg[o]]];
+            without[o] = gone[walk.place[n.arg[o]]];
+        }
+        gone[i] = walk.list[i] == zero || is_gone((trli_op)n.op, without);
+        now[i] = gone[i]                               ? trli_ir_constant(ir, 0)
+                 : memcmp(arg, n.arg, sizeof arg) == 0 ? walk.list[i]
+                                                       : trli_ir_remake(ir, &n, arg);
+    }
+    result = now[walk.count - 1];
+done:
+    trli_free(now);
+    trli_free(gone);
+    trli_walk_free(&walk);
+    return result;
+}

@@ -100,7 +100,30 @@ def chains():
         check(f"{text}: the same bits", all(first["fields"] == other["fields"] for other in others), others)
 
 
+# A field that the right side alone reads, whose condition reads a sum of its own, which does not change with p.
+SUMMED = """trellis: 1
+grid: {{cells: [32, 24], periodic: [true, false]}}
+solvers: {{r: {solver}}}
+equations:
+  g: {{initial: "1 + x", ddt: 0, boundary: {{y-: {{dirichlet: "{sum}"}}, y+: {{neumann: 0}}}}}}
+  p: {{initial: 0, solve: "laplacian(p) = {right}", solver: r, boundary: {{y-: {{dirichlet: 0}}, y+: {{neumann: 0}}}}}}
+time: {{method: euler, dt: 1e-4, steps: 1}}
+"""
+
+
+def sums():
+    """Sums that do not change with the unknowns are no part of the operator, whatever is added up."""
+    for read in ("norm(g)", "integral(x*g^2)", "domain_max(y*g)", "integral(sin(g))*norm(g)"):
+        for right in ("g", "laplacian(g) + 0.1*cddy(g)"):
+            found = [run(SUMMED.format(sum=read, right=right, solver=solver))["fields"]["p"]["l2"] for solver in (
+                "{method: cg, preconditioner: jacobi, iterations: 400}", "{method: multigrid}", "{method: direct}")]
+            check(f"{read} beside {right}", all(abs(p - found[0]) < 1e-6 * found[0] for p in found), found)
+    said = run(SUMMED.format(sum="norm(g + p)", right="laplacian(g)", solver="{method: multigrid}"), fails=True)
+    check("a sum that changes", "because the operator contains a sum" in said, said)
+
+
 def main():
+    sums()
     coarser_grids()
     opaque()
     chains()
