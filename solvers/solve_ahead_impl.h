@@ -45,6 +45,9 @@ TRL_NODISCARD trl_err trli_solver_take_means(const trli_solver *s, const trli_me
 TRL_NODISCARD trl_err trli_solver_measure_means(trli_solver *s, trli_measured *m);
 /* Where constants are in the null space, the solution has the mean that the guess had. Collective: yes. */
 TRL_NODISCARD trl_err trli_solver_restore_means(trli_solver *s, const double *wanted);
+/* Whether products have no mean for unknown i, so that r is to have none. Of a linear system that is looked at where
+ * constants are in the null space alone. */
+bool trli_solver_is_balanced(const trli_solver *s, int i);
 /* See that r has no mean where the operator cannot make one: NUMERICS if that is more than rounding, else it is left
  * out, which the other function does. Collective: yes. */
 TRL_NODISCARD trl_err trli_solver_balance(trli_solver *s, double tolerance);

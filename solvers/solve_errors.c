@@ -139,6 +139,10 @@ trl_err trli_solver_too_slow(const trli_solver *s, double norm, double target, i
     const double much = 100;
     const char *what = "allow more iterations, or use another method or preconditioner, under 'solvers'";
     if (trli_solver_may_fail(s)) return TRL_ERR_NUMERICS;
+    if (!s->linear && s->stats.singular)
+        what =
+            "the derivative of its equation leaves it free up to a constant, so there may be no solution: balance "
+            "sources and boundary fluxes, or give one side a dirichlet or robin condition; else allow more iterations";
     if (!(norm <= much * s->reference))
         what = "that is much more than of zero, so more iterations will not help: the equation may be singular, and "
                "have no solution; else use method gmres, or another preconditioner, under 'solvers'";
@@ -199,6 +203,17 @@ trl_err trli_solver_no_step(const trli_solver *s)
                     ", t = %.10g: the residual is %.3g, and %.3g is wanted, but %s finds no step to take, as where the "
                     "derivative of the equation is singular: %s",
                     s->ask.names, s->step, s->time, plain(s, s->at_x), plain(s, s->fine), s->stats.method, no_root(s));
+}
+
+trl_err trli_solver_is_flat(const trli_solver *s, int i, double mean)
+{
+    if (trli_solver_may_fail(s)) return TRL_ERR_NUMERICS;
+    return trl_fail(s->sim->ctx, TRL_ERR_NUMERICS, &s->ask.place,
+                    "Newton's method finds no step to take for '%s', at step %" PRId64
+                    ", t = %.10g: at the present values its equation does not change with constants that are added to "
+                    "it, and then both sides need the same mean; they differ by %.6g, of a norm of %.6g: %s",
+                    s->sim->model->variable[s->ask.variable[i]].name, s->step, s->time, -plain(s, mean),
+                    plain(s, s->reference), no_root(s));
 }
 
 /* Whether rounding errors of the equation's terms, that products with its derivative tell the sizes of, may be as large

@@ -11,6 +11,8 @@
 bool trli_solver_may_fail(const trli_solver *s);
 /* Both sides of the equation of unknown i, which is free up to a constant, differ in the mean. */
 TRL_NODISCARD trl_err trli_solver_inconsistent(const trli_solver *s, int i, double mean);
+/* The same at values at which the derivative alone leaves unknown i free. */
+TRL_NODISCARD trl_err trli_solver_is_flat(const trli_solver *s, int i, double mean);
 TRL_NODISCARD trl_err trli_solver_not_finite(const trli_solver *s, const char *when);
 /* There are vectors of which the operator of a linear system makes nothing, and a residual is left for that. */
 TRL_NODISCARD trl_err trli_solver_has_null_space(const trli_solver *s, double left);

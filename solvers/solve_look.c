@@ -44,13 +44,13 @@ static bool may_be_free(const trli_solver *s, int i)
     return true;
 }
 
-/* Values of other fields may change whether constants are in the null space. Implicit steps have 1 in their operators,
- * and a pressure's is of the same kind with all values. */
+/* Values of other fields may change whether constants are in the null space, and of an equation that is not linear its
+ * own. Implicit steps have 1 in their operators, and a pressure's is of the same kind with all values. */
 static bool is_watched(const trli_solver *s)
 {
     bool any = false;
     for (int i = 0; i < s->ask.n; ++i) any |= may_be_free(s, i);
-    return any && !s->ask.steps && other_field(s, 0) >= 0;
+    return any && !s->ask.steps && (!s->linear || other_field(s, 0) >= 0);
 }
 
 static bool looks_again(const trli_solver *s)
@@ -239,6 +239,11 @@ static trl_err find_balance(trli_solver *s, const cross_products *c, int k, int 
     return err;
 }
 
+static double scale_of(const trli_solver *s, const cross_products *c)
+{
+    return c->length[0] > 0 ? c->size[0] / c->length[0] / s->trial : 0;
+}
+
 /* *scale: the largest product of a unit vector with the operator that random vectors show. */
 static trl_err find_symmetry(trli_solver *s, double *scale, bool *symmetric)
 {
@@ -253,7 +258,7 @@ static trl_err find_symmetry(trli_solver *s, double *scale, bool *symmetric)
         }
     }
     *symmetric = are_equal(&c);
-    *scale = c.length[0] > 0 ? c.size[0] / c.length[0] / s->trial : 0;
+    *scale = scale_of(s, &c);
 done:
     return err;
 }
@@ -423,20 +428,75 @@ bool trli_solver_is_unknown(const trli_solver *s)
     return changed;
 }
 
-trl_err trli_solver_constants_change(trli_solver *s, bool *change)
+/* Whether constants of an unknown are in the null space, and then whether they are in the adjoint's. Where the equation
+ * is not linear the operator may have become larger. */
+static trl_err find_constants(trli_solver *s, int i, bool *singular, bool *balanced)
 {
     cross_products c;
+    trl_err err = TRL_OK;
+    *balanced = s->balanced[i];
+    if (!s->linear) {
+        TRL_TRY(cross(s, 0, &c));
+        s->scale = scale_of(s, &c);
+        TRL_TRY(find_balance(s, &c, 0, i, balanced));
+    }
+    TRL_TRY(find_singular(s, i, singular));
+    if (!*singular || !s->linear) return TRL_OK;
+    TRL_TRY(cross(s, 0, &c));
+    err = find_balance(s, &c, 0, i, balanced);
+done:
+    return err;
+}
+
+trl_err trli_solver_constants_change(trli_solver *s, bool *change)
+{
     trl_err err = TRL_OK;
     *change = false;
     if (!is_watched(s)) return TRL_OK;
     for (int i = 0; i < s->ask.n && !*change; ++i) {
-        bool singular, balanced = s->balanced[i];
+        bool singular, balanced;
         if (!may_be_free(s, i)) continue;
-        TRL_TRY(find_singular(s, i, &singular));
-        if (singular) TRL_TRY(cross(s, 0, &c));
-        if (singular) TRL_TRY(find_balance(s, &c, 0, i, &balanced));
+        TRL_TRY(find_constants(s, i, &singular, &balanced));
         *change = singular != s->singular[i] || balanced != s->balanced[i];
     }
+done:
+    return err;
+}
+
+trl_err trli_solver_follow_constants(trli_solver *s)
+{
+    bool any = false;
+    trl_err err = TRL_OK;
+    for (int i = 0; i < s->ask.n; ++i) any |= s->singular[i] || s->balanced[i];
+    if (s->linear || !any) return TRL_OK;
+    s->ahead = s->stats.singular = false;
+    for (int i = 0; i < s->ask.n; ++i) {
+        if (may_be_free(s, i)) TRL_TRY(find_constants(s, i, &s->singular[i], &s->balanced[i]));
+        s->stats.singular |= s->singular[i];
+    }
+done:
+    return err;
+}
+
+trl_err trli_solver_stays_balanced(trli_solver *s, int i, bool *balanced)
+{
+    cross_products c;
+    double norm = INFINITY;
+    trl_err err = TRL_OK;
+    *balanced = true;
+    if (s->linear) return TRL_OK;
+    TRL_TRY(trli_solver_try(s, -1, 1));
+    TRL_TRY(take_direction(s));
+    for (double away = 100; away > 1e-5 && !isfinite(norm); away /= 100) {
+        trli_solver_set(s, s->length, away / s->trial);
+        TRL_TRY(trli_solver_program(s, s->move));
+        trli_vector_swap(s, &s->x);
+        TRL_TRY(trli_solver_residual(s, &norm)); /* sets points on sides */
+        if (isfinite(norm)) TRL_TRY(cross(s, 0, &c));
+        if (isfinite(norm)) TRL_TRY(find_balance(s, &c, 0, i, balanced));
+        trli_vector_swap(s, &s->x);
+    }
+    err = trli_solver_residual(s, &norm);
 done:
     return err;
 }

@@ -13,8 +13,13 @@ TRL_NODISCARD trl_err trli_solver_try(trli_solver *s, int one, int noise);
 /* Whether the operator may have other properties than those that were found, if any were. */
 bool trli_solver_is_unknown(const trli_solver *s);
 /* Whether constants are in the null space of other unknowns than before, where values of other equations may change
- * that: a product for each unknown, or two. Collective: yes. */
+ * that, or own ones: a product for each unknown, or two. Collective: yes. */
 TRL_NODISCARD trl_err trli_solver_constants_change(trli_solver *s, bool *change);
+/* Of an equation that is not linear, find this at the present values, if there were such unknowns. Collective: yes. */
+TRL_NODISCARD trl_err trli_solver_follow_constants(trli_solver *s);
+/* Whether products have no mean far from the present values, too, where the equation is not linear: no values give its
+ * sides other means then. c changes. Collective: yes. */
+TRL_NODISCARD trl_err trli_solver_stays_balanced(trli_solver *s, int i, bool *balanced);
 /* The unknowns of which constants are in the null space, and whether the operator is symmetric. Collective: yes. */
 TRL_NODISCARD trl_err trli_solver_look(trli_solver *s);
 

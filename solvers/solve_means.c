@@ -5,6 +5,7 @@
 
 #include "solve_ahead_impl.h"
 #include "solve_errors_impl.h"
+#include "solve_look_impl.h"
 
 trl_err trli_solver_take_means(const trli_solver *s, const trli_measured *m)
 {
@@ -45,6 +46,27 @@ trl_err trli_solver_centre(trli_solver *s)
     return err;
 }
 
+bool trli_solver_is_balanced(const trli_solver *s, int i)
+{
+    return s->balanced[i] && (s->singular[i] || !s->linear);
+}
+
+/* Both sides of an equation have different means, and products have no mean. Where they have one at other values than
+ * the present ones, steps in pseudo-time go on; *free: no. */
+static trl_err refuse_mean(trli_solver *s, int i, bool *free)
+{
+    const double mean = s->r_sum[i] / s->points[i];
+    bool balanced;
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_solver_stays_balanced(s, i, &balanced));
+    *free = balanced || !s->pseudo_time;
+    if (*free) return balanced ? trli_solver_inconsistent(s, i, mean) : trli_solver_is_flat(s, i, mean);
+    s->singular[i] = s->balanced[i] = s->stats.singular = false;
+    for (int k = 0; k < s->ask.n; ++k) s->stats.singular |= s->singular[k];
+done:
+    return err;
+}
+
 /* A mean that is much less than what is to be left of the residual stays. */
 trl_err trli_solver_balance(trli_solver *s, double tolerance)
 {
@@ -53,9 +75,8 @@ trl_err trli_solver_balance(trli_solver *s, double tolerance)
     trl_err err = TRL_OK;
     for (int i = 0; i < s->ask.n; ++i) {
         const double mean = s->r_sum[i] / s->points[i];
-        const bool free_mean = s->singular[i] && s->balanced[i];
-        if (free_mean && fabs(mean) > fmax(tolerance * s->reference, s->lost))
-            return trli_solver_inconsistent(s, i, mean);
+        bool free_mean = trli_solver_is_balanced(s, i);
+        if (free_mean && fabs(mean) > fmax(tolerance * s->reference, s->lost)) TRL_TRY(refuse_mean(s, i, &free_mean));
         trli_solver_set(s, s->r_offset[i], free_mean ? -mean : 0);
         any |= free_mean && fabs(mean) > little * s->fine;
     }

@@ -228,7 +228,7 @@ trl_err trli_solver_begin_at(trli_solver *s, double *norm)
     bool any = false;
     trl_err err = TRL_OK;
     TRL_TRY(s->takes_given ? find_residual(s, &s->given, norm) : trli_solver_residual(s, norm));
-    for (int i = 0; i < s->ask.n; ++i) any |= s->singular[i] && s->balanced[i];
+    for (int i = 0; i < s->ask.n; ++i) any |= trli_solver_is_balanced(s, i);
     if (any) err = trli_solver_centre(s);
 done:
     return err;
@@ -373,6 +373,7 @@ static trl_err newton(trli_solver *s, double *norm)
         if (s->stats.last_newton == s->settings.newton_iterations)
             return *norm <= s->enough ? TRL_OK : trli_solver_newton_too_slow(s, *norm, target);
         const double wanted = forcing(*norm, before, target);
+        if (s->stats.last_newton > 0) TRL_TRY(trli_solver_follow_constants(s));
         TRL_TRY(trli_solver_balance(s, s->settings.newton_tolerance));
         TRL_TRY(trli_solver_prepare(s));
         s->least = s->at_x = *norm;
@@ -505,6 +506,7 @@ static trl_err solve(trli_solver *s, double *mean)
     }
     if (s->at_zero && s->of_zero.program) TRL_TRY(clear(s)); /* that was good enough */
     s->mean_set &= !s->at_zero;
+    TRL_TRY(trli_solver_follow_constants(s));
     if (s->stats.singular && !s->mean_set) TRL_TRY(trli_solver_restore_means(s, mean));
     s->mean_known = s->stats.singular;
     s->mean_step = s->step;

@@ -382,6 +382,38 @@ def power_of_gradient():
     check("steps for the p-Laplacian", min(taken) == 5 and max(taken) == 8, taken)
 
 
+# Equations whose derivatives leave constants free at the first guess, but not everywhere.
+FLAT = """trellis: 1
+grid: {{cells: [12, 9]}}
+solvers: {{s: {solver}}}
+expressions: {{rest: "{equation}"}}
+equations:
+  p: {{initial: {guess}, solve: "{equation}", solver: s,
+      boundary: {{x-: {side}, x+: {{neumann: 0}}, y-: {{neumann: 0}}, y+: {{neumann: 0}}}}}}
+output: {{fields: [rest]}}
+"""
+
+
+def flat_guesses():
+    """Null spaces are looked for at each step of Newton's method, so that those of a guess alone are left; where there
+    is no step at all, nobody says that there is no solution, and steps in pseudo-time, which need none, come to it."""
+    closed, cubic, pseudo = "{neumann: 0}", "laplacian(p) - p^3 - 1", "{method: pseudo_time, iterations: 2000}"
+    for equation, guess, side, solver in (
+            ("laplacian(p) + max(0, p - 0.6) - 0.5*max(0, 0.4 - p) - 100*(x - 0.5)", 0.5, closed, "{}"),
+            ("laplacian(p) + 0.2*x*p^2 - p^3 - (x - 0.5)", 0, closed, "{}"), (cubic, 0, closed, pseudo),
+            ("laplacian(p)", 0.5, "{robin: {a: \"max(0, p - 0.8)\", b: 1, c: 1}}", pseudo)):
+        report = run(FLAT.format(equation=equation, guess=guess, side=side, solver=solver))
+        check(f"{equation} from {guess}", report["fields"]["rest"]["l2"] < 1e-6, report["fields"])
+    said = run(FLAT.format(equation=cubic, guess=0, side=closed, solver="{}"), fails=True)
+    check("no step at all", "finds no step to take for 'p'" in said and "begin nearer to it (initial)" in said, said)
+    report = run(FLAT.format(equation="div((1 + p^2)*grad(p)) - 5*(x - 0.5)", guess=0.5, side=closed, solver="{}"))
+    check("free everywhere", report["fields"]["rest"]["l2"] < 1e-7, report["fields"])
+    unbalanced = "div((1 + p^2)*grad(p)) - x"
+    for guess in ("0.5", "x"):
+        said = run(FLAT.format(equation=unbalanced, guess=guess, side=closed, solver="{}"), fails=True)
+        check("no solution", "no 'p' solves its equation" in said and "the same mean" in said, said)
+
+
 def last_of_series(name):
     lines = pathlib.Path("out/series.csv").read_text(encoding="utf-8").split("\n")
     return float(lines[-2].split(",")[lines[0].split(",").index(name)])
@@ -408,6 +440,7 @@ def main():
     both_signs()
     family()
     norms()
+    flat_guesses()
     power_of_gradient()
     stagnation()
     check("nullspace", run(FREE)["solvers"][0]["method"] == "cg", "method")
