@@ -49,6 +49,9 @@ trl_err trli_solver_residual(trli_solver *s, double *norm)
     return find_residual(s, s->residual_alone.program ? &s->residual_alone : &s->residual, norm);
 }
 
+/* Residuals that are no more than this may be what the least numbers, which have few digits, are rounded by. */
+static const double least_residual = 0x1p-1040;
+
 /* The residual that is left where nothing but rounding errors is. */
 static double lost_to_rounding(const trli_solver *s)
 {
@@ -490,7 +493,7 @@ static trl_err solve(trli_solver *s, double *mean)
     s->guess_due = false;
     if (!isfinite(norm)) return trli_solver_not_finite(s, "at the first guess");
     const double tolerance = s->linear ? s->settings.tolerance : s->settings.newton_tolerance;
-    s->lost = lost_to_rounding(s);
+    s->lost = fmax(lost_to_rounding(s), least_residual * s->power);
     s->enough = fmax(fmax(tolerance * s->reference, s->settings.absolute * s->power), s->lost);
     s->fine = s->ask.finer > 0 && s->settings.absolute == 0
                   ? fmin(s->enough, fmax(s->ask.finer * s->reference, s->lost))
@@ -535,8 +538,8 @@ static trl_err solve_given(trli_solver *s, double tolerance)
     TRL_TRY(find_residual(s, &s->given, &norm));
     TRL_TRY(use_power(s, &norm));
     s->reference = norm;
-    s->lost = 0;
-    s->enough = s->fine = tolerance * norm;
+    s->lost = least_residual * s->power;
+    s->enough = s->fine = fmax(tolerance * norm, s->lost);
     s->mean_set = s->at_zero = s->ahead = false;
     if (s->linear) TRL_TRY(clear(s));
     if (!isfinite(norm)) return trli_solver_not_finite(s, "in a product with the Jacobian");

@@ -60,13 +60,20 @@ def sides(rng, periodic, others):
     for a, wraps in enumerate(periodic):
         for side in "" if wraps else "-+":
             across = AXES[(a + 1) % len(periodic)] if len(periodic) > 1 else "0.5"
-            value = rng.choice(["0", "0.3", f"sin(4*{across})"] + [f"0.2*{other}" for other in others])
+            value = rng.choice(["0", "SIZE*0.3", f"SIZE*sin(4*{across})"] + [f"0.2*{other}" for other in others])
             one = rng.choice([f"{{dirichlet: \"{value}\"}}", f"{{neumann: \"{value}\"}}", "{outflow: true}",
                               f"{{robin: {{a: 1, b: 0.5, c: \"{value}\"}}}}"])
             if rng.random() < 0.2 and len(periodic) > 1:
-                one = f"[{{where: \"{across} > 0.4\", dirichlet: 0.5}}, {one}]"
+                one = f"[{{where: \"{across} > 0.4\", dirichlet: \"SIZE*0.5\"}}, {one}]"
             said.append(f"{AXES[a]}{side}: {one}")
     return "{" + ", ".join(said) + "}"
+
+
+def sized(rng, text):
+    """Linear systems have right-hand sides, values at sides and guesses of any size."""
+    linear = not re.search(r"\b[suv]\^[23]|sinh|tanh|shut|inputs:|sin\([suv]\)|absolute", text)
+    size = f"1e{rng.choice([-200, -130, -20, 20, 130, 200])}" if linear and rng.random() < 0.8 else None
+    return text.replace("SIZE", size) if size else text.replace("SIZE*", "").replace("/SIZE", "")
 
 
 def write(rng):
@@ -104,10 +111,11 @@ def write(rng):
             conditions = "{" + ", ".join(f"{AXES[a]}{s}: {rng.choice(kinds[:1 if where >> a & 1 else 2])}"
                                          for a, wraps in enumerate(periodic) if not wraps for s in "-+") + "}"
             mask = ""
-        lines.append(f"  {name}: {{location: {NAMES[dim][where]}, initial: \"0.1*x\", solve: \"{left} = {right}\", "
-                     f"solver: r, boundary: {conditions}{mask}}}")
+        right = f"SIZE*({right})"
+        lines.append(f"  {name}: {{location: {NAMES[dim][where]}, initial: \"SIZE*0.1*x\", "
+                     f"solve: \"{left} = {right}\", solver: r, boundary: {conditions}{mask}}}")
         if where == 0 and not mask:
-            rest.append(f"  rest_{name}: \"{left} - ({right})\"")
+            rest.append(f"  rest_{name}: \"({left} - {right})/SIZE\"")
     alone = not any(places.values()) and (len(names) == 1 or not coupled) and not coefficients.lines
     if alone and not large and not re.search(r"advective|dd.\(at|0\.3\*.\^2|tanh", " ".join(lines)):
         solver = rng.choice([solver, "{method: pipelined_cg, iterations: 2000}",  # all symmetric
@@ -130,7 +138,8 @@ def write(rng):
     solver = solver.replace("restart: 60", f"restart: {rng.choice([60, 60, 45])}")
     solver = solver.replace("{, ", "{")
     solver = solver if "single" in solver else one_message(rng, solver)
-    return "\n".join(["trellis: 1", f"grid: {{cells: {cells}, periodic: {json.dumps(periodic)}{more}}}",
+    text = "\n".join(["trellis: 1", f"grid: {{cells: {cells}, periodic: {json.dumps(periodic)}{more}}}",
                       f"solvers: {{r: {solver}}}", *left, "equations:",
                       "  k: {initial: 1, solve: \"k = 1 + cos(3*x)^2\", boundary: {" + closed + "}}", *lines,
                       f"output: {{fields: [{', '.join(names + [line.split(':')[0].strip() for line in rest])}]}}", ""])
+    return sized(rng, text)

@@ -414,6 +414,27 @@ def flat_guesses():
         check("no solution", "no 'p' solves its equation" in said and "the same mean" in said, said)
 
 
+# What decays until no numbers are left.
+DECAY = """trellis: 1
+grid: {{cells: [12, 9]}}
+solvers: {{s: {solver}}}
+equations:
+  u: {{initial: "1e-290*x*y", ddt: {{explicit: 0, implicit: "laplacian(u)"}}, solver: s, boundary: &zero
+      {{x-: {{dirichlet: 0}}, x+: {{dirichlet: 0}}, y-: {{dirichlet: 0}}, y+: {{dirichlet: 0}}}}}}
+  p: {{initial: 0, solve: "laplacian(p) - p = u", solver: s, boundary: *zero}}
+  q: {{initial: 0, solve: "laplacian(q) - q - q^3 = u", boundary: *zero}}
+time: {{method: {method}, dt: 10, steps: 20}}
+"""
+
+
+def vanishing():
+    """The least numbers have few digits, and a residual that they leave is zero."""
+    for method, solver in itertools.product(("beuler", "ark3"), ("{}", "{method: cg}", "{method: multigrid}",
+                                            "{method: gmres}", "{method: pseudo_time, iterations: 2000}")):
+        fields = run(DECAY.format(method=method, solver=solver))["fields"]
+        check(f"{method} with {solver} to zero", all(abs(f["max"]) < 1e-310 for f in fields.values()), fields)
+
+
 def last_of_series(name):
     lines = pathlib.Path("out/series.csv").read_text(encoding="utf-8").split("\n")
     return float(lines[-2].split(",")[lines[0].split(",").index(name)])
@@ -441,6 +462,7 @@ def main():
     family()
     norms()
     flat_guesses()
+    vanishing()
     power_of_gradient()
     stagnation()
     check("nullspace", run(FREE)["solvers"][0]["method"] == "cg", "method")
