@@ -244,7 +244,7 @@ done:
     return err;
 }
 
-/* ---- its transpose ---- */
+/* ---- its transpose, times the sizes of cells ---- */
 
 /* Where restriction finds the values of a box's points. */
 static trl_err find_places(void *data, int chunk, int chunks, int worker)
@@ -263,6 +263,20 @@ static trl_err find_places(void *data, int chunk, int chunks, int worker)
         part->place[e] = a->whole ? (ptrdiff_t)point(a, at) : trl_array_offset(w->array, at[0], at[1], at[2]);
     }
     return TRL_OK;
+}
+
+/* Points on a side stand for half a cell: so much their rows count, which makes a symmetric matrix of a symmetric
+ * operator. */
+static double share(const trli_entries *a, const trli_patch_box *part, int i)
+{
+    const int *size = part->size, box[3] = {i % size[0], i / size[0] % size[1], i / size[0] / size[1]};
+    const trl_location location = a->s->sim->model->variable[a->s->ask.variable[0]].location;
+    double part_of_cell = 1;
+    int at[3];
+    if (!trli_patch_box_point(a, part, box, at)) return 1; /* never: it is interpolated */
+    for (int c = 0; c < 3; ++c)
+        if (location >> c & 1 && !a->periodic[c] && (at[c] == 0 || at[c] + 1 == a->n[c])) part_of_cell /= 2;
+    return part_of_cell;
 }
 
 /* A row for each coarse point of the patch, of which part->row has the places. */
@@ -290,7 +304,7 @@ static trl_err transpose(const splitting *w)
             const int row = part->row[p->column[e]];
             if (row < 0) continue;
             back->column[end[row]] = fine;
-            back->value[end[row]++] = p->value[e];
+            back->value[end[row]++] = p->value[e] * share(a, part, fine);
         }
     err = trl_loop_run(trli_sparse_crew_loop(a->crew), trli_sparse_crew_chunks(a->crew, all), find_places, (void *)w);
 done:

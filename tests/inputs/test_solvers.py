@@ -414,6 +414,24 @@ def flat_guesses():
         check("no solution", "no 'p' solves its equation" in said and "the same mean" in said, said)
 
 
+# Points on sides, which stand for half a cell, where coarser grids have entries.
+HALVES = """trellis: 1
+grid: {{cells: [5, 5, 11], length: [50, 1, 1], periodic: [false, true, false]}}
+solvers: {{s: {{{solver}, tolerance: 1e-10}}}}
+equations:
+  p: {{location: {location}, initial: 0.2, solve: "div((1 + x^2)*grad(p)) = sin(7*x)", solver: s,
+      boundary: {{x-: {{neumann: 0.3}}, x+: {{dirichlet: 1}}, z-: {{neumann: 0.3}}, z+: {{neumann: 0.3}}}}}}
+"""
+
+
+def halves():
+    """Cycles are as symmetric as the operator is."""
+    for location, method in itertools.product(("xedge", "node"), ("cg", "multigrid", "pipelined_cg")):
+        solver = f"method: {method}" + (", preconditioner: multigrid" if method != "multigrid" else "")
+        found = run(HALVES.format(location=location, solver=solver))["solvers"][0]["iterations"]
+        check(f"{solver} at {location}: few iterations", found <= 11, found)
+
+
 # What decays until no numbers are left.
 DECAY = """trellis: 1
 grid: {{cells: [12, 9]}}
@@ -463,6 +481,7 @@ def main():
     norms()
     flat_guesses()
     vanishing()
+    halves()
     power_of_gradient()
     stagnation()
     check("nullspace", run(FREE)["solvers"][0]["method"] == "cg", "method")
