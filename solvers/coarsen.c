@@ -55,6 +55,41 @@ bool trli_coarsen(const trli_solver *s, const trl_grid *fine, trl_grid *coarse)
     return any;
 }
 
+/* Whether values may be constant along an axis. */
+static bool is_open(const trli_solver *s, int axis)
+{
+    const trli_variable *v = &s->sim->model->variable[s->ask.variable[0]];
+    bool open = true;
+    for (int side = 2 * axis; side < 2 * axis + 2; ++side)
+        open &= v->boundary[side].npieces != 1 || v->boundary[side].piece[0].kind != TRL_BC_DIRICHLET;
+    return open;
+}
+
+/* Whether coarser grids keep few cells along such an axis, while others become coarser: so many that it costs more than
+ * making entries, which takes as long as some tens of iterations of a method around cycles. */
+static bool coarsens_unevenly(const trli_solver *s)
+{
+    const double much = s->settings.method == TRL_SOLVE_MULTIGRID ? 16 : 1000;
+    const trl_grid *grid = &s->sim->layout->grid;
+    double open = 0, least = INFINITY;
+    if (s->settings.smoother == TRL_SMOOTHER_LINE || s->ask.steps) return false; /* steps have 1 in their operators */
+    for (int a = 0; a < grid->dim; ++a) {
+        trl_gidx n = grid->cells[a];
+        while (n > COARSEST_CELLS) n = (n + 1) / 2;
+        const double ratio = (double)n / (double)grid->cells[a], strength = strength_along(s, grid, a) * ratio * ratio;
+        if (n > 1 && is_open(s, a)) open = fmax(open, strength);
+        if (n < grid->cells[a]) least = fmin(least, strength);
+    }
+    return open > much * least;
+}
+
+const char *trli_multigrid_needs_entries(const trli_solver *s)
+{
+    const bool varies = trli_ir_node(&s->sim->model->ir, s->inverse_value[0])->op != TRLI_OP_CONSTANT;
+    if (varies || trli_solver_drifts(s) > 0) return "these vary";
+    return coarsens_unevenly(s) ? "along an axis without given values few cells are left long before others" : NULL;
+}
+
 static trl_lidx thinnest_of(const trl_layout *layout)
 {
     trl_lidx least = INT32_MAX;

@@ -114,9 +114,9 @@ static void describe_levels(const trli_listing *l, int solver)
     const bool ranks = trl_context_ranks(l->sim->ctx) > 1;
     const trl_coarse_grids coarse = trl_simulation_solver(l->sim, solver)->coarse;
     if (coarse == TRL_COARSE_ENTRIES) {
-        trli_listing_say(
-            l, "  multigrid, whose coarser grids are products of the operator's entries, since these vary%s%s",
-            has_gpus(l) ? ": they are on the CPU" : "", ranks ? "; each rank has all of them" : "");
+        trli_listing_say(l, "  multigrid, whose coarser grids are products of the operator's entries, since %s%s%s",
+                         trl_simulation_solver(l->sim, solver)->entries, has_gpus(l) ? ": they are on the CPU" : "",
+                         ranks ? "; each rank has all of them" : "");
         describe_matrices(l, solver);
         describe_smoother(l, trl_simulation_solver(l->sim, solver));
         return;

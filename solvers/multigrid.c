@@ -199,14 +199,6 @@ done:
     return err;
 }
 
-/* Where coefficients vary or points are left out, coarser grids need to know of each point; and where there is
- * advection, which central differences of a coarser grid would not stand. */
-static bool has_entries(const trli_solver *s)
-{
-    const bool varies = trli_ir_node(&s->sim->model->ir, s->inverse_value[0])->op != TRLI_OP_CONSTANT;
-    return (varies || trli_solver_drifts(s) > 0) && !trli_galerkin_missing(s);
-}
-
 trl_err trli_multigrid_compile(trli_solver *s)
 {
     trl_grid grid = s->sim->layout->grid, coarse;
@@ -222,7 +214,8 @@ trl_err trli_multigrid_compile(trli_solver *s)
     TRL_TRY(trli_grid_level_compile(&m->level[0]));
     TRL_TRY(trl_loop_create(s->sim->ctx, s->sim->workers, &m->loop));
     TRL_TRY(trli_gpu_row_create(s->sim->ctx, &m->row));
-    m->by_entries = has_entries(s);
+    s->stats.entries = trli_multigrid_needs_entries(s);
+    m->by_entries = s->stats.entries && !trli_galerkin_missing(s);
     m->chooses = m->by_entries && trli_solver_finds_contrast(s);
     TRL_TRY(read_neighbours(s, &m->level[0], !m->by_entries || m->chooses));
     if (m->by_entries) {

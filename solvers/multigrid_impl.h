@@ -63,6 +63,10 @@ double trli_multigrid_cycle_bytes(const struct trli_multigrid *m);
 
 /* The next coarser grid; false: there is none. s: of the fine grid. */
 bool trli_coarsen(const trli_solver *s, const trl_grid *fine, trl_grid *coarse);
+/* Why coarser grids need entries; NULL: they do not. Where coefficients vary or points are left out they need to know
+ * of each point, and where there is advection, which central differences of a coarser grid would not stand; and where
+ * values may be constant along an axis that has few cells long before others. */
+const char *trli_multigrid_needs_entries(const trli_solver *s);
 /* How it is cut: like the finer one, or so that several of its patches are one where some would be thinner than
  * *thinnest, if this spares each rank enough points; else every rank has all of it. *thinnest grows, for another call
  * where patches are too thin nevertheless. */

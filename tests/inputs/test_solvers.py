@@ -432,6 +432,27 @@ def halves():
         check(f"{solver} at {location}: few iterations", found <= 11, found)
 
 
+# A channel, whose values may be constant across it.
+CHANNEL = """trellis: 1
+grid: {{cells: {cells}, length: {length}, periodic: [false, {periodic}]}}
+solvers: {{s: {{{solver}}}}}
+equations:
+  p: {{initial: 0, solve: "laplacian(p) = random(3) - 0.3", solver: s,
+      boundary: {{x-: {{neumann: 0}}, x+: {{dirichlet: 0}}{sides}}}}}
+"""
+
+
+def channels():
+    """Few cycles where one axis has few cells long before the other, and nothing holds values at its sides."""
+    for (cells, length), sides, solver in itertools.product(
+            (([256, 16], [16, 1]), ([256, 4], [64, 1]), ([32, 40], [1, 0.004])), (None, "{neumann: 0}"),
+            ("method: cg, preconditioner: multigrid", "method: multigrid")):
+        text = CHANNEL.format(cells=cells, length=length, solver=solver, periodic="false" if sides else "true",
+                              sides=f", y-: {sides}, y+: {sides}" if sides else "")
+        found = run(text)["solvers"][0]["iterations"]
+        check(f"{text}: few iterations", found <= (30 if "cg" in solver and cells[1] == 16 else 11), found)
+
+
 # What decays until no numbers are left.
 DECAY = """trellis: 1
 grid: {{cells: [12, 9]}}
@@ -482,6 +503,7 @@ def main():
     flat_guesses()
     vanishing()
     halves()
+    channels()
     power_of_gradient()
     stagnation()
     check("nullspace", run(FREE)["solvers"][0]["method"] == "cg", "method")
