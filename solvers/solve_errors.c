@@ -113,7 +113,14 @@ trl_err trli_solver_grows(const trli_solver *s, double norm, double best)
 trl_err trli_solver_singular(const trli_solver *s, bool nan)
 {
     const char *first = s->linear ? "" : " at its first guess";
+    bool masked = false;
     if (s->looked && trli_solver_may_fail(s)) return TRL_ERR_NUMERICS;
+    for (int i = 0; i < s->ask.n; ++i) masked |= s->sim->model->variable[s->ask.variable[i]].mask != NULL;
+    if (s->all_points == 0 && !masked)
+        return trl_fail(s->sim->ctx, TRL_ERR_NUMERICS, &s->ask.place,
+                        "there is no point at which to solve for '%s': dirichlet conditions set all that there are. "
+                        "Take more cells between these sides, or give the values by an expression",
+                        s->ask.names);
     if (s->all_points == 0)
         return trl_fail(
             s->sim->ctx, TRL_ERR_NUMERICS, &s->ask.place,
