@@ -41,7 +41,7 @@ if(TRL_SANITIZE MATCHES "address")
     list(
         APPEND
         test_environment
-        "ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1:detect_stack_use_after_return=1"
+        "ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1"
         "LSAN_OPTIONS=suppressions=${suppressions}/lsan.txt:print_suppressions=0:use_tls=0"
         "UBSAN_OPTIONS=print_stacktrace=1"
     )
