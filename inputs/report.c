@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* report.json; docs/output.md says what each key means. */
-#include "run_impl.h"
-
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -11,7 +9,7 @@
 #include "files_impl.h"
 #include "json_impl.h"
 #include "memory_impl.h"
-
+#include "run_impl.h"
 /* What all ranks together know of the run; zero where the run did not get that far. */
 typedef struct report_totals {
     trl_simulation_stats stats;                              /* of rank 0 but for what follows */
@@ -264,7 +262,7 @@ static void put_step_times(const trli_session *run, trli_json *json)
 static void put_progress(const trli_session *run, const report_totals *totals, trli_json *json)
 {
     const trl_simulation *sim = run->sim;
-    trl_gidx step = sim ? trl_simulation_step_number(sim) : 0;
+    const trl_gidx step = sim ? trl_simulation_step_number(sim) : 0;
     double loop = run->wall[TRLI_WALL_LOOP], updates = 0, equations = 0;
     if (sim && loop > 0) {
         updates = count_cells(run) * (double)(step - run->first_step) / loop;
@@ -275,9 +273,11 @@ static void put_progress(const trli_session *run, const report_totals *totals, t
     put_integer(json, "steps_run", step - run->first_step);
     put_integer(json, "steps_in_passes", sim ? trl_simulation_in_passes(sim) : 0);
     put_integer(json, "steps_in_chains", sim ? trl_simulation_in_chains(sim) : 0);
-    if (run->problem && run->problem->time.adaptive)
-        put_integer(json, "steps_rejected", sim ? trl_simulation_rejected(sim) : 0);
-    if (run->problem && trl_integrator_of(run->problem->time.method)->multistep && sim)
+    if (sim && run->problem->time.adaptive) {
+        put_integer(json, "steps_rejected", trl_simulation_rejected(sim));
+        put_integer(json, "unsolved", trl_simulation_unsolved(sim));
+    }
+    if (sim && trl_integrator_of(run->problem->time.method)->multistep)
         put_integer(json, "order", trl_simulation_order(sim));
     put_number(json, "time", sim ? trl_simulation_time(sim) : 0);
     put_number(json, "dt", sim ? trl_simulation_dt(sim) : 0);

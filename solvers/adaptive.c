@@ -178,7 +178,10 @@ static void accept(trl_simulation *sim, const trli_next_step *next, double error
     double dt = next->dt * factor_of(sim, error, true);
     if (next->dt < c->dt && dt < c->dt) dt = c->dt; /* it was shortened, or half of a rest */
     if (p->dt_max > 0) dt = fmin(dt, p->dt_max);
-    *c = (trli_control){.dt = fmax(dt, p->dt_min), .error = fmax(error, least_error), .nrejected = c->nrejected};
+    c->dt = fmax(dt, p->dt_min);
+    c->error = fmax(error, least_error);
+    c->rejected = false;
+    ++c->naccepted;
 }
 
 /* ---- steps that fail ---- */
@@ -261,6 +264,20 @@ static trl_err fail_small(trl_simulation *sim, const trli_next_step *next)
                            cell, where, largest.ratio));
 }
 
+/* A smaller dt helps a solver that fails, if only as its first guess is better then, and may do so for as long as the
+ * run lasts. */
+void trli_warn_of_unsolved(trl_simulation *sim, double dt)
+{
+    const int64_t many = 10, share = 3;
+    trli_control *c = &sim->control;
+    if (c->warned || c->nunsolved < many || share * c->nunsolved <= c->naccepted) return;
+    c->warned = true;
+    trl_warn(sim->ctx, c->why_place,
+             "solvers choose dt, not errors of steps: %" PRId64 " times there was no solution, in %" PRId64
+             " steps; now dt is %.3g. The last time: %s",
+             c->nunsolved, c->naccepted, dt, c->why);
+}
+
 /* Where solvers find no solution the step is no error, but too large. */
 static trl_err try_step(trl_simulation *sim, const trli_next_step *next)
 {
@@ -291,7 +308,9 @@ trl_err trli_adaptive_step(trl_simulation *sim, trli_next_step *next)
         c->dt = fmax(next->dt * factor_of(sim, error, false), p->dt_min);
         c->rejected = true;
         ++c->nrejected;
+        c->nunsolved += c->unsolved;
         trli_adaptive_choose(sim, next);
+        trli_warn_of_unsolved(sim, next->dt);
         if (tried.dt > p->dt_min && trli_step_leads_on(next)) continue;
         if (!c->unsolved) return fail_small(sim, &tried);
         trli_set_times(sim, &tried); /* again, to hear why */
@@ -309,6 +328,11 @@ int trl_simulation_order(const trl_simulation *sim)
 int64_t trl_simulation_rejected(const trl_simulation *sim)
 {
     return sim->control.nrejected;
+}
+
+int64_t trl_simulation_unsolved(const trl_simulation *sim)
+{
+    return sim->control.nunsolved;
 }
 
 void trl_simulation_get_control(const trl_simulation *sim, double control[TRL_CONTROLS])

@@ -15,6 +15,8 @@ void trli_adaptive_choose(const trl_simulation *sim, trli_next_step *next);
 /* Run the program of the step, with smaller and smaller dt until the error is tolerated. NUMERICS if none is small
  * enough. Collective: yes. */
 TRL_NODISCARD trl_err trli_adaptive_step(trl_simulation *sim, trli_next_step *next);
+/* Warn once where solvers that find no solution, and not errors, are what chooses dt. */
+void trli_warn_of_unsolved(trl_simulation *sim, double dt);
 /* first_rates.c */
 /* Before a step: see that the rates of the present state are there. Collective: yes. */
 TRL_NODISCARD trl_err trli_first_rates_find(trl_simulation *sim, const trli_next_step *next);

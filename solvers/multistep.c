@@ -68,6 +68,7 @@ static trl_err leniently(trl_simulation *sim, trl_err (*work)(struct trli_multis
     const trl_err err = work(m, t);
     c->lenient = false;
     *unsolved = c->unsolved;
+    c->nunsolved += c->unsolved;
     return c->unsolved ? trli_solve_guess(sim, m->next.number, t) : err;
 }
 
@@ -534,6 +535,8 @@ trl_err trli_multistep_step(trl_simulation *sim, trli_next_step *next)
     TRL_TRY(err);
     if (!(next->time > next->from)) next->time = landing; /* which is as good as reached */
     next->dt = next->time - next->from;
+    ++sim->control.naccepted;
+    trli_warn_of_unsolved(sim, next->dt);
     note(m);
     TRL_TRY(trli_unpack(&m->packing, trli_cvode_values(m->cvode), m->y));
     trli_set_times(sim, next);

@@ -112,8 +112,7 @@ trl_err trli_solver_refuse_singular(trli_solver *s, double norm)
 {
     double left;
     trl_err err = TRL_OK;
-    if (trli_solver_may_fail(s)) return TRL_ERR_NUMERICS;
-    if (!s->linear) return TRL_OK;
+    if (!s->linear || s->sim->control.lenient) return TRL_OK;
     const double least = s->least;
     TRL_TRY(find_what_is_left(s, norm, &left));
     s->least = least;

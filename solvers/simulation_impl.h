@@ -55,11 +55,15 @@ typedef struct trli_error {
 
 /* What the next dt follows from. */
 typedef struct trli_control {
-    double dt, error;       /* wanted; of the last step */
-    bool rejected;          /* the present step was */
-    bool lenient, unsolved; /* a solver that finds no solution says nothing, and sets the second */
-    int64_t nrejected;
-    int order; /* by a multistep method, of the last step; 0: there is none */
+    double dt, error; /* wanted; of the last step */
+    bool rejected;    /* the present step was */
+    int order;        /* by a multistep method, of the last step; 0: there is none */
+    bool lenient;     /* it is no error if a solver finds no solution: */
+    bool unsolved;    /* one did not, and said */
+    char why[1200];   /* so, of the equation at */
+    const trl_place *why_place;
+    bool warned;                             /* of that */
+    int64_t nrejected, nunsolved, naccepted; /* in this run: steps; how many times there was no solution; steps */
 } trli_control;
 
 struct trl_simulation {

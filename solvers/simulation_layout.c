@@ -120,6 +120,9 @@ static void inherit(trl_simulation *sim, const trl_simulation *from)
     sim->comm_bytes = from->comm_bytes;
     sim->comm_messages = from->comm_messages;
     sim->control.nrejected = from->control.nrejected;
+    sim->control.nunsolved = from->control.nunsolved;
+    sim->control.naccepted = from->control.naccepted;
+    sim->control.warned = from->control.warned;
     trl_simulation_get_compile_stats(from, &sim->compiled);
     sim->compiled.under_way = 0;
     for (int i = 0; i < trl_simulation_solvers(sim); ++i) {

@@ -4,6 +4,8 @@
 #include <float.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
 
 #include "context_impl.h"
 #include "flow_impl.h"
@@ -11,11 +13,21 @@
 #include "solve_errors_impl.h"
 #include "solve_scale_impl.h"
 
-bool trli_solver_may_fail(const trli_solver *s)
+static bool is_lenient(const trli_solver *s)
+{
+    return s->sim->control.lenient;
+}
+
+trl_err trli_solver_fails(const trli_solver *s, const char *format, ...)
 {
     trli_control *c = &s->sim->control;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(c->why, sizeof c->why, format, args);
+    va_end(args);
+    c->why_place = &s->ask.place;
     c->unsolved |= c->lenient;
-    return c->lenient;
+    return c->lenient ? TRL_ERR_NUMERICS : trl_fail(s->sim->ctx, TRL_ERR_NUMERICS, c->why_place, "%s", c->why);
 }
 
 /* A norm as it is without the power that it is found with. */
@@ -37,31 +49,32 @@ trl_err trli_solver_inconsistent(const trli_solver *s, int i, double mean)
     if (s->ask.unbalanced) {
         const double amount =
             -mean * s->points[i] * spacing[0] * spacing[1] * spacing[2] / s->sim->frame->scalar[*s->ask.scaled_by];
-        return trl_fail(s->sim->ctx, TRL_ERR_NUMERICS, &s->ask.place,
-                        "no '%s' solves its equation at step %" PRId64 ", t = %.10g: %s %s than %s by %.6g; %s", name,
-                        s->step, *s->ask.balanced_at, s->ask.unbalanced, amount < 0 ? "less" : "more", s->ask.than_what,
-                        fabs(amount), s->ask.balance);
+        return trli_solver_fails(
+            s, "no '%s' solves its equation at step %" PRId64 ", t = %.10g: %s %s than %s by %.6g; %s", name, s->step,
+            *s->ask.balanced_at, s->ask.unbalanced, amount < 0 ? "less" : "more", s->ask.than_what, fabs(amount),
+            s->ask.balance);
     }
-    return trl_fail(s->sim->ctx, TRL_ERR_NUMERICS, &s->ask.place,
-                    "no '%s' solves its equation at step %" PRId64 ", t = %.10g: the conditions on its sides leave it "
-                    "free up to a constant, and then both sides of the equation need the same mean; they differ by "
-                    "%.6g, of a norm of %.6g. Balance sources and boundary fluxes, or give one side a dirichlet or "
-                    "robin condition",
-                    name, s->step, s->time, -mean, plain(s, s->reference));
+    return trli_solver_fails(
+        s,
+        "no '%s' solves its equation at step %" PRId64 ", t = %.10g: the conditions on its sides leave it "
+        "free up to a constant, and then both sides of the equation need the same mean; they differ by "
+        "%.6g, of a norm of %.6g. Balance sources and boundary fluxes, or give one side a dirichlet or "
+        "robin condition",
+        name, s->step, s->time, -mean, plain(s, s->reference));
 }
 
 trl_err trli_solver_has_null_space(const trli_solver *s, double left)
 {
-    return trl_fail(s->sim->ctx, TRL_ERR_NUMERICS, &s->ask.place,
-                    "no '%s' solves its equation at step %" PRId64
-                    ", t = %.10g: a residual of %.3g is left, where that of zero is %.3g: %s",
-                    s->ask.names, s->step, s->time, plain(s, left), plain(s, s->reference),
-                    s->ask.cut_off
-                        ? s->ask.cut_off
-                        : "the equation is singular: there are values that add nothing to it, and sources that do not "
-                          "suit them. Look for a part of the domain that a mask or coefficients of 0 cut off from all "
-                          "dirichlet and robin conditions, and balance sources and fluxes there; for constants that "
-                          "several unknowns may have together; or for an oscillation that fits between the sides");
+    return trli_solver_fails(
+        s,
+        "no '%s' solves its equation at step %" PRId64
+        ", t = %.10g: a residual of %.3g is left, where that of zero is %.3g: %s",
+        s->ask.names, s->step, s->time, plain(s, left), plain(s, s->reference),
+        s->ask.cut_off ? s->ask.cut_off
+                       : "the equation is singular: there are values that add nothing to it, and sources that do not "
+                         "suit them. Look for a part of the domain that a mask or coefficients of 0 cut off from all "
+                         "dirichlet and robin conditions, and balance sources and fluxes there; for constants that "
+                         "several unknowns may have together; or for an oscillation that fits between the sides");
 }
 
 /* What helps where central differences meet a wind that is strong beside what diffuses over a cell: neighbours count
@@ -76,54 +89,54 @@ static const char *remedy(const trli_solver *s, const char *other)
 
 trl_err trli_solver_not_finite(const trli_solver *s, const char *when)
 {
-    char cause[400];
+    char cause[400] = "";
     trl_err err = TRL_OK;
-    if (trli_solver_may_fail(s)) return TRL_ERR_NUMERICS;
-    TRL_TRY(trli_solver_find_cause(s, &s->r, cause, sizeof cause));
-    err = trl_fail(s->sim->ctx, TRL_ERR_NUMERICS, &s->ask.place,
-                   "the residual of '%s' is not finite %s, at step %" PRId64 ", t = %.10g%s%c %s", s->ask.names, when,
-                   s->step, s->time, cause, *cause ? ';' : ':',
-                   remedy(s, s->ask.finite ? s->ask.finite
-                                           : "look at the equation's coefficients, and at its initial values, the "
-                                             "first guess"));
+    if (!is_lenient(s)) TRL_TRY(trli_solver_find_cause(s, &s->r, cause, sizeof cause));
+    err = trli_solver_fails(s, "the residual of '%s' is not finite %s, at step %" PRId64 ", t = %.10g%s%c %s",
+                            s->ask.names, when, s->step, s->time, cause, *cause ? ';' : ':',
+                            remedy(s, s->ask.finite
+                                          ? s->ask.finite
+                                          : "look at the equation's coefficients, and at its initial values, the "
+                                            "first guess"));
 done:
     return err;
 }
 
 trl_err trli_solver_diverged(const trli_solver *s, const char *when)
 {
-    if (trli_solver_may_fail(s)) return TRL_ERR_NUMERICS;
-    return trl_fail(s->sim->ctx, TRL_ERR_NUMERICS, &s->ask.place,
-                    "the residual of '%s' is not finite %s, at step %" PRId64 ", t = %.10g: %s", s->ask.names, when,
-                    s->step, s->time,
-                    remedy(s, "the method diverged, so the equation may be singular, or have coefficients that are not "
-                              "finite; else use another method or preconditioner, under 'solvers'"));
+    return trli_solver_fails(
+        s, "the residual of '%s' is not finite %s, at step %" PRId64 ", t = %.10g: %s", s->ask.names, when, s->step,
+        s->time,
+        remedy(s, "the method diverged, so the equation may be singular, or have coefficients that are not "
+                  "finite; else use another method or preconditioner, under 'solvers'"));
 }
 
 trl_err trli_solver_grows(const trli_solver *s, double norm, double best)
 {
-    if (trli_solver_may_fail(s)) return TRL_ERR_NUMERICS;
-    return trl_fail(s->sim->ctx, TRL_ERR_NUMERICS, &s->ask.place,
-                    "steps in pseudo-time do not solve for '%s', at step %" PRId64
-                    ", t = %.10g: the residual grows from "
-                    "%.3g to %.3g however small they are, as where a rate of the equation has the sign of growth; %s",
-                    s->ask.names, s->step, s->time, plain(s, best), plain(s, norm), remedy(s, "use method auto"));
+    return trli_solver_fails(
+        s,
+        "steps in pseudo-time do not solve for '%s', at step %" PRId64 ", t = %.10g: the residual grows from "
+        "%.3g to %.3g however small they are, as where a rate of the equation has the sign of growth; %s",
+        s->ask.names, s->step, s->time, plain(s, best), plain(s, norm), remedy(s, "use method auto"));
 }
 
 trl_err trli_solver_singular(const trli_solver *s, bool nan)
 {
     const char *first = s->linear ? "" : " at its first guess";
     bool masked = false;
-    if (s->looked && trli_solver_may_fail(s)) return TRL_ERR_NUMERICS;
+    if (s->looked && is_lenient(s))
+        return trli_solver_fails(s, "the derivative of the equation of '%s' is %s", s->ask.names,
+                                 nan ? "not finite" : "zero");
     for (int i = 0; i < s->ask.n; ++i) masked |= s->sim->model->variable[s->ask.variable[i]].mask != NULL;
     if (s->all_points == 0 && !masked)
-        return trl_fail(s->sim->ctx, TRL_ERR_NUMERICS, &s->ask.place,
-                        "there is no point at which to solve for '%s': dirichlet conditions set all that there are. "
-                        "Take more cells between these sides, or give the values by an expression",
-                        s->ask.names);
+        return trli_solver_fails(
+            s,
+            "there is no point at which to solve for '%s': dirichlet conditions set all that there are. "
+            "Take more cells between these sides, or give the values by an expression",
+            s->ask.names);
     if (s->all_points == 0)
-        return trl_fail(
-            s->sim->ctx, TRL_ERR_NUMERICS, &s->ask.place,
+        return trli_solver_fails(
+            s,
             "there is no point at which to solve for '%s': its mask is 0 everywhere, at t = %.10g. Let the "
             "mask be 1 where the equation holds; if it is to hold nowhere, give the values by an expression",
             s->ask.names, s->time);
@@ -131,21 +144,20 @@ trl_err trli_solver_singular(const trli_solver *s, bool nan)
         char cause[400];
         const trl_err err = trli_solver_find_cause(s, &s->q, cause, sizeof cause);
         if (err != TRL_OK) return err;
-        return trl_fail(s->sim->ctx, TRL_ERR_NUMERICS, &s->ask.place,
-                        "the derivative of the equation of '%s' is not finite%s%s%c look at its coefficients%s",
-                        s->ask.names, first, cause, *cause ? ';' : ':',
-                        s->linear ? "" : ", or begin with another guess (initial)");
+        return trli_solver_fails(
+            s, "the derivative of the equation of '%s' is not finite%s%s%c look at its coefficients%s", s->ask.names,
+            first, cause, *cause ? ';' : ':', s->linear ? "" : ", or begin with another guess (initial)");
     }
-    return trl_fail(s->sim->ctx, TRL_ERR_NUMERICS, &s->ask.place,
-                    "the equation of '%s' is singular%s: nothing in it changes with its unknown%s", s->ask.names, first,
-                    s->linear ? "" : " there; begin with another one (initial)");
+    return trli_solver_fails(s, "the equation of '%s' is singular%s: nothing in it changes with its unknown%s",
+                             s->ask.names, first, s->linear ? "" : " there; begin with another one (initial)");
 }
 
 trl_err trli_solver_too_slow(const trli_solver *s, double norm, double target, int iterations)
 {
     const double much = 100;
-    const char *what = "allow more iterations, or use another method or preconditioner, under 'solvers'";
-    if (trli_solver_may_fail(s)) return TRL_ERR_NUMERICS;
+    const bool others = !s->cycles && !s->cycles_failed && !trli_multigrid_missing(s);
+    const char *what = others ? "use preconditioner multigrid, or allow more iterations, under 'solvers'"
+                              : "allow more iterations, or use another method or preconditioner, under 'solvers'";
     if (!s->linear && s->stats.singular)
         what =
             "the derivative of its equation leaves it free up to a constant, so there may be no solution: balance "
@@ -153,31 +165,29 @@ trl_err trli_solver_too_slow(const trli_solver *s, double norm, double target, i
     if (!(norm <= much * s->reference))
         what = "that is much more than of zero, so more iterations will not help: the equation may be singular, and "
                "have no solution; else use method gmres, or another preconditioner, under 'solvers'";
-    return trl_fail(s->sim->ctx, TRL_ERR_NUMERICS, &s->ask.place,
-                    "%s with preconditioner %s did not solve for '%s' in %d iterations, at step %" PRId64
-                    ", t = %.10g: the residual is %.3g, and %.3g is wanted; %s",
-                    s->stats.method, s->stats.preconditioner, s->ask.names, iterations, s->step, s->time,
-                    plain(s, norm), plain(s, target), remedy(s, what));
+    return trli_solver_fails(s,
+                             "%s with preconditioner %s did not solve for '%s' in %d iterations, at step %" PRId64
+                             ", t = %.10g: the residual is %.3g, and %.3g is wanted; %s",
+                             s->stats.method, s->stats.preconditioner, s->ask.names, iterations, s->step, s->time,
+                             plain(s, norm), plain(s, target), remedy(s, what));
 }
 
 trl_err trli_solver_stalls(const trli_solver *s, double norm, double target, int iterations)
 {
     char what[200];
-    if (trli_solver_may_fail(s)) return TRL_ERR_NUMERICS;
     snprintf(what, sizeof what, "use a larger restart (it is %d), method bicgstab, or %s, under 'solvers'",
              s->settings.restart, s->cycles ? "preconditioner jacobi" : "preconditioner multigrid");
-    return trl_fail(s->sim->ctx, TRL_ERR_NUMERICS, &s->ask.place,
-                    "gmres with preconditioner %s does not get on for '%s', at step %" PRId64
-                    ", t = %.10g: the residual stagnates at %.3g after %d iterations, and %.3g is wanted; %s",
-                    s->stats.preconditioner, s->ask.names, s->step, s->time, plain(s, norm), iterations,
-                    plain(s, target), remedy(s, what));
+    return trli_solver_fails(s,
+                             "gmres with preconditioner %s does not get on for '%s', at step %" PRId64
+                             ", t = %.10g: the residual stagnates at %.3g after %d iterations, and %.3g is wanted; %s",
+                             s->stats.preconditioner, s->ask.names, s->step, s->time, plain(s, norm), iterations,
+                             plain(s, target), remedy(s, what));
 }
 
 trl_err trli_solver_broke_down(const trli_solver *s, double norm, double target, int iterations)
 {
     const char *what = "the equation may be singular, and have no solution; else use method gmres, or another "
                        "preconditioner";
-    if (trli_solver_may_fail(s)) return TRL_ERR_NUMERICS;
     if (s->method == TRL_SOLVE_GMRES)
         what =
             "no vector of its basis makes it smaller: the equation may be singular, and have no solution; else use a "
@@ -188,11 +198,11 @@ trl_err trli_solver_broke_down(const trli_solver *s, double norm, double target,
     if (s->method == TRL_SOLVE_PIPELINED_CG)
         what = "rounding errors may have added up in its products, or the operator is symmetric but of both signs: use "
                "method cg, or gmres";
-    return trl_fail(s->sim->ctx, TRL_ERR_NUMERICS, &s->ask.place,
-                    "%s broke down after %d iterations for '%s', at step %" PRId64
-                    ", t = %.10g: the residual is %.3g, and %.3g is wanted; %s",
-                    s->stats.method, iterations, s->ask.names, s->step, s->time, plain(s, norm), plain(s, target),
-                    remedy(s, what));
+    return trli_solver_fails(s,
+                             "%s broke down after %d iterations for '%s', at step %" PRId64
+                             ", t = %.10g: the residual is %.3g, and %.3g is wanted; %s",
+                             s->stats.method, iterations, s->ask.names, s->step, s->time, plain(s, norm),
+                             plain(s, target), remedy(s, what));
 }
 
 /* What a step of Newton's method that is not found, or leads nowhere, may have met. */
@@ -204,23 +214,23 @@ static const char *no_root(const trli_solver *s)
 
 trl_err trli_solver_no_step(const trli_solver *s)
 {
-    if (trli_solver_may_fail(s)) return TRL_ERR_NUMERICS;
-    return trl_fail(s->sim->ctx, TRL_ERR_NUMERICS, &s->ask.place,
-                    "Newton's method does not get on for '%s', at step %" PRId64
-                    ", t = %.10g: the residual is %.3g, and %.3g is wanted, but %s finds no step to take, as where the "
-                    "derivative of the equation is singular: %s",
-                    s->ask.names, s->step, s->time, plain(s, s->at_x), plain(s, s->fine), s->stats.method, no_root(s));
+    return trli_solver_fails(
+        s,
+        "Newton's method does not get on for '%s', at step %" PRId64
+        ", t = %.10g: the residual is %.3g, and %.3g is wanted, but %s finds no step to take, as where the "
+        "derivative of the equation is singular: %s",
+        s->ask.names, s->step, s->time, plain(s, s->at_x), plain(s, s->fine), s->stats.method, no_root(s));
 }
 
 trl_err trli_solver_is_flat(const trli_solver *s, int i, double mean)
 {
-    if (trli_solver_may_fail(s)) return TRL_ERR_NUMERICS;
-    return trl_fail(s->sim->ctx, TRL_ERR_NUMERICS, &s->ask.place,
-                    "Newton's method finds no step to take for '%s', at step %" PRId64
-                    ", t = %.10g: at the present values its equation does not change with constants that are added to "
-                    "it, and then both sides need the same mean; they differ by %.6g, of a norm of %.6g: %s",
-                    s->sim->model->variable[s->ask.variable[i]].name, s->step, s->time, -plain(s, mean),
-                    plain(s, s->reference), no_root(s));
+    return trli_solver_fails(
+        s,
+        "Newton's method finds no step to take for '%s', at step %" PRId64
+        ", t = %.10g: at the present values its equation does not change with constants that are added to "
+        "it, and then both sides need the same mean; they differ by %.6g, of a norm of %.6g: %s",
+        s->sim->model->variable[s->ask.variable[i]].name, s->step, s->time, -plain(s, mean), plain(s, s->reference),
+        no_root(s));
 }
 
 /* Whether rounding errors of the equation's terms, that products with its derivative tell the sizes of, may be as large
@@ -236,28 +246,27 @@ static trl_err find_whether_rounding(const trli_solver *s, double norm, bool *ro
 
 trl_err trli_solver_no_progress(const trli_solver *s, double norm, double target)
 {
-    bool rounding;
+    bool rounding = false;
     trl_err err = TRL_OK;
-    if (trli_solver_may_fail(s)) return TRL_ERR_NUMERICS;
-    TRL_TRY(find_whether_rounding(s, norm, &rounding));
+    if (!is_lenient(s)) TRL_TRY(find_whether_rounding(s, norm, &rounding));
     const char *reason = rounding    ? "double precision does not reach so far: use a larger tolerance, under 'solvers'"
                          : s->linear ? "the equation may be singular, and have no solution; else use another method"
                                      : no_root(s);
-    err = trl_fail(s->sim->ctx, TRL_ERR_NUMERICS, &s->ask.place,
-                   "the residual of '%s' stays at %.3g, and %.3g is wanted, at step %" PRId64 ", t = %.10g: %s%s",
-                   s->ask.names, plain(s, norm), plain(s, target), s->step, s->time,
-                   s->linear ? "" : "Newton's method does not get on; ", reason);
+    err = trli_solver_fails(
+        s, "the residual of '%s' stays at %.3g, and %.3g is wanted, at step %" PRId64 ", t = %.10g: %s%s", s->ask.names,
+        plain(s, norm), plain(s, target), s->step, s->time, s->linear ? "" : "Newton's method does not get on; ",
+        reason);
 done:
     return err;
 }
 
 trl_err trli_solver_newton_too_slow(const trli_solver *s, double norm, double target)
 {
-    if (trli_solver_may_fail(s)) return TRL_ERR_NUMERICS;
-    return trl_fail(s->sim->ctx, TRL_ERR_NUMERICS, &s->ask.place,
-                    "Newton's method did not solve for '%s' in %d iterations, at step %" PRId64
-                    ", t = %.10g: the residual is %.3g, and %.3g is wanted; allow more of them (solvers.*."
-                    "newton.iterations), or %s",
-                    s->ask.names, s->stats.last_newton, s->step, s->time, plain(s, norm), plain(s, target),
-                    s->ask.steps ? "take a smaller dt" : "give a better first guess");
+    return trli_solver_fails(s,
+                             "Newton's method did not solve for '%s' in %d iterations, at step %" PRId64
+                             ", t = %.10g: the residual is %.3g, and %.3g is wanted; allow more of them (solvers.*."
+                             "newton.iterations), or %s",
+                             s->ask.names, s->stats.last_newton, s->step, s->time, plain(s, norm), plain(s, target),
+                             s->ask.steps ? "take a smaller dt"
+                                          : "begin nearer to a solution (initial), if there is one");
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* What is said when a system is not solved. All fail with NUMERICS: without a message where a step may be shorter
- * instead. */
+/* What is said when a system is not solved. All fail with NUMERICS. Where a step may be shorter instead it is no error,
+ * and the simulation's control keeps the message. */
 #ifndef TRLI_SOLVE_ERRORS_IMPL_H
 #define TRLI_SOLVE_ERRORS_IMPL_H
 
 #include "krylov_impl.h"
 
-/* Whether steps that can be shorter are, where there is no solution: this is no error then. */
-bool trli_solver_may_fail(const trli_solver *s);
+/* With any message. */
+TRL_NODISCARD trl_err trli_solver_fails(const trli_solver *s, const char *format, ...) TRL_PRINTF(2, 3);
 /* Both sides of the equation of unknown i, which is free up to a constant, differ in the mean. */
 TRL_NODISCARD trl_err trli_solver_inconsistent(const trli_solver *s, int i, double mean);
 /* The same at values at which the derivative alone leaves unknown i free. */
@@ -46,8 +46,8 @@ void trli_nonfinite_text(const trl_simulation *sim, const trli_nonfinite *f, cha
 
 /* ---- null_space.c ---- */
 
-/* A linear system was not solved, and r has that norm: fails if there is no solution, because the operator is singular.
- * What the unknowns hold is lost. Collective: yes. */
+/* A linear system was not solved, and r has that norm: fails if there is no solution, because the operator is singular,
+ * unless a step may be shorter instead. What the unknowns hold is lost. Collective: yes. */
 TRL_NODISCARD trl_err trli_solver_refuse_singular(trli_solver *s, double norm);
 
 #endif

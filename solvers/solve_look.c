@@ -523,11 +523,11 @@ static trl_err refuse_unsymmetric(const trli_solver *s)
         return trl_fail(s->sim->ctx, TRL_ERR_INPUT, &s->ask.place,
                         "%s is for symmetric operators, and that of '%s' is not: use method auto, bicgstab or gmres",
                         method, s->ask.names);
-    if (trli_solver_may_fail(s)) return TRL_ERR_NUMERICS;
-    return trl_fail(s->sim->ctx, TRL_ERR_NUMERICS, &s->ask.place,
-                    "%s is for symmetric operators, and that of '%s' is not symmetric any more, at step %" PRId64
-                    ", t = %.10g: use method auto, bicgstab or gmres",
-                    method, s->ask.names, s->step, s->time);
+    return trli_solver_fails(
+        s,
+        "%s is for symmetric operators, and that of '%s' is not symmetric any more, at step %" PRId64
+        ", t = %.10g: use method auto, bicgstab or gmres",
+        method, s->ask.names, s->step, s->time);
 }
 
 /* Where squares of what the operator makes of vectors of length 1 are no numbers, others are tried. */

@@ -49,8 +49,10 @@ TRL_API double trl_simulation_time(const trl_simulation *sim);
 TRL_API trl_gidx trl_simulation_in_passes(const trl_simulation *sim);
 /* Steps, each a pass over memory, that a GPU was given together with others. Thread: one at a time. */
 TRL_API trl_gidx trl_simulation_in_chains(const trl_simulation *sim);
-/* Steps that were rejected so far, as their error was not tolerated. */
+/* Steps that were rejected so far, as their error was not tolerated or a system had no solution. */
 TRL_API int64_t trl_simulation_rejected(const trl_simulation *sim);
+/* Where dt follows from errors: how many times so far a system had no solution, so that dt became smaller. */
+TRL_API int64_t trl_simulation_unsolved(const trl_simulation *sim);
 /* Of the method; where it varies, that of the last step, or 0 before any. */
 TRL_API int trl_simulation_order(const trl_simulation *sim);
 /* What the next dt follows from where it follows from errors: part of a checkpoint, set after resuming. Numbers that
