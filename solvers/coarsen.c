@@ -131,16 +131,7 @@ const char *trli_multigrid_missing(const trli_solver *s)
     return NULL;
 }
 
-/* What auto leaves alone: cycles may do less there than jacobi does, and cost more. */
 const char *trli_multigrid_unasked(const trli_solver *s)
 {
-    const trl_solve_method method = s->settings.method;
-    if (method == TRL_SOLVE_BICGSTAB || method == TRL_SOLVE_GMRES) return "auto takes it where it chooses the method";
-    if (method == TRL_SOLVE_PIPELINED_CG) return "pipelined_cg is made for short iterations";
-    if (s->coupled) return "auto does not take it for unknowns that are in each other's equations";
-    if (!s->linear) return "auto does not take it for equations that are not linear";
-    const bool steps = !s->sim->problem->time.none;
-    if (trli_solver_reads_fields(s) && !s->ask.varying && (steps || trli_galerkin_missing(s)))
-        return "auto does not take it in steps whose coefficients are fields";
-    return NULL;
+    return s->settings.method == TRL_SOLVE_PIPELINED_CG ? "pipelined_cg is made for short iterations" : NULL;
 }

@@ -126,7 +126,8 @@ done:
 bool trli_solver_finds_contrast(const trli_solver *s)
 {
     const bool coloured = s->settings.smoother > TRL_SMOOTHER_CHEBYSHEV;
-    return (coloured && !trli_solver_has_gaps(s)) || (trli_solver_reads_fields(s) && !s->sim->problem->time.none);
+    const bool again = !s->sim->problem->time.none || !s->linear;
+    return (coloured && !trli_solver_has_gaps(s)) || (trli_solver_reads_fields(s) && again);
 }
 
 /* Extremes of the diagonal with which coarser grids are chosen. */

@@ -55,12 +55,15 @@ struct trli_solver {
     bool bounded;                   /* of each row the sum of magnitudes over the diagonal is known: */
     double *bound_number;           /* [n] the largest, or */
     int *bound_scalar;              /* [n] -1, or the scalar that has it once the diagonal is found */
+    double *skewness_number;        /* [n] by skewness.c at each point, or */
+    int *skewness_scalar;           /* [n][2] the scalars that have its sum, and over how many points; or -1 */
+    bool skewed;                    /* that is much */
     int extreme[2];                 /* likewise: the largest magnitude of the diagonal, and of its inverse; or -1 */
     double *known, *seen; /* by scalar: what the Jacobian reads, of the diagonal, and when it was looked at; or NULL */
     bool current;         /* the diagonal is that of the Jacobian as it was then */
     int64_t ndiagonals, coarsened; /* how many times it was found; the one that coarser grids are for, 0: none */
-    trli_program *apply, *diagonal, *zero, *probe[3], *compare[3], *take_trial, *take_residual, *measure, *move, *shift,
-        *centre, *extrapolate, *guess, *means[2], *scale_r, *scale_c;
+    trli_program *apply, *diagonal, *skewness, *zero, *probe[3], *compare[3], *take_trial, *take_residual, *measure,
+        *move, *shift, *centre, *extrapolate, *guess, *means[2], *scale_r, *scale_c;
     trli_residual residual;               /* of x, with the size */
     trli_residual residual_alone;         /* without; program NULL: there is no size */
     trli_residual of_zero, of_zero_alone; /* likewise where x is zero; program NULL: not known without x */
@@ -191,12 +194,11 @@ bool trli_solver_reads_fields(const trli_solver *s);
 TRL_NODISCARD trl_err trli_solver_compile_diagonal(trli_solver *s);
 /* After its run, if rows are bounded: the largest sum of a row's magnitudes over its diagonal. */
 double trli_solver_largest_row(const trli_solver *s);
-/* Whether what follows decides if coarser grids have the equation or entries: where coefficients change in steps, and
- * where smoothing is in colours and no point is left out. */
+/* Whether what follows decides if coarser grids have the equation or entries: where coefficients change in steps or in
+ * Newton's method, and where smoothing is in colours and no point is left out. */
 bool trli_solver_finds_contrast(const trli_solver *s);
 /* After its run, in such cases: how many times larger the diagonal is at one point than at another. */
 double trli_solver_contrast(const trli_solver *s);
-
 /* Along how many axes the numbers of a row are others on one side than on the other. */
 int trli_solver_drifts(const trli_solver *s);
 

@@ -295,7 +295,7 @@ const trli_galerkin *trli_multigrid_galerkin(const struct trli_multigrid *m)
 
 bool trli_multigrid_is_mixed(const struct trli_multigrid *m)
 {
-    return m->galerkin && trli_galerkin_is_mixed(m->galerkin);
+    return m->by_entries && trli_galerkin_is_mixed(m->galerkin);
 }
 
 bool trli_multigrid_has_both_signs(const struct trli_multigrid *m)
@@ -568,7 +568,7 @@ trl_err trli_multigrid_prepare(struct trli_multigrid *m, double time)
     TRL_TRY(may_be_others(m, &relaxed));
     if (m->level[0].coefficients) run(&c, &m->level[0], m->level[0].coefficients);
     trli_grid_level_find_largest(&m->level[0]);
-    if (m->chooses) m->by_entries = trli_solver_contrast(m->solver) > jump;
+    if (m->chooses) m->by_entries = trli_solver_contrast(m->solver) > jump || m->solver->skewed;
     if (relaxed) note(&c, trli_relaxation_prepare(&m->level[0], m->loop));
     if (m->by_entries) {
         TRL_TRY(trli_agree_within(m->solver->sim, c.err));

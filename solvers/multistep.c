@@ -149,9 +149,9 @@ static trl_err prepare(void *data, double gamma)
     const int *field = trli_solver_inverse(m->solver);
     trl_err err = TRL_OK;
     m->sim->frame->scalar[m->gamma] = gamma;
-    if (m->blocks.n) return find_blocks(m);
     TRL_TRY(trli_solver_prepare_cycles(m->solver, gamma, &m->cycles));
-    if (m->cycles) goto done;
+    if (m->cycles) return TRL_OK;
+    if (m->blocks.n) return find_blocks(m);
     if (field) {
         TRL_TRY(trli_pack(&m->packing, field, m->inverse));
         goto done;
@@ -169,7 +169,7 @@ static trl_err precondition(void *data, const double *r, double *z)
 {
     struct trli_multistep *m = data;
     trl_err err = TRL_OK;
-    if (m->blocks.n) return trli_point_blocks_solve(&m->blocks, r, z);
+    if (!m->cycles && m->blocks.n) return trli_point_blocks_solve(&m->blocks, r, z);
     if (!m->cycles) {
         const int64_t n = trli_packing_size(&m->packing);
         for (int64_t i = 0; i < n; ++i) z[i] = m->inverse[i] * r[i];
@@ -506,10 +506,10 @@ static void note(struct trli_multistep *m)
     trl_solve_stats *s = trli_solver_stats(m->solver);
     s->method =
         settings_of(m)->method == TRL_SOLVE_BICGSTAB ? "Newton's method and bicgstab" : "Newton's method and gmres";
-    s->preconditioner = m->blocks.n   ? "jacobi in blocks of unknowns"
-                        : !m->inverse ? "none"
-                        : m->cycles   ? "multigrid"
-                                      : "jacobi";
+    s->preconditioner = m->cycles     ? "multigrid"
+                        : m->blocks.n ? "jacobi in blocks of unknowns"
+                        : m->inverse  ? "jacobi"
+                                      : "none";
     s->solves = stats.nonlinear;
     s->iterations = stats.linear;
     s->last_iterations = (int)stats.last_linear;

@@ -16,6 +16,7 @@
 #include "pseudo_time_impl.h"
 #include "sides_impl.h"
 #include "solve_look_impl.h"
+#include "solve_prepare_impl.h"
 #include "solve_reads_impl.h"
 #include "solve_scale_impl.h"
 #include "solve_vectors_impl.h"
@@ -393,6 +394,8 @@ static trl_err copy_request(trli_solver *s, const trli_solve_request *request)
     s->inverse_value = trli_model_keep(model, (n + 1) * sizeof *s->inverse_value);
     s->bound_number = trli_model_keep(model, (n + 1) * sizeof *s->bound_number);
     s->bound_scalar = trli_model_keep(model, bytes);
+    s->skewness_number = trli_model_keep(model, (n + 1) * sizeof *s->skewness_number);
+    s->skewness_scalar = trli_model_keep(model, 2 * bytes);
     s->in_field = trli_model_keep(model, (equations + 1) * sizeof *s->in_field);
     s->old_field = trli_model_keep(model, (equations + 1) * sizeof *s->old_field);
     s->reads = trli_model_keep(model, equations + 1);
@@ -457,6 +460,7 @@ static trl_err choose_preconditioner(trli_solver *s)
     if (!missing && s->direct && s->plain && trli_solver_drifts(s) <= 1) missing = "the system is solved directly";
     s->stats.no_multigrid = e->preconditioner == TRL_PRECONDITIONER_AUTO ? missing : NULL;
     if (asked || (!missing && e->preconditioner == TRL_PRECONDITIONER_AUTO)) {
+        TRL_TRY(trli_solver_compile_skewness(s));
         TRL_TRY(trli_multigrid_compile(s));
         s->stats.levels = trli_multigrid_levels(s->multigrid);
     }
@@ -480,7 +484,8 @@ static trl_err compile(trli_solver *s)
     if (s->ask.products_alone) {
         s->stats = (trl_solve_stats){.unknowns = s->ask.names, .linear = s->linear};
         TRL_TRY(choose_preconditioner(s));
-        if (s->inverse_value[0] >= 0 && !s->multigrid) err = trli_solver_compile_coupling(s);
+        if (s->inverse_value[0] >= 0 && s->settings.preconditioner != TRL_PRECONDITIONER_MULTIGRID)
+            err = trli_solver_compile_coupling(s);
         goto done;
     }
     TRL_TRY(trli_solver_compile_trials(s));

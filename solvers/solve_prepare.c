@@ -13,7 +13,7 @@ const char trli_cycles_failed[] = "its cycles did not lead to the solution";
 bool trli_solver_is_doubtful(const trli_solver *s)
 {
     const trli_variable *v = &s->sim->model->variable[s->ask.variable[0]];
-    return v->location != TRL_CELL || v->mask;
+    return v->location != TRL_CELL || v->mask || s->coupled;
 }
 
 /* Of jacobi's iterations, or where the condition is not known of cycles, the operations for each point. */
@@ -70,10 +70,11 @@ done:
 
 /* Find the diagonal, and whether cycles of multigrid pay: with jacobi, conjugate gradients take a number of iterations
  * that grows with the root of the condition, which Gershgorin's theorem bounds where rows are dominated by it. For
- * implicit diffusion the bound is 1 + 4 gamma dt times the sum of D/h^2 over the axes. */
+ * implicit diffusion the bound is 1 + 4 gamma dt times the sum of D/h^2 over the axes. In Newton's method systems are
+ * solved less exactly, and coarser grids get other coefficients for each of them. */
 static trl_err find_diagonal(trli_solver *s)
 {
-    const double condition_least = 15, row_most = 5;
+    const double condition_least = s->linear || s->ask.products_alone ? 15 : 60, row_most = 5;
     trl_err err = TRL_OK;
     TRL_TRY(trli_solver_run_diagonal(s));
     if (!s->multigrid) return TRL_OK;
@@ -98,6 +99,29 @@ done:
     return err;
 }
 
+bool trli_solver_may_be_questionable(const trli_solver *s)
+{
+    const trl_solve_method asked = s->settings.method;
+    return s->settings.preconditioner == TRL_PRECONDITIONER_AUTO && asked != TRL_SOLVE_MULTIGRID &&
+           asked != TRL_SOLVE_CG;
+}
+
+bool trli_solver_is_questionable(const trli_solver *s)
+{
+    return trli_solver_may_be_questionable(s) && s->method != TRL_SOLVE_CG;
+}
+
+/* *good: coarser grids may have the equation, or have entries. */
+static trl_err judge_equation(trli_solver *s, bool *good)
+{
+    const bool others = s->coarsened != s->ndiagonals;
+    trl_err err = TRL_OK;
+    if (others && !trli_multigrid_by_entries(s->multigrid)) TRL_TRY(trli_solver_find_skewness(s, &s->skewed));
+    *good = !s->skewed || trli_multigrid_galerkin(s->multigrid);
+done:
+    return err;
+}
+
 trl_err trli_solver_prepare_cycles(trli_solver *solver, double gamma, bool *cycles)
 {
     double *dt = &solver->sim->frame->scalar[TRLI_SCALAR_DT];
@@ -105,9 +129,11 @@ trl_err trli_solver_prepare_cycles(trli_solver *solver, double gamma, bool *cycl
     trl_err err = TRL_OK;
     *cycles = solver->current = false; /* coarser grids have gamma in place of dt */
     TRL_TRY(find_diagonal(solver));
-    *cycles = solver->cycles;
+    if (!solver->cycles) return TRL_OK;
+    TRL_TRY(judge_equation(solver, cycles));
+    if (!*cycles) return TRL_OK;
     *dt = gamma;
-    if (solver->cycles) err = prepare_multigrid(solver);
+    err = prepare_multigrid(solver);
     *dt = full;
 done:
     return err;
@@ -124,26 +150,21 @@ done:
     return err;
 }
 
-static bool is_automatic(const trli_solver *s)
-{
-    return s->settings.preconditioner == TRL_PRECONDITIONER_AUTO && s->settings.method == TRL_SOLVE_AUTO;
-}
-
-/* Where auto solves, an operator that is not symmetric gets cycles if coarser grids have its entries, and these are of
- * a kind that cycles are good for. */
 static trl_err prepare_cycles(trli_solver *s)
 {
-    const bool questionable = is_automatic(s) && s->method != TRL_SOLVE_CG;
+    bool good;
+    const bool questionable = trli_solver_is_questionable(s);
     const char **why = &s->stats.no_multigrid;
     trl_err err = TRL_OK;
     *why = s->cycles_failed ? trli_cycles_failed : NULL;
     s->cycles &= !(questionable && s->method == TRL_SOLVE_DIRECT);
     if (!s->cycles) return TRL_OK;
-    if (questionable && !trli_multigrid_by_entries(s->multigrid))
+    TRL_TRY(judge_equation(s, &good));
+    if (!good)
         *why = "its operator is not symmetric, and coarser grids have the equation";
     else
         TRL_TRY(prepare_multigrid(s));
-    if (questionable && !*why && trli_multigrid_is_mixed(s->multigrid))
+    if (!*why && questionable && trli_multigrid_is_mixed(s->multigrid))
         *why = "its operator is not symmetric, and beside the diagonal it has large entries of both signs";
     s->cycles = !*why;
 done:

@@ -22,5 +22,16 @@ const char *trli_solver_preconditioner(const trli_solver *s);
 /* Whether cycles may stop early for jacobi's sake: at cells without a mask they rarely fail, and often where jacobi
  * fails, too. */
 bool trli_solver_is_doubtful(const trli_solver *s);
+/* Whether the preconditioner is chosen for an operator that need not be symmetric; and this one is not. Then coarser
+ * grids have entries, unless what is not symmetric is small on the coarsest one, too. */
+bool trli_solver_may_be_questionable(const trli_solver *s);
+bool trli_solver_is_questionable(const trli_solver *s);
+
+/* ---- skewness.c ---- */
+
+/* The program that finds how far the operator is from a symmetric one, where it may be questionable. */
+TRL_NODISCARD trl_err trli_solver_compile_skewness(trli_solver *s);
+/* *skewed: in questionable cases, that is too far for coarser grids that have the equation. Collective: yes. */
+TRL_NODISCARD trl_err trli_solver_find_skewness(trli_solver *s, bool *skewed);
 
 #endif

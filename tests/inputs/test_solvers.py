@@ -283,16 +283,45 @@ def field_of_a_file():
 BOTH = """trellis: 1
 grid: {cells: [24, 24]}
 equations:
-  p: {initial: "0.3*sin(pi*x)*sin(pi*y)", solve: "0.002*laplacian(p) + p - p^3 = 0", boundary:
+  p: {initial: "0.3*sin(pi*x)*sin(pi*y)", solve: "0.002*laplacian(p) + p - p^3 = 0", solver: s, boundary:
       {x-: {dirichlet: 0}, x+: {dirichlet: 0}, y-: {dirichlet: 0}, y+: {dirichlet: 0}}}
+solvers: {s: {preconditioner: HOW}}
 """
 
 
 def both_signs():
     """Where conjugate gradients break down in a step of Newton's method, auto goes on with another one."""
-    report = run(BOTH)
+    for how in ("auto", "jacobi"):
+        report = run(BOTH.replace("HOW", how))
+        check("its solution", report["fields"]["p"]["l2"] < 1e-6, report["fields"])
     check("a derivative of both signs", report["solvers"][0]["method"] == "bicgstab", report["solvers"])
-    check("its solution", report["fields"]["p"]["l2"] < 1e-6, report["fields"])
+
+
+# What is solved for does not depend on dt, but a smaller one makes first guesses better.
+GUESSED = """trellis: 1
+grid: {cells: [64, 24], periodic: [true, false]}
+equations:
+  T: {initial: "exp(-40*(x - 0.5)^2)", ddt: "0.01*laplacian(T) - 0.2*p",
+      boundary: {y-: {neumann: 0}, y+: {dirichlet: 0}}}
+  p: {initial: 0, solve: "div((1 + p^2)*grad(p)) - p = T", solver: s,
+      boundary: {y-: {neumann: 0}, y+: {neumann: 0}}}
+solvers: {s: {preconditioner: HOW, iterations: 80}}
+time: {method: {name: METHOD, tolerance: 1e-5, dt: {initial: 1e-5}}, UNTIL}
+"""
+
+
+def failures_that_choose_dt():
+    """auto solves, so that errors choose dt; where a solver fails in vain, a warning says why."""
+    for method, most in (("bs3", 30), ("bdf", 90)):
+        report = run(GUESSED.replace("HOW", "auto").replace("METHOD", method).replace("UNTIL", "end: 0.02"))
+        found = {key: report[key] for key in ("steps", "steps_rejected", "unsolved", "warnings")}
+        good = report["steps"] <= most and report["unsolved"] == 0 and not report["warnings"]
+        check(f"{method} with auto", good, found)
+    for method in ("bs3", "bdf"):
+        report = run(GUESSED.replace("HOW", "jacobi").replace("METHOD", method).replace("UNTIL", "steps: 30"), ranks=2)
+        said = [w for w in report["warnings"] if "solvers choose dt, not errors of steps" in w]
+        check(f"{method} with jacobi", report["unsolved"] >= 10 and len(said) == 1 and "did not solve for 'p' in 80" in
+              said[0] and "use preconditioner multigrid" in said[0], (report["unsolved"], report["warnings"]))
 
 
 # sum(...) has a `=` of its own, on either side.
@@ -498,6 +527,7 @@ def main():
     anisotropy()
     field_of_a_file()
     both_signs()
+    failures_that_choose_dt()
     family()
     norms()
     flat_guesses()

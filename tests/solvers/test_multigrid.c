@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Multigrid as a preconditioner: iterations that do not grow with the mesh, and where auto takes it. */
+/* Multigrid as a preconditioner and by itself: iterations that do not grow with the mesh, and what it is not for. */
 // ctest: np=1
-#include "run_fixture.h"
-
-#define ZERO "boundary: {x-: {dirichlet: 0}, x+: {dirichlet: 0}, y-: {dirichlet: 0}, y+: {dirichlet: 0}}"
-#define FREE "boundary: {x-: {neumann: 0}, x+: {neumann: 0}, y-: {neumann: 0}, y+: {neumann: 0}}"
+#include "multigrid_decks.h"
 
 static const char *const field = "  k: {initial: \"1 + 9*x*y^2\", solve: \"k = 1 + 9*x*y^2\", " FREE "}\n"
                                  "  p: {initial: 0, solve: \"div(k*grad(p)) = 1\", solver: s, " ZERO "}\n";
@@ -14,8 +11,6 @@ static const char *const disc = "  p: {initial: 0, solve: \"laplacian(p) = 1\", 
 static const char *const node = "  p: {location: node, initial: 0, solve: \"laplacian(p) = 1\", solver: s, " ZERO "}\n";
 static const char *const face =
     "  p: {location: xface, initial: 0, solve: \"laplacian(p) = 1\", solver: s, " ZERO "}\n";
-static const char *const varying =
-    "  p: {location: node, initial: 0, solve: \"div((1 + x*y)*grad(p)) = 1\", solver: s, " ZERO "}\n";
 static const char *const advection =
     "  p: {initial: 0, solve: \"laplacian(p) - 5*cddx(p) + 3*cddy(p) = 1\", solver: s, " ZERO "}\n";
 static const char *const wind =
@@ -23,14 +18,6 @@ static const char *const wind =
 static const char *const coupled = "  p: {initial: 0, solve: \"laplacian(p) - q = 1\", solver: s, " ZERO "}\n"
                                    "  q: {initial: 0, solve: \"laplacian(q) - p = 0\", solver: s, " ZERO "}\n";
 static const char *const bratu = "  p: {initial: 0, solve: \"laplacian(p) + exp(p) = 0\", solver: s, " ZERO "}\n";
-
-static const trl_solve_stats *solve(const char *equations, int cells, const char *solver)
-{
-    int i = 0;
-    open_text("grid: {cells: [%d, %d]}\nequations:\n%ssolvers: {s: %s}\n", cells, cells, equations, solver);
-    while (!strchr(trl_simulation_solver(sim, i)->unknowns, 'p')) ++i;
-    return trl_simulation_solver(sim, i);
-}
 
 START_TEST(iterations_do_not_grow_with_the_mesh)
 {
@@ -90,82 +77,6 @@ START_TEST(each_kind_of_cycle_takes_the_iterations_it_is_known_for)
                           kinds[k].cycle, cells, taken);
         }
     }
-    close_problem();
-}
-END_TEST
-
-START_TEST(auto_leaves_hard_equations_to_jacobi)
-{
-    static const struct {
-        const char *const *equations;
-        const char *preconditioner;
-    } cases[] = {{&field, "multigrid"},     {&coupled, "jacobi"}, {&bratu, "jacobi"},
-                 {&advection, "multigrid"}, {&disc, "multigrid"}, {&varying, "multigrid"}};
-    for (size_t k = 0; k < sizeof cases / sizeof *cases; ++k) {
-        const trl_solve_stats *s = solve(*cases[k].equations, 24, "{}");
-        ck_assert_msg(strcmp(s->preconditioner, cases[k].preconditioner) == 0, "%s has %s", *cases[k].equations,
-                      s->preconditioner);
-    }
-    close_problem();
-}
-END_TEST
-
-/* A wind that crosses `peclet` diffusivities in a cell, the same on any mesh, from upwind or central: along a line, and
- * around the middle. Central differences of a strong wind are left to jacobi. */
-START_TEST(auto_takes_cycles_where_there_is_a_wind)
-{
-    static const struct {
-        double peclet;
-        const char *wind, *limiter;
-        int most, growth;
-    } cases[] = {{10, "at(2*y - 1, xface), at(1 - 2*x, yface)", ", upwind", 9, 1},
-                 {1, "at(2*y - 1, xface), at(1 - 2*x, yface)", "", 6, 1},
-                 {100, "at(1 + 0*x, xface), at(0.6 + 0*x, yface)", ", upwind", 36, 8},
-                 {2, "at(1 + 0*x, xface), at(0.6 + 0*x, yface)", ", upwind", 6, 1},
-                 {6, "at(2*y - 1, xface), at(1 - 2*x, yface)", "", 0, 0}};
-    for (size_t k = 0; k < sizeof cases / sizeof *cases; ++k) {
-        int taken[2];
-        if (!test_has((int)k, TEST_SANITIZED ? 4 : 1)) continue;
-        for (int i = 0; i < (cases[k].most ? 2 : 1); ++i) {
-            char text[500];
-            const int n = i ? 64 : 32;
-            snprintf(
-                text, sizeof text,
-                "  p: {initial: 0, solve: \"laplacian(p)/%g - div(advective_flux(p, [%s]%s)) = -1\", solver: s, " ZERO
-                "}\n",
-                n * cases[k].peclet, cases[k].wind, cases[k].limiter);
-            const trl_solve_stats *s = solve(text, n, "{iterations: 500}");
-            ck_assert_str_eq(s->method, "bicgstab");
-            ck_assert_str_eq(s->preconditioner, cases[k].most ? "multigrid" : "jacobi");
-            ck_assert_int_eq(s->no_multigrid != NULL, !cases[k].most);
-            ck_assert_double_le(s->last_residual, 1e-8 * s->last_reference);
-            taken[i] = s->last_iterations;
-        }
-        ck_assert_msg(!cases[k].most || (taken[1] <= cases[k].most && taken[1] <= taken[0] + cases[k].growth),
-                      "%s%s: %d iterations, and %d on a finer grid", cases[k].wind, cases[k].limiter, taken[0],
-                      taken[1]);
-    }
-    close_problem();
-}
-END_TEST
-
-/* Holes of one cell are on no coarser grid that has the equation in place of its entries. Where 40 cycles do not
- * suffice, jacobi goes on from what they reached, unless the deck asks for multigrid. */
-START_TEST(jacobi_goes_on_where_cycles_fail)
-{
-    static const char *const holes = "  p: {initial: 0, solve: \"div4(grad4(p)) = 1\", solver: s, mask: "
-                                     "\"random(3) > 0.03\", " ZERO "}\n";
-    const trl_solve_stats *s = solve(holes, 128, "{}");
-    ck_assert_str_eq(s->preconditioner, "jacobi");
-    ck_assert_msg(s->last_iterations > 40 && s->last_iterations < 100, "%d iterations", s->last_iterations);
-    ck_assert_double_le(s->last_residual, 1e-8 * s->last_reference);
-    if (!TEST_SANITIZED || test_long()) {
-        s = solve(holes, 128, "{preconditioner: multigrid}");
-        ck_assert_str_eq(s->preconditioner, "multigrid");
-        ck_assert_int_gt(s->last_iterations, 40);
-    }
-    s = solve(holes, 64, "{}");
-    ck_assert_str_eq(s->preconditioner, "multigrid");
     close_problem();
 }
 END_TEST
@@ -558,9 +469,6 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, coarser_grids_have_what_conditions_of_coefficients_read);
     tcase_add_test(tc, iterations_do_not_grow_with_the_mesh);
     tcase_add_test(tc, each_kind_of_cycle_takes_the_iterations_it_is_known_for);
-    tcase_add_test(tc, auto_leaves_hard_equations_to_jacobi);
-    tcase_add_test(tc, auto_takes_cycles_where_there_is_a_wind);
-    tcase_add_test(tc, jacobi_goes_on_where_cycles_fail);
     tcase_add_test(tc, bicgstab_goes_on_where_cycles_alone_fail);
     tcase_add_test(tc, iterations_hardly_grow_with_what_coefficients_do);
     tcase_add_test(tc, null_spaces_are_of_points_that_are_not_masked);

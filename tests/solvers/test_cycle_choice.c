@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Where auto takes cycles of multigrid, and what follows where they fail. */
+// ctest: np=1
+#include "multigrid_decks.h"
+
+/* Also for equations that are not linear, and unknowns in each other's equations: jacobi takes more than 200 iterations
+ * for each linear system of the finer mesh. */
+START_TEST(auto_takes_cycles_whose_iterations_do_not_grow_with_the_mesh)
+{
+    static const struct {
+        const char *equations;
+        int most; /* in all steps of Newton's method */
+    } cases[] = {
+        {"  p: {initial: 0, solve: \"laplacian(p) + exp(p) = 0\", solver: s, " ZERO "}\n", 10},
+        {"  p: {initial: 0, solve: \"laplacian(p) - 100*sinh(p) = -50\", solver: s, " ZERO "}\n", 12},
+        {"  p: {initial: 0, solve: \"div((1 + p^2)*grad(p)) = 40*x\", solver: s, " ZERO "}\n", 12},
+        {"  p: {initial: 0, solve: \"div(exp(5*p)*grad(p)) = x\", solver: s, " ZERO "}\n", 12},
+        {"  p: {initial: 0, solve: \"0.05*laplacian(p) - div(advective_flux(p, [at(p, xface), at(p, yface)])) = -x\", "
+         "solver: s, " ZERO "}\n",
+         16},
+        {"  p: {initial: 0, solve: \"0.005*laplacian(p) - div(advective_flux(p, [at(p, xface), at(p, yface)], "
+         "upwind)) = -x\", solver: s, " ZERO "}\n",
+         40},
+        {"  p: {initial: 0, solve: \"laplacian(p) - 2*p + q = -x\", solver: s, " ZERO "}\n"
+         "  q: {initial: 0, solve: \"laplacian(q) - 3*q + p = sin(3*x)\", solver: s, " ZERO "}\n",
+         8},
+        {"  p: {initial: 0, solve: \"laplacian(p) + 0.5*laplacian(q) = -x\", solver: s, " ZERO "}\n"
+         "  q: {initial: 0, solve: \"laplacian(q) + 0.3*laplacian(p) = y\", solver: s, " ZERO "}\n",
+         8},
+        {"  p: {initial: 0, solve: \"div((1 + q^2)*grad(p)) = -x\", solver: s, " ZERO "}\n"
+         "  q: {initial: 0, solve: \"laplacian(q) - p*q = sin(3*x)\", solver: s, " ZERO "}\n",
+         10},
+    };
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; ++k) {
+        if (!test_has((int)k, TEST_SANITIZED ? 4 : 1)) continue;
+        for (int n = 40; n <= 160; n *= 4) {
+            const trl_solve_stats *s = solve(cases[k].equations, n, "{}");
+            ck_assert_str_eq(s->preconditioner, "multigrid");
+            ck_assert_msg(s->last_iterations <= cases[k].most, "%s: %d iterations on %d^2 cells", cases[k].equations,
+                          s->last_iterations, n);
+        }
+    }
+    close_problem();
+}
+END_TEST
+
+/* Where the unknowns of a point are coupled much more than neighbours are, cycles are no good. */
+START_TEST(auto_leaves_hard_equations_to_jacobi)
+{
+    static const struct {
+        const char *equations, *preconditioner;
+    } cases[] = {
+        {"  k: {initial: \"1 + 9*x*y^2\", solve: \"k = 1 + 9*x*y^2\", " FREE "}\n"
+         "  p: {initial: 0, solve: \"div(k*grad(p)) = 1\", solver: s, " ZERO "}\n",
+         "multigrid"},
+        {"  p: {location: node, initial: 0, solve: \"div((1 + x*y)*grad(p)) = 1\", solver: s, " ZERO "}\n",
+         "multigrid"},
+        {"  p: {initial: 0, solve: \"laplacian(p) = 1\", solver: s, mask: \"(x-0.5)^2 + (y-0.5)^2 < 0.16\", " ZERO
+         "}\n",
+         "multigrid"},
+        {"  p: {initial: 0, solve: \"laplacian(p) - p + 3e4*q = 1\", solver: s, " ZERO "}\n"
+         "  q: {initial: 0, solve: \"laplacian(q) - q - 3e4*p = 0\", solver: s, " ZERO "}\n",
+         "jacobi"},
+    };
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; ++k) {
+        const trl_solve_stats *s = solve(cases[k].equations, 24, "{}");
+        ck_assert_msg(strcmp(s->preconditioner, cases[k].preconditioner) == 0, "%s has %s", cases[k].equations,
+                      s->preconditioner);
+    }
+    close_problem();
+}
+END_TEST
+
+/* A wind that crosses `peclet` diffusivities in a cell, the same on any mesh, from upwind or central: along a line, and
+ * around the middle. Central differences of a strong wind are left to jacobi. */
+START_TEST(auto_takes_cycles_where_there_is_a_wind)
+{
+    static const struct {
+        double peclet;
+        const char *wind, *limiter;
+        int most, growth;
+    } cases[] = {{10, "at(2*y - 1, xface), at(1 - 2*x, yface)", ", upwind", 9, 1},
+                 {1, "at(2*y - 1, xface), at(1 - 2*x, yface)", "", 6, 1},
+                 {100, "at(1 + 0*x, xface), at(0.6 + 0*x, yface)", ", upwind", 36, 8},
+                 {2, "at(1 + 0*x, xface), at(0.6 + 0*x, yface)", ", upwind", 6, 1},
+                 {6, "at(2*y - 1, xface), at(1 - 2*x, yface)", "", 0, 0}};
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; ++k) {
+        int taken[2];
+        if (!test_has((int)k, TEST_SANITIZED ? 4 : 1)) continue;
+        for (int i = 0; i < (cases[k].most ? 2 : 1); ++i) {
+            char text[500];
+            const int n = i ? 64 : 32;
+            snprintf(
+                text, sizeof text,
+                "  p: {initial: 0, solve: \"laplacian(p)/%g - div(advective_flux(p, [%s]%s)) = -1\", solver: s, " ZERO
+                "}\n",
+                n * cases[k].peclet, cases[k].wind, cases[k].limiter);
+            const trl_solve_stats *s = solve(text, n, "{iterations: 500}");
+            ck_assert_str_eq(s->method, "bicgstab");
+            ck_assert_str_eq(s->preconditioner, cases[k].most ? "multigrid" : "jacobi");
+            ck_assert_int_eq(s->no_multigrid != NULL, !cases[k].most);
+            ck_assert_double_le(s->last_residual, 1e-8 * s->last_reference);
+            taken[i] = s->last_iterations;
+        }
+        ck_assert_msg(!cases[k].most || (taken[1] <= cases[k].most && taken[1] <= taken[0] + cases[k].growth),
+                      "%s%s: %d iterations, and %d on a finer grid", cases[k].wind, cases[k].limiter, taken[0],
+                      taken[1]);
+    }
+    close_problem();
+}
+END_TEST
+
+/* Holes of one cell are on no coarser grid that has the equation in place of its entries. Where 40 cycles do not
+ * suffice, jacobi goes on from what they reached, unless the deck asks for multigrid. */
+START_TEST(jacobi_goes_on_where_cycles_fail)
+{
+    static const char *const holes = "  p: {initial: 0, solve: \"div4(grad4(p)) = 1\", solver: s, mask: "
+                                     "\"random(3) > 0.03\", " ZERO "}\n";
+    const trl_solve_stats *s = solve(holes, 128, "{}");
+    ck_assert_str_eq(s->preconditioner, "jacobi");
+    ck_assert_msg(s->last_iterations > 40 && s->last_iterations < 100, "%d iterations", s->last_iterations);
+    ck_assert_double_le(s->last_residual, 1e-8 * s->last_reference);
+    if (!TEST_SANITIZED || test_long()) {
+        s = solve(holes, 128, "{preconditioner: multigrid}");
+        ck_assert_str_eq(s->preconditioner, "multigrid");
+        ck_assert_int_gt(s->last_iterations, 40);
+    }
+    s = solve(holes, 64, "{}");
+    ck_assert_str_eq(s->preconditioner, "multigrid");
+    close_problem();
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+    tcase_add_test(tc, auto_takes_cycles_whose_iterations_do_not_grow_with_the_mesh);
+    tcase_add_test(tc, auto_leaves_hard_equations_to_jacobi);
+    tcase_add_test(tc, auto_takes_cycles_where_there_is_a_wind);
+    tcase_add_test(tc, jacobi_goes_on_where_cycles_fail);
+}
+
+TRL_TEST_MAIN("choice of cycles", add_tests)
