@@ -68,13 +68,11 @@ static trl_err put_aside(void *data, trli_ir_value value)
     return push(to->s, to->pending, value, -1);
 }
 
-/* The ghosts of a field follow from what its conditions read. Those of unknowns and tangents: see below. */
+/* The ghosts of a field follow from what its conditions read. Those of tangents: see below. */
 static trl_err push_sides(trli_solver *s, const trli_program *program, int field, places *pending)
 {
     aside to = {s, pending};
     trl_err err = TRL_OK;
-    for (int i = 0; i < s->ask.n; ++i)
-        if (field == s->x.now[i]) return TRL_OK;
     for (int k = 0; k < program->nsteps; ++k) {
         const trli_step *step = &program->step[k];
         for (int o = 0; step->kind == TRLI_STEP_FILL && o < step->nout; ++o)

@@ -433,6 +433,7 @@ START_TEST(pressures_of_jumping_densities_have_entries)
 END_TEST
 
 /* k of cells is read at the faces of sides, too, where the conditions of T are what reads u and v. */
+/* Also of an unknown that is a coefficient. */
 START_TEST(coarser_grids_have_what_conditions_of_coefficients_read)
 {
     double norm[2];
@@ -452,6 +453,17 @@ START_TEST(coarser_grids_have_what_conditions_of_coefficients_read)
         norm[i] = trl_simulation_series(sim)[0];
     }
     ck_assert_double_gt(norm[0], 0.1);
+    ck_assert_double_eq_tol(norm[0], norm[1], 1e-8);
+    for (int i = 0; i < 2; ++i) {
+        open_text("grid: {cells: [32, 24]}\nsolvers: {s: {tolerance: 1e-10, %s}}\nequations:\n"
+                  "  q: {solve: \"laplacian(q) - q = x\", " FREE "}\n"
+                  "  p: {solver: s, solve: \"div((1 + 0.3*p^2)*grad(p)) - p = 1\", boundary: {x-: {neumann: 0}, "
+                  "x+: {neumann: q}, y-: {neumann: 0}, y+: {robin: {a: 1, b: \"2 + q\", c: 1}}}}\n",
+                  solvers[i]);
+        trl_gidx n[3];
+        norm[i] = values_of("p", n)[100];
+        ck_assert_str_eq(trl_simulation_solver(sim, 1)->preconditioner, i ? "none" : "multigrid");
+    }
     ck_assert_double_eq_tol(norm[0], norm[1], 1e-8);
     new_deck();
     say("grid: {cells: [32, 24], periodic: [true, false]}\nsolvers: {s: {preconditioner: multigrid}}\nequations:\n"
