@@ -62,12 +62,13 @@ struct trli_solver {
     double *known, *seen; /* by scalar: what the Jacobian reads, of the diagonal, and when it was looked at; or NULL */
     bool current;         /* the diagonal is that of the Jacobian as it was then */
     int64_t ndiagonals, coarsened; /* how many times it was found; the one that coarser grids are for, 0: none */
-    trli_program *apply, *diagonal, *skewness, *zero, *probe[3], *compare[3], *take_trial, *take_residual, *measure,
-        *move, *shift, *centre, *extrapolate, *guess, *means[2], *scale_r, *scale_c;
+    trli_program *apply, *diagonal, *skewness, *terms, *zero, *probe[3], *compare[3], *take_trial, *take_residual,
+        *measure, *move, *shift, *centre, *extrapolate, *guess, *means[2], *scale_r, *scale_c;
     trli_residual residual;               /* of x, with the size */
     trli_residual residual_alone;         /* without; program NULL: there is no size */
     trli_residual of_zero, of_zero_alone; /* likewise where x is zero; program NULL: not known without x */
     trli_residual given;                  /* r is a right-hand side of the caller's; program NULL: there is none */
+    int terms_size;                       /* of trli_solver_find_rounding */
     double size;                          /* what the request's size is, as last found; -1: it has none */
     double error;                         /* norm of the residual over what the request tolerates, as last found; 0 */
     bool trusted, sure; /* solutions of the step `trusted_step`, or of later ones, by this method and of the operator

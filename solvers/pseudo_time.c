@@ -12,6 +12,7 @@
 #include "solve_ahead_impl.h"
 #include "solve_errors_impl.h"
 #include "solve_prepare_impl.h"
+#include "solve_scale_impl.h"
 
 enum { STAGES = 6 };
 
@@ -106,6 +107,7 @@ trl_err trli_pseudo_time_run(trli_solver *s, bool (*solved)(const trli_solver *s
     struct trli_pseudo_time *p = s->pseudo_time;
     int *steps = &s->stats.last_iterations;
     double share = 1, best = *norm;
+    bool rounding;
     trl_err err = TRL_OK;
     s->stats.method = "steps in pseudo-time";
     s->stats.preconditioner = "jacobi";
@@ -113,7 +115,8 @@ trl_err trli_pseudo_time_run(trli_solver *s, bool (*solved)(const trli_solver *s
     while (!solved(s, *norm)) {
         const double before = *norm;
         if (*steps >= s->settings.iterations) {
-            if (*norm <= s->enough) return TRL_OK;
+            TRL_TRY(trli_solver_is_rounding(s, *norm, &rounding));
+            if (rounding) return TRL_OK;
             s->least = best;
             TRL_TRY(trli_solver_refuse_singular(s, *norm));
             return trli_solver_too_slow(s, *norm, s->fine, *steps);
@@ -125,7 +128,10 @@ trl_err trli_pseudo_time_run(trli_solver *s, bool (*solved)(const trli_solver *s
         best = fmin(best, *norm);
         if (*norm <= fmin(more * before, much * best)) continue;
         share /= 2;
-        if (share < least) return trli_solver_grows(s, *norm, best);
+        if (share < least) {
+            TRL_TRY(trli_solver_is_rounding(s, *norm, &rounding));
+            return rounding ? TRL_OK : trli_solver_grows(s, *norm, best);
+        }
         TRL_TRY(trli_solver_program(s, p->back));
         trli_vector_swap(s, &s->x);
         TRL_TRY(trli_solver_residual(s, norm));

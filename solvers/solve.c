@@ -204,6 +204,33 @@ done:
     return err;
 }
 
+/* Terms need not be as small as the unknowns and the residual are. */
+static trl_err compile_terms(trli_solver *s)
+{
+    trli_instance *in = NULL, *old = NULL;
+    trli_ir_value *value = NULL;
+    trl_err err = TRL_OK;
+    TRL_TRY(list_of_values(s, &value));
+    TRL_TRY(trli_solver_begin(s, "sizes of terms", &s->terms));
+    s->terms->once = true;
+    TRL_TRY(s->ask.instance(s->ask.data, s->terms, &in, &old));
+    if (!s->ask.keeps_points) TRL_TRY(trli_instance_planes(in, false));
+    TRL_TRY(trli_instance_fill(in));
+    TRL_TRY(trli_instance_prepare(in));
+    for (int i = 0; i < s->ask.n; ++i) {
+        TRL_TRY(value_of_residual(s, in, i, false, &value[i]));
+        value[i] = trli_ir_size_of_terms(&s->sim->model->ir, value[i]);
+    }
+    TRL_TRY(trli_solver_store(s, s->terms, s->q.now, value));
+    trli_solver_read(s, s->q.now, value);
+    err = trli_solver_dot(s, s->terms, "sizes of terms", value, value, &s->terms_size);
+done:
+    trli_instance_destroy(&in);
+    trli_instance_destroy(&old);
+    trli_free(value);
+    return err;
+}
+
 /* q = J d */
 static trl_err compile_apply(trli_solver *s)
 {
@@ -475,6 +502,7 @@ static trl_err compile(trli_solver *s)
     TRL_TRY(add_tangents(s));
     TRL_TRY(compile_apply(s));
     if (!s->ask.products_alone) TRL_TRY(compile_residuals(s));
+    if (!s->ask.products_alone) TRL_TRY(compile_terms(s));
     s->c = s->x;
     if (!s->linear && !s->ask.products_alone) TRL_TRY(trli_vector_add(s, "correction", true, &s->c));
     const trl_solve_method method = s->settings.method;

@@ -333,7 +333,7 @@ static trl_err move(trli_solver *s, double target, double *norm, bool *stuck)
         trli_vector_swap(s, &s->x);
     }
     *norm = before;
-    *stuck = before <= s->enough;
+    TRL_TRY(trli_solver_is_rounding(s, before, stuck));
     if (!*stuck) err = trli_solver_no_progress(s, before, target);
 done:
     return err;
@@ -373,8 +373,10 @@ static trl_err newton(trli_solver *s, double *norm)
     while (!is_solved(s, *norm) && !stuck) {
         const double target = goal(s, *norm);
         if (!isfinite(*norm)) return trli_solver_not_finite(s, "in Newton's method");
-        if (s->stats.last_newton == s->settings.newton_iterations)
-            return *norm <= s->enough ? TRL_OK : trli_solver_newton_too_slow(s, *norm, target);
+        if (s->stats.last_newton == s->settings.newton_iterations) {
+            TRL_TRY(trli_solver_is_rounding(s, *norm, &stuck));
+            return stuck ? TRL_OK : trli_solver_newton_too_slow(s, *norm, target);
+        }
         const double wanted = forcing(*norm, before, target);
         if (s->stats.last_newton > 0) TRL_TRY(trli_solver_follow_constants(s));
         TRL_TRY(trli_solver_balance(s, s->settings.newton_tolerance));
@@ -413,6 +415,7 @@ static trl_err scale_x_back(trli_solver *s)
 static trl_err linear(trli_solver *s, double *norm)
 {
     double inner;
+    bool rounding;
     trl_err err = TRL_OK;
     TRL_TRY(watch(s, norm));
     s->least = *norm;
@@ -436,7 +439,8 @@ static trl_err linear(trli_solver *s, double *norm)
         TRL_TRY(watch(s, norm));
         if (is_solved(s, *norm)) break;
         if (k < LINEAR_ROUNDS && *norm < 0.5 * before * (s->power / power)) continue;
-        if (*norm <= s->enough) break; /* rounding errors are larger than what is tolerated */
+        TRL_TRY(trli_solver_is_rounding(s, *norm, &rounding));
+        if (rounding) break;
         if (s->method != TRL_SOLVE_DIRECT || s->settings.method != TRL_SOLVE_AUTO) {
             TRL_TRY(trli_solver_refuse_singular(s, *norm));
             return trli_solver_no_progress(s, *norm, target);

@@ -3,6 +3,7 @@
 /* Right-hand sides whose squares are no numbers, or lose digits: the residual, and of linear systems the unknowns while
  * a method has them, are multiplied by a power of two. So solutions have the digits that they have for others, and
  * those whose squares are numbers cost nothing. */
+#include <float.h>
 #include <math.h>
 
 #include "context_impl.h"
@@ -52,6 +53,19 @@ trl_err trli_solver_compile_scaling(trli_solver *s)
     }
 done:
     trli_free(value);
+    return err;
+}
+
+trl_err trli_solver_is_rounding(trli_solver *s, double norm, bool *is)
+{
+    const double few = 8 * DBL_EPSILON, least = 1e-14;
+    const double tolerance = s->linear ? s->settings.tolerance : s->settings.newton_tolerance;
+    trl_err err = TRL_OK;
+    *is = norm <= s->enough;
+    if (*is || tolerance < least) return TRL_OK;
+    TRL_TRY(trli_solver_program(s, s->terms));
+    *is = norm <= few * trli_solver_norm(s, trli_solver_scalar(s, s->terms_size)) * s->power;
+done:
     return err;
 }
 

@@ -18,5 +18,8 @@ TRL_NODISCARD trl_err trli_solver_find_largest_x(const trli_solver *s, double *l
 /* Unless r is zero, or its norm no number: scale it such that the norm is ordinary. *norm: of r; *ratio: by what power,
  * and it, are larger now. Collective: yes. */
 TRL_NODISCARD trl_err trli_solver_choose_power(trli_solver *s, double *norm, double *ratio);
+/* Whether a residual is small enough, or no more than what its terms are rounded by: where these are large beside their
+ * sum, no method gets further. No for tolerances that no sum can have. Collective: yes. */
+TRL_NODISCARD trl_err trli_solver_is_rounding(trli_solver *s, double norm, bool *is);
 
 #endif

@@ -106,6 +106,9 @@ trli_ir_value trli_ir_fix_coordinate(trli_ir *ir, trli_ir_value a, int axis, dou
 
 /* The value with another in place of one that it is made of; the operations that use it stay what they are. */
 trli_ir_value trli_ir_replace(trli_ir *ir, trli_ir_value a, trli_ir_value from, trli_ir_value to);
+/* The sum of the magnitudes of all terms that a value adds up, also within factors, but not where it is shifted: a few
+ * roundings of it are what the value may be off by. */
+trli_ir_value trli_ir_size_of_terms(trli_ir *ir, trli_ir_value a);
 /* A derivative without the terms that a tangent is a factor of, which is zero: whatever the other factors are. */
 trli_ir_value trli_ir_without(trli_ir *ir, trli_ir_value a, trli_ir_value zero);
 

@@ -38,7 +38,8 @@ def operator(rng, name, where, dim):
     if where and "k" in main:
         main = f"div((1 + {c}^2)*grad({name}))"
     more = rng.choice([f" - {name}", f" - {name}", f" - (1 + {c})*{name}", f" - 0.1*{name}^3 - {name}",
-                       f" - sinh({name})", f" - {name} + 0.3*dd{c}(at({name}, {beside}))"])
+                       f" - sinh({name})", f" - exp({name}) + 1 - {name}",
+                       f" - {name} + 0.3*dd{c}(at({name}, {beside}))"])
     return main + more
 
 
@@ -71,7 +72,7 @@ def sides(rng, periodic, others):
 
 def sized(rng, text):
     """Linear systems have right-hand sides, values at sides and guesses of any size."""
-    linear = not re.search(r"\b[suv]\^[23]|sinh|tanh|shut|inputs:|sin\([suv]\)|absolute", text)
+    linear = not re.search(r"\b[suv]\^[23]|sinh|tanh|exp\([suv]\)|shut|inputs:|sin\([suv]\)|absolute", text)
     size = f"1e{rng.choice([-200, -130, -20, 20, 130, 200])}" if linear and rng.random() < 0.8 else None
     return text.replace("SIZE", size) if size else text.replace("SIZE*", "").replace("/SIZE", "")
 

@@ -156,6 +156,34 @@ START_TEST(goes_on_from_a_guess_far_away)
 }
 END_TEST
 
+/* Terms of size 1 that leave 1e-16 of each other. */
+START_TEST(accepts_what_terms_are_rounded_by)
+{
+    static const char *const equation[] = {"laplacian(p) - exp(p) + 1", "laplacian(p) - (p - 1) - 1",
+                                           "3*(div((1 + p^2)*grad(p)) - sinh(p + 1) + sinh(1))"};
+    for (size_t k = 0; k < sizeof equation / sizeof *equation; ++k)
+        for (int i = 0; i < SOLVERS; ++i) {
+            const bool linear = k == 1, symmetric = k < 2, direct = strstr(solver[i], "direct");
+            const bool cg = strstr(solver[i], "cg,") && !strstr(solver[i], "bicgstab");
+            trl_gidx n[3];
+            if ((direct && !linear) || (cg && !symmetric)) continue;
+            open_text("grid: {cells: [12, 10]}\nsolvers: {s: {%s%s}}\nequations:\n"
+                      "  p: {solve: '%s = 3e-17*(1 + x)', solver: s, boundary: %s}\n",
+                      solver[i], direct ? "" : ", iterations: 4000", equation[k], held);
+            const double *p = values_of("p", n);
+            for (int j = 0; j < ROOM; ++j) ck_assert_double_le(fabs(p[j]), 1e-15);
+            close_problem();
+        }
+    new_deck();
+    say("grid: {cells: [12, 10]}\nsolvers: {s: {tolerance: 1e-17}}\nequations:\n"
+        "  p: {solve: 'laplacian(p) - 3*p = 3*x', solver: s, boundary: {x-: {neumann: 0}, x+: {neumann: 0}, y-: "
+        "{neumann: 0}, y+: {neumann: 0}}}\n");
+    ck_ok(open_problem());
+    ck_fails(trl_simulation_initialise(sim), TRL_ERR_NUMERICS, "double precision does not reach so far");
+    close_problem();
+}
+END_TEST
+
 START_TEST(says_residuals_as_they_are)
 {
     new_deck();
@@ -173,6 +201,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, flows_scale_with_their_forces);
     tcase_add_test(tc, newtons_method_sees_small_and_large_residuals);
     tcase_add_test(tc, goes_on_from_a_guess_far_away);
+    tcase_add_test(tc, accepts_what_terms_are_rounded_by);
     tcase_add_test(tc, says_residuals_as_they_are);
 }
 
