@@ -72,13 +72,13 @@ trl_err trli_grid_level_add_coefficients(trli_grid_level *l, const trli_solver *
     for (int v = 0; v < n && model->ir.err == TRL_OK; ++v) {
         const int state = l->sim->equation[v].state;
         l->old_field[v] = state;
-        model->field[state].persistent |= finest->reads[v];
+        model->field[state].persistent |= finest->needs[v];
         if (finest->old_field[v] < 0) continue; /* else a field of its own: it does not change with the unknowns */
         const char *name = trli_model_name(model, "%s:old", model->variable[v].name);
         const int field = trli_model_add_field(model, name, model->variable[v].location);
         if (field < 0) return model->ir.err;
         trli_set_conditions(l->sim, v, field, field);
-        model->field[field].persistent = finest->reads_old[v];
+        model->field[field].persistent = finest->needs_old[v];
         l->old_field[v] = field;
     }
     return model->ir.err;

@@ -32,7 +32,8 @@ struct trli_solver {
     double drift[3];               /* of these what is on one side more than on the other: advection */
     double strength[3];            /* of the coupling of neighbours along an axis, where it is a number; else 0 */
     int *in_field, *old_field;     /* [equations] where the instance of F has their values, and that of the start */
-    bool *reads, *reads_old;       /* [equations] the Jacobian reads them there */
+    bool *reads, *reads_old;       /* [equations] the Jacobian reads them there; */
+    bool *needs, *needs_old;       /* or conditions of what it reads do */
     bool opaque, reduces, coupled; /* it reads what no formula gives; sums; unknowns of each other's equations */
     int *scalar, nscalars, scalars_room;  /* that the Jacobian reads, whatever is stored of it */
     const trli_solver *finest;            /* of a coarser grid: that of the first grid; else NULL */

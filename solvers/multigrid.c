@@ -48,7 +48,7 @@ static int coefficient(const trli_grid_level *l, int v, bool old)
 
 static bool is_read(const trli_solver *finest, int v, bool old)
 {
-    return old ? finest->reads_old[v] : finest->reads[v];
+    return old ? finest->needs_old[v] : finest->needs[v];
 }
 
 static trl_err add_means(struct trli_multigrid *m, trli_grid_level *l, const trli_transfer_request *request)
@@ -59,7 +59,7 @@ static trl_err add_means(struct trli_multigrid *m, trli_grid_level *l, const trl
     mean.mean = true;
     for (int v = 0; v < s->sim->nequations; ++v) {
         mean.location = s->sim->model->variable[v].location;
-        if (!s->reads[v] && !s->reads_old[v]) continue;
+        if (!s->needs[v] && !s->needs_old[v]) continue;
         if (!l->mean[mean.location]) TRL_TRY(trli_transfer_create(s->sim->ctx, &mean, &l->mean[mean.location]));
     }
 done:

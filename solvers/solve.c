@@ -267,6 +267,7 @@ static trl_err compile_apply(trli_solver *s)
     }
     TRL_TRY(trli_solver_sides_depend(s, &varies));
     s->linear = !varies;
+    TRL_TRY(trli_solver_find_needs(s, in, old));
     TRL_TRY(trli_solver_store(s, s->apply, s->q.now, value));
 done:
     trli_instance_destroy(&in);
@@ -425,8 +426,8 @@ static trl_err copy_request(trli_solver *s, const trli_solve_request *request)
     s->skewness_scalar = trli_model_keep(model, 2 * bytes);
     s->in_field = trli_model_keep(model, (equations + 1) * sizeof *s->in_field);
     s->old_field = trli_model_keep(model, (equations + 1) * sizeof *s->old_field);
-    s->reads = trli_model_keep(model, equations + 1);
-    s->reads_old = trli_model_keep(model, equations + 1);
+    bool **const read[] = {&s->reads, &s->reads_old, &s->needs, &s->needs_old};
+    for (int k = 0; k < 4; ++k) *read[k] = trli_model_keep(model, equations + 1);
     s->mean = trli_model_keep(model, (n + 1) * sizeof *s->mean);
     s->r_sum = trli_model_keep(model, (n + 1) * sizeof *s->r_sum);
     for (int k = 0; k < 2; ++k) s->x_sum[k] = trli_model_keep(model, bytes);

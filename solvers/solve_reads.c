@@ -2,8 +2,11 @@
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* What the Jacobian of a system reads: the unknowns, so that it changes with them, and fields that multigrid needs on
  * coarser grids. */
+#include <string.h>
+
 #include "memory_impl.h"
 #include "reads_impl.h"
+#include "sides_impl.h"
 #include "solve_reads_impl.h"
 
 /* The Jacobian reads a field that neither the program nor that of what no step changes computes. */
@@ -195,6 +198,67 @@ trl_err trli_solver_sides_depend(trli_solver *s, bool *does)
                     TRL_TRY(trli_side_visit(model, &step->fill.sides[o][side], look_at_condition, &of));
         }
     }
+done:
+    return err;
+}
+
+/* Equations whose values, at present or at the start of the step, are read. */
+typedef struct needs {
+    const trli_solver *s;
+    const int *field; /* [equations] that have them */
+    bool *needs;      /* [equations] */
+    bool more;
+} needs;
+
+static trl_err note_needs(void *data, trli_ir_value value)
+{
+    needs *of = data;
+    trli_model *model = of->s->sim->model;
+    trli_reads reads = {0};
+    trl_err err = TRL_OK;
+    if (value < 0) return TRL_OK;
+    TRL_TRY(trli_reads_find(&model->ir, &model->walk, 1, &value, &reads));
+    for (int i = 0; i < reads.nfields; ++i)
+        for (int v = 0; v < of->s->sim->nequations; ++v) {
+            if (reads.field[i] != of->field[v] || of->needs[v]) continue;
+            of->needs[v] = of->more = true;
+        }
+done:
+    trli_reads_free(&reads);
+    return err;
+}
+
+/* To what is needed add what conditions of that read, and those of that, until there is no more. */
+static trl_err follow_conditions(needs *of, trli_instance *in)
+{
+    const int n = of->s->sim->nequations;
+    bool *seen = trli_new(of->s->sim->ctx, (size_t)n + 1, sizeof *seen);
+    trl_err err = TRL_OK;
+    if (!seen) TRL_TRY(no_memory(of->s));
+    for (of->more = true; of->more;) {
+        of->more = false;
+        for (int v = 0; v < n; ++v) {
+            if (!of->needs[v] || seen[v]) continue;
+            seen[v] = true;
+            TRL_TRY(trli_sides_visit(in, of->field[v], note_needs, of));
+        }
+    }
+done:
+    trli_free(seen);
+    return err;
+}
+
+trl_err trli_solver_find_needs(trli_solver *s, trli_instance *in, trli_instance *old)
+{
+    const size_t n = (size_t)s->sim->nequations;
+    needs now = {s, s->in_field, memcpy(s->needs, s->reads, n), false},
+          before = {s, s->old_field, memcpy(s->needs_old, s->reads_old, n), false};
+    const bool coarse = s->settings.preconditioner == TRL_PRECONDITIONER_AUTO ||
+                        s->settings.preconditioner == TRL_PRECONDITIONER_MULTIGRID;
+    trl_err err = TRL_OK;
+    if (s->opaque || s->reduces || !(coarse || s->settings.method == TRL_SOLVE_MULTIGRID)) return TRL_OK;
+    TRL_TRY(follow_conditions(&now, in));
+    if (old) err = follow_conditions(&before, old);
 done:
     return err;
 }

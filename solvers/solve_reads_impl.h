@@ -12,5 +12,7 @@ TRL_NODISCARD trl_err trli_solver_depends(trli_solver *s, const trli_program *pr
                                           trl_location location, bool *does);
 /* Likewise of the conditions of the tangents' ghosts. */
 TRL_NODISCARD trl_err trli_solver_sides_depend(trli_solver *s, bool *does);
+/* Once that is known: what coarser grids need, if there may be some. The instances of the program of the product. */
+TRL_NODISCARD trl_err trli_solver_find_needs(trli_solver *s, trli_instance *in, trli_instance *old);
 
 #endif

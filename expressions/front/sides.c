@@ -350,6 +350,20 @@ static void note_start(trli_instance *in)
     if (in->fill.conditions_from < 0) in->fill.conditions_from = in->program->nsteps;
 }
 
+trl_err trli_sides_visit(trli_instance *instance, int field, trl_err (*visit)(void *data, trli_ir_value value),
+                         void *data)
+{
+    trli_side lowered[6] = {{0}};
+    trli_instance *sides;
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_instance_sides(instance, &sides));
+    TRL_TRY(trli_boundary_lower(sides, field, lowered));
+    for (int s = 0; s < 6; ++s) TRL_TRY(trli_side_visit(instance->model, &lowered[s], visit, data));
+done:
+    for (int s = 0; s < 6; ++s) trli_free(lowered[s].piece);
+    return err;
+}
+
 trl_err trli_instance_planes(trli_instance *instance, bool check)
 {
     trli_arranging ar;

@@ -11,6 +11,9 @@ TRL_NODISCARD trl_err trli_instance_fill(trli_instance *instance);
 /* Append the fill of some fields' ghosts, whose conditions may read the others, or of one's. */
 TRL_NODISCARD trl_err trli_instance_fill_fields(trli_instance *instance, int n, const int *field);
 TRL_NODISCARD trl_err trli_instance_fill_field(trli_instance *instance, int field);
+/* Call visit for each value in the conditions of a field, as they are lowered in the instance of sides. */
+TRL_NODISCARD trl_err trli_sides_visit(trli_instance *instance, int field,
+                                       trl_err (*visit)(void *data, trli_ir_value value), void *data);
 /* Append what sets points on sides of the variables' fields, after all that their conditions read; check: to finite
  * values. Conditions that need each other's points are an INPUT error that names the cycle. */
 TRL_NODISCARD trl_err trli_instance_planes(trli_instance *instance, bool check);
