@@ -408,6 +408,14 @@ done:
     return err;
 }
 
+/* Whether cycles that auto took gain less than half of what `most` iterations would need: jacobi goes on. */
+static bool is_in_vain(const trli_solver *s, int iterations, int most, double gained, double wanted)
+{
+    const int patience = 20;
+    return s->cycles && s->settings.preconditioner == TRL_PRECONDITIONER_AUTO && iterations >= patience &&
+           log(gained) > 0.5 * iterations / most * log(wanted);
+}
+
 static trl_err bicgstab_run(trli_solver *s, trli_krylov *method, double target, int most, int *iterations, double *norm,
                             bool *broken)
 {
@@ -421,7 +429,11 @@ static trl_err bicgstab_run(trli_solver *s, trli_krylov *method, double target, 
     trli_solver_set(s, m->rho, square);
     *norm = trli_solver_norm(s, square);
     *broken = trli_krylov_lost(s, *norm);
+    const double start = *norm;
+    double least = start;
     for (*iterations = 0; *iterations < most && !(*norm <= target) && !*broken; ++*iterations) {
+        least = fmin(least, *norm);
+        if (is_in_vain(s, *iterations, most, least / start, target / start)) break;
         TRL_TRY(trli_krylov_cycle(s, m->p.now));
         TRL_TRY(trli_solver_program(s, s->apply));
         TRL_TRY(trli_solver_program(s, m->half));

@@ -244,19 +244,21 @@ trl_err trli_solver_begin_at_zero(trli_solver *s, double *norm)
 }
 
 /* Before another method: it begins with c = 0 where c is not x, so r is to be what it was; and with x = 0 where
- * nothing of x is left. */
-static trl_err begin_again(trli_solver *s, double *norm)
+ * nothing of x is left, or x is hardly better than at the start: what a method in trouble leaves is hard for others. */
+static trl_err begin_again(trli_solver *s, double start, double *norm)
 {
+    const double hardly = 0.01;
     if (!s->linear) return trli_solver_begin_at(s, norm);
-    return trli_krylov_lost(s, *norm) ? trli_solver_begin_at_zero(s, norm) : TRL_OK;
+    return *norm > hardly * start || trli_krylov_lost(s, *norm) ? trli_solver_begin_at_zero(s, norm) : TRL_OK;
 }
 
-/* Solve J c = r as far as the target says. */
+/* Solve J c = r as far as the target says. *norm: of r, before and after. */
 static trl_err solve_linear(trli_solver *s, double target, double *norm)
 {
     const trli_krylov_type *type = trli_krylov_of(s, s->method);
     const bool may_give_up = s->cycles && s->method != TRL_SOLVE_MULTIGRID && s->method != TRL_SOLVE_DIRECT &&
                              s->settings.preconditioner == TRL_PRECONDITIONER_AUTO;
+    const double start = *norm;
     int iterations = 0;
     bool broken = false;
     trl_err err = TRL_OK;
@@ -277,19 +279,19 @@ static trl_err solve_linear(trli_solver *s, double target, double *norm)
     if (*norm <= fmax(target, s->enough)) return TRL_OK;
     if (s->method == TRL_SOLVE_MULTIGRID && s->made[TRL_SOLVE_BICGSTAB]) {
         s->method = TRL_SOLVE_BICGSTAB; /* cycles alone need not converge where unknowns are coupled or left out */
-        TRL_TRY(begin_again(s, norm));
+        TRL_TRY(begin_again(s, start, norm));
         return solve_linear(s, target, norm);
     }
     if (may_give_up) {
         s->cycles = false;
         s->cycles_failed = true;
         s->stats.no_multigrid = trli_cycles_failed;
-        TRL_TRY(begin_again(s, norm));
+        TRL_TRY(begin_again(s, start, norm));
         return solve_linear(s, target, norm);
     }
     if (broken && s->settings.method == TRL_SOLVE_AUTO && s->method == TRL_SOLVE_CG) {
         s->method = TRL_SOLVE_BICGSTAB; /* of a linear system it goes on from where cg came to */
-        TRL_TRY(begin_again(s, norm));
+        TRL_TRY(begin_again(s, start, norm));
         return solve_linear(s, target, norm);
     }
     TRL_TRY(trli_solver_refuse_singular(s, *norm));
@@ -381,7 +383,7 @@ static trl_err newton(trli_solver *s, double *norm)
         if (s->stats.last_newton > 0) TRL_TRY(trli_solver_follow_constants(s));
         TRL_TRY(trli_solver_balance(s, s->settings.newton_tolerance));
         TRL_TRY(trli_solver_prepare(s));
-        s->least = s->at_x = *norm;
+        s->least = s->at_x = inner = *norm;
         TRL_TRY(solve_linear(s, wanted, &inner));
         before = *norm;
         TRL_TRY(move(s, target, norm, &stuck));
@@ -427,6 +429,7 @@ static trl_err linear(trli_solver *s, double *norm)
                      : trli_solver_not_finite(s, "at the first guess");
         TRL_TRY(trli_solver_balance(s, s->settings.tolerance));
         TRL_TRY(scale_x(s));
+        inner = *norm;
         TRL_TRY(solve_linear(s, 0.9 * target, &inner));
         TRL_TRY(scale_x_back(s));
         if (trusts(s)) {

@@ -132,12 +132,30 @@ START_TEST(jacobi_goes_on_where_cycles_fail)
 }
 END_TEST
 
+/* Coarser grids couple unknowns of a point much more than neighbours. What cycles have made of the first guess takes
+ * jacobi longer than zero does. */
+START_TEST(jacobi_begins_anew_where_cycles_are_in_vain)
+{
+    static const char *const rotation =
+        "  p: {initial: 0, solve: \"laplacian(p) + 1000*q = 1\", solver: s, " ZERO "}\n"
+        "  q: {initial: 0, solve: \"laplacian(q) - 1000*p = 0\", solver: s, " ZERO "}\n";
+    const int alone = solve(rotation, 48, "{preconditioner: jacobi}")->last_iterations;
+    const trl_solve_stats *s = solve(rotation, 48, "{}");
+    ck_assert_str_eq(s->preconditioner, "jacobi");
+    ck_assert_ptr_nonnull(s->no_multigrid);
+    ck_assert_msg(s->last_iterations <= alone + 25, "%d iterations, and %d by jacobi alone", s->last_iterations, alone);
+    ck_assert_double_le(s->last_residual, 1e-8 * s->last_reference);
+    close_problem();
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, auto_takes_cycles_whose_iterations_do_not_grow_with_the_mesh);
     tcase_add_test(tc, auto_leaves_hard_equations_to_jacobi);
     tcase_add_test(tc, auto_takes_cycles_where_there_is_a_wind);
     tcase_add_test(tc, jacobi_goes_on_where_cycles_fail);
+    tcase_add_test(tc, jacobi_begins_anew_where_cycles_are_in_vain);
 }
 
 TRL_TEST_MAIN("choice of cycles", add_tests)
