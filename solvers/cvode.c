@@ -105,7 +105,7 @@ static trl_err add_solvers(trli_cvode *c)
         return c->nonlinear ? check(c, CVodeSetNonlinearSolver(c->memory, c->nonlinear))
                             : trli_no_memory(ask->ctx, NULL, "for CVODE");
     }
-    const int side = ask->precondition ? SUN_PREC_LEFT : SUN_PREC_NONE;
+    const int side = ask->precondition ? SUN_PREC_RIGHT : SUN_PREC_NONE;
     c->linear = ask->bicgstab ? SUNLinSol_SPBCGS(c->y, side, ask->subspace, c->sundials)
                               : SUNLinSol_SPGMR(c->y, side, ask->subspace, c->sundials);
     if (!c->linear) return trli_no_memory(ask->ctx, NULL, "for CVODE");

@@ -5,6 +5,8 @@
 #include "cvode_impl.h"
 #include "run_fixture.h"
 
+#define FREE "boundary: {x-: {neumann: 0}, x+: {neumann: 0}, y-: {neumann: 0}, y+: {neumann: 0}}"
+
 /* y'' = -y. */
 #define OSCILLATOR                                                                                           \
     "grid: {cells: [2], periodic: [true]}\nequations: {u: {initial: 1, ddt: v}, v: {initial: 0, ddt: -u}}\n" \
@@ -189,6 +191,27 @@ START_TEST(diffusion_is_preconditioned_by_multigrid)
 }
 END_TEST
 
+/* What is left of linear systems is small beside the error: by cycles where a diffusivity depends on u, by blocks of
+ * unknowns with kinetics. Either takes several times more steps where the preconditioner stands on the left. */
+START_TEST(errors_of_linear_systems_do_not_choose_steps)
+{
+    static const char *const decks[] = {
+        "grid: {cells: [300]}\nsolvers: {s: {preconditioner: auto}}\nequations:\n"
+        "  u: {solver: s, initial: x, ddt: \"ddx(at(1 + u^2, xface)*ddx(u))\", boundary: {x-: {dirichlet: 0}, x+: "
+        "{dirichlet: 0}}}\ntime: {end: 0.2, ",
+        "grid: {cells: [16, 16]}\nsolvers: {s: {preconditioner: jacobi}}\nequations:\n"
+        "  u: {solver: s, initial: 1, ddt: \"laplacian(u) - 0.04*u + 1e4*v*w\", " FREE "}\n"
+        "  v: {solver: s, initial: 0, ddt: \"0.04*u - 1e4*v*w - 3e7*v^2\", " FREE "}\n"
+        "  w: {solver: s, initial: \"0.1*x\", ddt: \"0.3*laplacian(w) + 3e7*v^2\", " FREE "}\ntime: {end: 5, "};
+    for (size_t k = 0; k < sizeof decks / sizeof *decks; ++k) {
+        open_text("%smethod: {name: bdf, tolerance: 1e-5}}\n", decks[k]);
+        run_to_end();
+        ck_assert_msg(trl_simulation_step_number(sim) < 300, "%lld steps", (long long)trl_simulation_step_number(sim));
+    }
+    close_problem();
+}
+END_TEST
+
 /* Robertson (1966), as in test_implicit. */
 START_TEST(robertsons_kinetics_are_solved_by_either_krylov_method)
 {
@@ -348,6 +371,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, errors_follow_the_tolerance_through_what_is_solved_for);
     tcase_add_test(tc, values_between_steps_are_as_good_as_those_at_steps);
     tcase_add_test(tc, diffusion_is_preconditioned_by_multigrid);
+    tcase_add_test(tc, errors_of_linear_systems_do_not_choose_steps);
     tcase_add_test(tc, robertsons_kinetics_are_solved_by_either_krylov_method);
 }
 
