@@ -30,6 +30,7 @@ static void note_strength(trli_solver *s, const trli_partial_derivative *e)
 typedef struct row {
     trli_ir_value diagonal;   /* the derivative of its equation by the unknown at the same point */
     trli_ir_value magnitudes; /* the sum of the magnitudes of all derivatives by unknowns */
+    trli_ir_value own;        /* of those by this unknown */
 } row;
 
 static bool is_unknown(const trli_solver *s, int variable)
@@ -39,10 +40,16 @@ static bool is_unknown(const trli_solver *s, int variable)
     return false;
 }
 
-static void add_magnitude(trli_ir *ir, row *r, trli_ir_value v)
+static void add_magnitude(trli_ir *ir, trli_ir_value *sum, trli_ir_value v)
 {
     const trli_ir_value size = trli_ir_unary(ir, TRLI_OP_ABS, v);
-    r->magnitudes = r->magnitudes < 0 ? size : trli_ir_binary(ir, TRLI_OP_ADD, r->magnitudes, size);
+    *sum = *sum < 0 ? size : trli_ir_binary(ir, TRLI_OP_ADD, *sum, size);
+}
+
+static void add_entry(trli_ir *ir, trli_ir_value *sum, const trli_partial_derivative *e)
+{
+    if (e->value >= 0) add_magnitude(ir, sum, e->value);
+    if (e->bound >= 0) add_magnitude(ir, sum, e->bound);
 }
 
 static trl_err find_row(trli_solver *s, trli_instance *in, trli_partials *partials, int i, row *r)
@@ -54,7 +61,7 @@ static trl_err find_row(trli_solver *s, trli_instance *in, trli_partials *partia
     trl_err err = TRL_OK;
     trli_ir_value f;
     bool complete = true;
-    *r = (row){TRLI_NO_VALUE, TRLI_NO_VALUE};
+    *r = (row){TRLI_NO_VALUE, TRLI_NO_VALUE, TRLI_NO_VALUE};
     TRL_TRY(s->ask.residual(s->ask.data, in, i, &f));
     TRL_TRY(trli_partials_of(partials, f, -1, ENTRIES, false, &list, &n));
     for (int k = 0; k < n; ++k) {
@@ -66,18 +73,20 @@ static trl_err find_row(trli_solver *s, trli_instance *in, trli_partials *partia
         s->coupled |= e->variable != s->ask.variable[i];
         complete &= !e->everywhere;
         if (n > LONGEST) continue;
-        if (e->value >= 0) add_magnitude(ir, r, e->value);
-        if (e->bound >= 0) add_magnitude(ir, r, e->bound);
+        add_entry(ir, &r->magnitudes, e);
+        if (e->variable == s->ask.variable[i]) add_entry(ir, &r->own, e);
     }
-    if (!complete || n > LONGEST) r->magnitudes = TRLI_NO_VALUE;
+    if (!complete || n > LONGEST) r->magnitudes = r->own = TRLI_NO_VALUE;
     if (r->diagonal >= 0) TRL_TRY(trli_partials_together(partials, r->diagonal, &r->diagonal));
     if (r->magnitudes >= 0) TRL_TRY(trli_partials_together(partials, r->magnitudes, &r->magnitudes));
+    if (r->own >= 0) TRL_TRY(trli_partials_together(partials, r->own, &r->own));
 done:
     return err;
 }
 
-/* The largest sum of a row's magnitudes over its diagonal: a number where it is one, else found with the diagonal. */
-static trl_err add_bound(trli_solver *s, int i, trli_ir_value magnitudes)
+/* The largest sum of a row's magnitudes over its diagonal: a number where it is one, else found with the diagonal.
+ * k: i, or ask.n + i for those of the row's own unknown. */
+static trl_err add_bound(trli_solver *s, int i, int k, trli_ir_value magnitudes)
 {
     trli_ir *ir = &s->sim->model->ir;
     const trl_location location = s->sim->model->variable[s->ask.variable[i]].location;
@@ -87,14 +96,14 @@ static trl_err add_bound(trli_solver *s, int i, trli_ir_value magnitudes)
     const trli_ir_value ratio =
         trli_ir_binary(ir, TRLI_OP_MUL, magnitudes, trli_ir_unary(ir, TRLI_OP_ABS, s->inverse_value[i]));
     const trli_node *n = trli_ir_node(ir, ratio);
-    s->bound_scalar[i] = -1;
+    s->bound_scalar[k] = -1;
     if (n->op == TRLI_OP_CONSTANT) {
-        s->bound_number[i] = n->number;
+        s->bound_number[k] = n->number;
         return TRL_OK;
     }
     TRL_TRY(trli_program_reduce(s->diagonal, "largest row", ratio, location, TRLI_REDUCE_MAX, false, NULL,
-                                &s->bound_scalar[i]));
-    TRL_TRY(trli_program_add_scalar_root(s->diagonal, s->bound_scalar[i]));
+                                &s->bound_scalar[k]));
+    TRL_TRY(trli_program_add_scalar_root(s->diagonal, s->bound_scalar[k]));
 done:
     return err;
 }
@@ -114,7 +123,8 @@ static trl_err find_rows(trli_solver *s, trli_instance *in, trli_instance *marke
         const trli_ir_value inverse = trli_ir_binary(ir, TRLI_OP_DIV, one, r.diagonal);
         s->inverse_value[i] = trli_ir_select(ir, trli_ir_binary(ir, TRLI_OP_EQ, r.diagonal, zero), one, inverse);
         TRL_TRY(trli_solver_masked(s, in, i, &s->inverse_value[i]));
-        TRL_TRY(add_bound(s, i, r.magnitudes));
+        TRL_TRY(add_bound(s, i, i, r.magnitudes));
+        if (s->ask.n > 1) TRL_TRY(add_bound(s, i, s->ask.n + i, r.own));
     }
     s->bounded &= known;
     s->plain &= known;
@@ -179,12 +189,22 @@ done:
     return err;
 }
 
-double trli_solver_largest_row(const trli_solver *s)
+static double largest_of(const trli_solver *s, int begin)
 {
     double most = 0;
-    for (int i = 0; i < s->ask.n; ++i)
-        most = fmax(most, s->bound_scalar[i] < 0 ? s->bound_number[i] : trli_solver_scalar(s, s->bound_scalar[i]));
+    for (int k = begin; k < begin + s->ask.n; ++k)
+        most = fmax(most, s->bound_scalar[k] < 0 ? s->bound_number[k] : trli_solver_scalar(s, s->bound_scalar[k]));
     return most;
+}
+
+double trli_solver_largest_row(const trli_solver *s)
+{
+    return largest_of(s, 0);
+}
+
+double trli_solver_largest_own_row(const trli_solver *s)
+{
+    return largest_of(s, s->ask.n > 1 ? s->ask.n : 0);
 }
 
 int trli_solver_drifts(const trli_solver *s)

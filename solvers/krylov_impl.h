@@ -54,8 +54,8 @@ struct trli_solver {
     trli_program *couple;           /* finds them */
     bool star, plain;               /* rows are of the nearest points along axes; and of numbers alone */
     bool bounded;                   /* of each row the sum of magnitudes over the diagonal is known: */
-    double *bound_number;           /* [n] the largest, or */
-    int *bound_scalar;              /* [n] -1, or the scalar that has it once the diagonal is found */
+    double *bound_number;           /* [2][n] the largest, and that of entries of the row's own unknown, or */
+    int *bound_scalar;              /* [2][n] -1, or the scalar that has it once the diagonal is found */
     double *skewness_number;        /* [n] by skewness.c at each point, or */
     int *skewness_scalar;           /* [n][2] the scalars that have its sum, and over how many points; or -1 */
     bool skewed;                    /* that is much */
@@ -196,6 +196,8 @@ bool trli_solver_reads_fields(const trli_solver *s);
 TRL_NODISCARD trl_err trli_solver_compile_diagonal(trli_solver *s);
 /* After its run, if rows are bounded: the largest sum of a row's magnitudes over its diagonal. */
 double trli_solver_largest_row(const trli_solver *s);
+/* The same of the magnitudes of entries of the row's own unknown. */
+double trli_solver_largest_own_row(const trli_solver *s);
 /* Whether what follows decides if coarser grids have the equation or entries: where coefficients change in steps or in
  * Newton's method, and where smoothing is in colours and no point is left out. */
 bool trli_solver_finds_contrast(const trli_solver *s);

@@ -16,14 +16,25 @@ bool trli_solver_is_doubtful(const trli_solver *s)
     return v->location != TRL_CELL || v->mask || s->coupled;
 }
 
+/* By Gershgorin's theorem, of a matrix over its diagonal whose rows have magnitudes of this sum at most. */
+static double condition_of(double row)
+{
+    return row < 2 ? row / (2 - row) : INFINITY;
+}
+
+/* Of conjugate gradients with jacobi at most; INFINITY where the condition is not known. */
+static double expected_iterations(const trli_solver *s, double condition)
+{
+    const double root = sqrt(condition), rate = log((root + 1) / fmax(root - 1, 1e-8));
+    return isfinite(condition) ? ceil(log(2 / s->settings.tolerance) / rate) : INFINITY;
+}
+
 /* Of jacobi's iterations, or where the condition is not known of cycles, the operations for each point. */
 static double expected_operations(const trli_solver *s)
 {
     const double iteration = 35, cycles = 8 * 220;
     const double row = s->bounded ? trli_solver_largest_row(s) : 2;
-    if (!(row < 2)) return cycles;
-    const double root = sqrt(row / (2 - row)), rate = log((root + 1) / fmax(root - 1, 1e-8));
-    return fmin(cycles, iteration * ceil(log(2 / s->settings.tolerance) / rate));
+    return fmin(cycles, iteration * expected_iterations(s, condition_of(row)));
 }
 
 /* *does: the system is solved directly. */
@@ -68,6 +79,15 @@ done:
     return err;
 }
 
+/* Whether cycles leave alone what makes the condition large: entries of other unknowns, where rows are not dominated by
+ * the diagonal, or jacobi has iterations enough for it. */
+static bool is_of_coupling(const trli_solver *s, double row, double least)
+{
+    const double clearly = 2.1, condition = condition_of(row);
+    if (!(condition_of(trli_solver_largest_own_row(s)) < least)) return false;
+    return row > clearly || expected_iterations(s, condition) <= s->settings.iterations;
+}
+
 /* Find the diagonal, and whether cycles of multigrid pay: with jacobi, conjugate gradients take a number of iterations
  * that grows with the root of the condition, which Gershgorin's theorem bounds where rows are dominated by it. For
  * implicit diffusion the bound is 1 + 4 gamma dt times the sum of D/h^2 over the axes. In Newton's method systems are
@@ -79,8 +99,9 @@ static trl_err find_diagonal(trli_solver *s)
     TRL_TRY(trli_solver_run_diagonal(s));
     if (!s->multigrid) return TRL_OK;
     const double row = trli_solver_largest_row(s);
-    s->stats.condition = row < 2 ? row / (2 - row) : INFINITY;
-    const bool worth = (row <= row_most || !trli_solver_is_doubtful(s)) && !(s->stats.condition < condition_least);
+    s->stats.condition = condition_of(row);
+    const bool worth = (row <= row_most || !trli_solver_is_doubtful(s)) && !(s->stats.condition < condition_least) &&
+                       !is_of_coupling(s, row, condition_least);
     s->cycles = s->settings.preconditioner == TRL_PRECONDITIONER_MULTIGRID ||
                 s->settings.method == TRL_SOLVE_MULTIGRID || (worth && !s->cycles_failed);
 done:

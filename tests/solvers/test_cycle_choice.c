@@ -149,12 +149,37 @@ START_TEST(jacobi_begins_anew_where_cycles_are_in_vain)
 }
 END_TEST
 
+/* Rows are long with what couples unknowns of a point, or with what one has of the other's neighbours: there is nothing
+ * for cycles to do, and jacobi costs less. */
+START_TEST(cycles_are_for_what_unknowns_have_of_their_own)
+{
+    static const struct {
+        const char *p, *q, *preconditioner;
+        double dt;
+    } cases[] = {{"-laplacian(q)", "laplacian(p)", "jacobi", 1e-4},
+                 {"laplacian(p) + 1e5*(q - p)", "1e5*(p - q)", "jacobi", 1e-3},
+                 {"laplacian(p) + 100*(q - p)", "100*(p - q)", "multigrid", 0.01}};
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; ++k) {
+        const char *preconditioner = cases[k].preconditioner;
+        open_text("grid: {cells: [40, 40]}\nequations:\n"
+                  "  p: {initial: \"x*y\", ddt: \"%s\", " ZERO "}\n  q: {initial: y, ddt: \"%s\", " ZERO "}\n"
+                  "time: {method: beuler, dt: %g, steps: 2}\n",
+                  cases[k].p, cases[k].q, cases[k].dt);
+        run_to_end();
+        const trl_solve_stats *s = trl_simulation_solver(sim, 0);
+        ck_assert_msg(strcmp(s->preconditioner, preconditioner) == 0, "p' = %s: %s", cases[k].p, s->preconditioner);
+    }
+    close_problem();
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, auto_takes_cycles_whose_iterations_do_not_grow_with_the_mesh);
     tcase_add_test(tc, auto_leaves_hard_equations_to_jacobi);
     tcase_add_test(tc, auto_takes_cycles_where_there_is_a_wind);
     tcase_add_test(tc, jacobi_goes_on_where_cycles_fail);
+    tcase_add_test(tc, cycles_are_for_what_unknowns_have_of_their_own);
     tcase_add_test(tc, jacobi_begins_anew_where_cycles_are_in_vain);
 }
 
