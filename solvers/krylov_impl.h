@@ -194,9 +194,8 @@ bool trli_solver_reads_fields(const trli_solver *s);
 
 /* The program that finds the inverse of the diagonal. */
 TRL_NODISCARD trl_err trli_solver_compile_diagonal(trli_solver *s);
-/* After its run, if rows are bounded: the largest sum of a row's magnitudes over its diagonal. */
+/* After its run: the largest sum of a bounded row's magnitudes, or of those of its own unknown, over its diagonal. */
 double trli_solver_largest_row(const trli_solver *s);
-/* The same of the magnitudes of entries of the row's own unknown. */
 double trli_solver_largest_own_row(const trli_solver *s);
 /* Whether what follows decides if coarser grids have the equation or entries: where coefficients change in steps or in
  * Newton's method, and where smoothing is in colours and no point is left out. */
