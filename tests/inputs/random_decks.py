@@ -309,7 +309,8 @@ class Writer:
             return [f"    ddt: \"{self.mild(name.strip(chr(34)))}\""] + solver
         if self.implicit:
             name = name.strip('"')
-            implicit = rng.choice([f"0.01*laplacian({name})", f"-({name})^3", f"-0.5*{name} + sin(t)"])
+            implicit = rng.choice([f"{rng.choice([0.01, 20])}*laplacian({name})", f"-({name})^3",
+                                   f"-0.5*{name} + sin(t)"])
             return [f"    ddt: {{explicit: \"{text}\", implicit: \"{implicit}\"}}"] + solver
         if not self.leapfrog and rng.random() < 0.8:
             return [f"    ddt: \"{text}\""]
@@ -326,7 +327,8 @@ class Writer:
         rng, where = self.rng, self.fields[name] if name in self.fields else None
         solved = self.solved if self.multistep else []
         other = rng.choice([e for e in [*self.equations, *solved] if self.fields[e] == where] or ["t"])
-        return rng.choice([f"0.01*laplacian({name})", f"-({name})^3", f"-0.5*{name} + sin(t)"]) + rng.choice(
+        stiff = rng.choice([0.01, 20])  # where cycles pay, too
+        return rng.choice([f"{stiff}*laplacian({name})", f"-({name})^3", f"-0.5*{name} + sin(t)"]) + rng.choice(
             ["", f" + 0.3*sin({other})", f" - 0.1*{self.whole_sum(name)}*x", f" + 0.2*old({name})*cos(9*t) + dt"])
 
     def whole_sum(self, name):
