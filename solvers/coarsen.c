@@ -3,6 +3,7 @@
 /* Which grids multigrid has, and for which systems there is any. */
 #include <math.h>
 
+#include "diagonal_impl.h"
 #include "galerkin_impl.h"
 #include "spatialops_impl.h"
 
@@ -85,7 +86,9 @@ static bool coarsens_unevenly(const trli_solver *s)
 
 const char *trli_multigrid_needs_entries(const trli_solver *s)
 {
-    const bool varies = trli_ir_node(&s->sim->model->ir, s->inverse_value[0])->op != TRLI_OP_CONSTANT;
+    bool varies = false;
+    for (int i = 0; i < s->ask.n; ++i)
+        varies |= trli_ir_node(&s->sim->model->ir, s->inverse_value[i])->op != TRLI_OP_CONSTANT;
     if (varies || trli_solver_drifts(s) > 0) return "these vary";
     return coarsens_unevenly(s) ? "along an axis without given values few cells are left long before others" : NULL;
 }

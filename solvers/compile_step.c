@@ -65,10 +65,8 @@ typedef struct stage {
 static bool stays(const trl_simulation *sim, const stage *st, int v)
 {
     bool zero = !sim->integrator->leapfrog && !sim->equation[v].solve;
-    for (int k = 0; k <= st->number && zero; ++k) {
-        const trli_node *n = trli_ir_node(&sim->model->ir, st->slope[k * sim->nequations + v]);
-        zero = n->op == TRLI_OP_CONSTANT && n->number == 0;
-    }
+    for (int k = 0; k <= st->number && zero; ++k)
+        zero = trli_ir_is_zero(&sim->model->ir, st->slope[k * sim->nequations + v]);
     return zero;
 }
 

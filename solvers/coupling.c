@@ -38,30 +38,49 @@ done:
     return err;
 }
 
-/* Where an unknown does not advance its equation is that of the identity. */
-static trl_err store_row(trli_solver *s, trli_instance *in, int i, trli_ir_value *row)
+trl_err trli_solver_find_point_rows(trli_solver *s, const trli_solver_rows *rows, trli_ir_value *entry, bool *known)
+{
+    trl_err err = TRL_OK;
+    *known = true;
+    for (int i = 0; i < s->ask.n && *known; ++i)
+        TRL_TRY(find_row(s, rows->marked, rows->partials, i, entry + (size_t)i * (size_t)s->ask.n, known));
+done:
+    return err;
+}
+
+trl_err trli_solver_store_matrix(trli_solver *s, trli_program *program, const char *what, const trli_ir_value *entry,
+                                 int *field, double *number)
 {
     trli_model *model = s->sim->model;
-    trli_ir *ir = &model->ir;
+    trl_err err = TRL_OK;
+    for (int i = 0; i < s->ask.n * s->ask.n; ++i) {
+        TRL_TRY(model->ir.err);
+        const trli_node *node = trli_ir_node(&model->ir, entry[i]);
+        field[i] = -1;
+        number[i] = node->number;
+        if (node->op == TRLI_OP_CONSTANT) continue;
+        const trli_variable *v = &model->variable[s->ask.variable[i / s->ask.n]];
+        const char *name = trli_model_name(model, "%s:%s%d", v->name, what, i % s->ask.n);
+        field[i] = trli_model_add_field(model, name, v->location);
+        if (field[i] < 0) return model->ir.err;
+        model->field[field[i]].persistent = true;
+        TRL_TRY(trli_program_add_kernel(program, name, 1, &field[i], &entry[i], NULL));
+        TRL_TRY(trli_program_add_root(program, field[i]));
+    }
+done:
+    return err;
+}
+
+/* Where an unknown does not advance its equation is that of the identity. */
+static trl_err clear_masked(trli_solver *s, trli_instance *in, int i, trli_ir_value *row)
+{
+    trli_ir *ir = &s->sim->model->ir;
     const trli_ir_value one = trli_ir_constant(ir, 1);
     trl_err err = TRL_OK;
     for (int j = 0; j < s->ask.n; ++j) {
-        const int at = i * s->ask.n + j;
         if (i == j) row[j] = trli_ir_binary(ir, TRLI_OP_SUB, row[j], one);
         TRL_TRY(trli_solver_masked(s, in, i, &row[j]));
         if (i == j) row[j] = trli_ir_binary(ir, TRLI_OP_ADD, row[j], one);
-        TRL_TRY(ir->err);
-        const trli_node *node = trli_ir_node(ir, row[j]);
-        s->coupling[at] = -1;
-        s->coupling_number[at] = node->number;
-        if (node->op == TRLI_OP_CONSTANT) continue;
-        const trli_variable *v = &model->variable[s->ask.variable[i]];
-        const char *name = trli_model_name(model, "%s:coupling%d", v->name, j);
-        s->coupling[at] = trli_model_add_field(model, name, v->location);
-        if (s->coupling[at] < 0) return ir->err;
-        model->field[s->coupling[at]].persistent = true;
-        TRL_TRY(trli_program_add_kernel(s->couple, name, 1, &s->coupling[at], &row[j], NULL));
-        TRL_TRY(trli_program_add_root(s->couple, s->coupling[at]));
     }
 done:
     return err;
@@ -70,7 +89,7 @@ done:
 static bool at_one_place(const trli_solver *s)
 {
     const trli_variable *variable = s->sim->model->variable;
-    bool same = s->ask.n <= TRLI_BLOCK_MOST;
+    bool same = true;
     for (int i = 1; i < s->ask.n; ++i)
         same &= variable[s->ask.variable[i]].location == variable[s->ask.variable[0]].location;
     return same;
@@ -83,16 +102,18 @@ trl_err trli_solver_compile_coupling(trli_solver *s)
     trli_solver_rows rows = {0};
     bool known = true;
     trl_err err = TRL_OK;
-    if (!s->coupled || !at_one_place(s)) return TRL_OK;
+    if (!s->coupled || n > TRLI_BLOCK_MOST || !at_one_place(s)) return TRL_OK;
     trli_ir_value *row = trli_model_keep(model, (n * n + 1) * sizeof *row);
     s->coupling = trli_model_keep(model, (n * n + 1) * sizeof *s->coupling);
     s->coupling_number = trli_model_keep(model, (n * n + 1) * sizeof *s->coupling_number);
     TRL_TRY(model->ir.err);
     TRL_TRY(trli_solver_begin_rows(s, "coupling", &s->couple, &rows));
-    for (int i = 0; i < s->ask.n && known; ++i)
-        TRL_TRY(find_row(s, rows.marked, rows.partials, i, row + (size_t)i * n, &known));
-    for (int i = 0; i < s->ask.n && known; ++i) TRL_TRY(store_row(s, rows.in, i, row + (size_t)i * n));
-    if (!known) s->coupling = NULL;
+    TRL_TRY(trli_solver_find_point_rows(s, &rows, row, &known));
+    for (int i = 0; i < s->ask.n && known; ++i) TRL_TRY(clear_masked(s, rows.in, i, row + (size_t)i * n));
+    if (known)
+        err = trli_solver_store_matrix(s, s->couple, "coupling", row, s->coupling, s->coupling_number);
+    else
+        s->coupling = NULL;
 done:
     trli_solver_end_rows(&rows);
     return err;

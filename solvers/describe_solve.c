@@ -90,11 +90,9 @@ static void describe_smoother(const trli_listing *l, const trl_solve_stats *s)
                          axes[s->line_axes & 7], has_gpus(l) ? ", by the CPU" : "");
 }
 
-/* Of coarser grids by entries, once they are made. */
-static void describe_matrices(const trli_listing *l, int solver)
+/* Of an unknown's coarser grids by entries, once they are made. */
+static void describe_matrices_of(const trli_listing *l, const trli_algebraic *rest)
 {
-    const trli_galerkin *galerkin = trli_multigrid_galerkin(trli_solving_nth(l->sim, solver)->multigrid);
-    const trli_algebraic *rest = trli_galerkin_rest(galerkin);
     const int n = rest ? trli_algebraic_levels(rest) : 0;
     char rows[256] = "", bytes[32];
     for (int k = 0; k < n; ++k) {
@@ -105,6 +103,13 @@ static void describe_matrices(const trli_listing *l, int solver)
         trli_listing_say(l, "  %d grids, beside the first of %s points%s; their entries take %s", n + 1, rows,
                          trl_context_ranks(l->sim->ctx) > 1 ? " on this rank" : "",
                          trli_with_unit(trli_algebraic_bytes(rest), bytes));
+}
+
+static void describe_matrices(const trli_listing *l, int solver)
+{
+    const trli_solver *s = trli_solving_nth(l->sim, solver);
+    for (int i = 0; i < s->ask.n; ++i)
+        describe_matrices_of(l, trli_galerkin_rest(trli_multigrid_galerkin(s->multigrid), i));
 }
 
 static void describe_levels(const trli_listing *l, int solver)

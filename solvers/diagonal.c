@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "krylov_impl.h"
+#include "diagonal_impl.h"
 #include "lifecycle_impl.h"
 #include "memory_impl.h"
 #include "parameters_impl.h"
@@ -86,16 +86,13 @@ done:
 
 /* The largest sum of a row's magnitudes over its diagonal: a number where it is one, else found with the diagonal.
  * k: i, or ask.n + i for those of the row's own unknown. */
-static trl_err add_bound(trli_solver *s, int i, int k, trli_ir_value magnitudes)
+static trl_err add_bound(trli_solver *s, int i, int k, trli_ir_value ratio)
 {
-    trli_ir *ir = &s->sim->model->ir;
     const trl_location location = s->sim->model->variable[s->ask.variable[i]].location;
     trl_err err = TRL_OK;
-    s->bounded &= magnitudes >= 0;
-    if (magnitudes < 0) return TRL_OK;
-    const trli_ir_value ratio =
-        trli_ir_binary(ir, TRLI_OP_MUL, magnitudes, trli_ir_unary(ir, TRLI_OP_ABS, s->inverse_value[i]));
-    const trli_node *n = trli_ir_node(ir, ratio);
+    s->bounded &= ratio >= 0;
+    if (ratio < 0) return TRL_OK;
+    const trli_node *n = trli_ir_node(&s->sim->model->ir, ratio);
     s->bound_scalar[k] = -1;
     if (n->op == TRLI_OP_CONSTANT) {
         s->bound_number[k] = n->number;
@@ -108,27 +105,57 @@ done:
     return err;
 }
 
-static trl_err find_rows(trli_solver *s, trli_instance *in, trli_instance *marked, trli_partials *partials)
+static trl_err add_bounds(trli_solver *s, const trli_ir_value *all, const trli_ir_value *own)
+{
+    trl_err err = TRL_OK;
+    for (int i = 0; i < s->ask.n; ++i) {
+        TRL_TRY(add_bound(s, i, i, all[i]));
+        if (s->ask.n > 1) TRL_TRY(add_bound(s, i, s->ask.n + i, own[i]));
+    }
+done:
+    return err;
+}
+
+/* *value over the diagonal. */
+static void over_diagonal(trli_solver *s, int i, trli_ir_value *value)
+{
+    trli_ir *ir = &s->sim->model->ir;
+    if (*value >= 0)
+        *value = trli_ir_binary(ir, TRLI_OP_MUL, *value, trli_ir_unary(ir, TRLI_OP_ABS, s->inverse_value[i]));
+}
+
+static trl_err invert(trli_solver *s, trli_instance *in, int i, trli_ir_value diagonal)
 {
     trli_ir *ir = &s->sim->model->ir;
     const trli_ir_value one = trli_ir_constant(ir, 1), zero = trli_ir_constant(ir, 0);
+    const trli_ir_value inverse = trli_ir_binary(ir, TRLI_OP_DIV, one, diagonal);
+    s->inverse_value[i] = trli_ir_select(ir, trli_ir_binary(ir, TRLI_OP_EQ, diagonal, zero), one, inverse);
+    return trli_solver_masked(s, in, i, &s->inverse_value[i]);
+}
+
+/* all, own: [n] of the magnitudes of rows over their diagonals. */
+static trl_err find_rows(trli_solver *s, trli_solver_rows *rows, trli_ir_value *all, trli_ir_value *own)
+{
     bool known = true;
     row r;
     trl_err err = TRL_OK;
     s->bounded = s->plain = s->star = true;
     for (int i = 0; i < s->ask.n && known; ++i) {
-        TRL_TRY(find_row(s, marked, partials, i, &r));
+        TRL_TRY(find_row(s, rows->marked, rows->partials, i, &r));
         known = r.diagonal >= 0;
         if (!known) break;
-        const trli_ir_value inverse = trli_ir_binary(ir, TRLI_OP_DIV, one, r.diagonal);
-        s->inverse_value[i] = trli_ir_select(ir, trli_ir_binary(ir, TRLI_OP_EQ, r.diagonal, zero), one, inverse);
-        TRL_TRY(trli_solver_masked(s, in, i, &s->inverse_value[i]));
-        TRL_TRY(add_bound(s, i, i, r.magnitudes));
-        if (s->ask.n > 1) TRL_TRY(add_bound(s, i, s->ask.n + i, r.own));
+        TRL_TRY(invert(s, rows->in, i, r.diagonal));
+        all[i] = r.magnitudes;
+        own[i] = r.own;
+        over_diagonal(s, i, &all[i]);
+        over_diagonal(s, i, &own[i]);
     }
     s->bounded &= known;
     s->plain &= known;
     for (int i = 0; i < s->ask.n && !known; ++i) s->inverse_value[i] = TRLI_NO_VALUE;
+    if (!known) return TRL_OK;
+    TRL_TRY(trli_solver_find_blocks(s, rows, all, own));
+    err = add_bounds(s, all, own);
 done:
     return err;
 }
@@ -137,55 +164,82 @@ bool trli_solver_finds_contrast(const trli_solver *s)
 {
     const bool coloured = s->settings.smoother > TRL_SMOOTHER_CHEBYSHEV;
     const bool again = !s->sim->problem->time.none || !s->linear;
-    return (coloured && !trli_solver_has_gaps(s)) || (trli_solver_reads_fields(s) && again);
+    return (coloured && !trli_solver_has_gaps(s)) || (trli_solver_reads_fields(s) && again) || s->ask.n > 1;
 }
 
-/* Extremes of the diagonal with which coarser grids are chosen. */
-static trl_err add_extremes(trli_solver *s)
+/* Extremes of an unknown's diagonal. */
+static trl_err add_extreme(trli_solver *s, int i)
 {
     static const char *const label[] = {"largest diagonal", "smallest diagonal"};
     trli_ir *ir = &s->sim->model->ir;
-    const trl_location location = s->sim->model->variable[s->ask.variable[0]].location;
-    const trli_ir_value zero = trli_ir_constant(ir, 0), inverse = trli_ir_unary(ir, TRLI_OP_ABS, s->inverse_value[0]);
+    const trl_location location = s->sim->model->variable[s->ask.variable[i]].location;
+    const trli_ir_value zero = trli_ir_constant(ir, 0), inverse = trli_ir_unary(ir, TRLI_OP_ABS, s->inverse_value[i]);
     const trli_ir_value own = trli_ir_binary(ir, TRLI_OP_DIV, trli_ir_constant(ir, 1), inverse);
     const trli_ir_value value[] = {trli_ir_select(ir, trli_ir_binary(ir, TRLI_OP_EQ, inverse, zero), zero, own),
                                    inverse};
+    int *scalar = &s->extreme[2 * i];
     trl_err err = TRL_OK;
-    s->extreme[0] = s->extreme[1] = -1;
-    if (s->finest || s->ask.n != 1 || !s->star || !trli_solver_finds_contrast(s)) return TRL_OK;
-    for (int i = 0; i < 2; ++i) {
-        TRL_TRY(trli_program_reduce(s->diagonal, label[i], value[i], location, TRLI_REDUCE_MAX, false, NULL,
-                                    &s->extreme[i]));
-        TRL_TRY(trli_program_add_scalar_root(s->diagonal, s->extreme[i]));
+    scalar[0] = scalar[1] = -1;
+    if (trli_ir_node(ir, inverse)->op == TRLI_OP_CONSTANT) return TRL_OK;
+    for (int k = 0; k < 2; ++k) {
+        TRL_TRY(
+            trli_program_reduce(s->diagonal, label[k], value[k], location, TRLI_REDUCE_MAX, false, NULL, &scalar[k]));
+        TRL_TRY(trli_program_add_scalar_root(s->diagonal, scalar[k]));
     }
 done:
     return err;
 }
 
-double trli_solver_contrast(const trli_solver *s)
+/* With which coarser grids are chosen. */
+static trl_err add_extremes(trli_solver *s)
 {
-    if (s->extreme[0] < 0) return 1;
-    return trli_solver_scalar(s, s->extreme[0]) * trli_solver_scalar(s, s->extreme[1]);
+    trl_err err = TRL_OK;
+    if (s->finest || !s->star || !trli_solver_finds_contrast(s)) return TRL_OK;
+    s->extreme = trli_model_keep(s->sim->model, 2 * (size_t)s->ask.n * sizeof *s->extreme);
+    if (!s->extreme) return s->sim->model->ir.err;
+    for (int i = 0; i < s->ask.n && err == TRL_OK; ++i) err = add_extreme(s, i);
+    return err;
 }
 
-/* The inverse of the diagonal, as a number where it is one, else in a field. */
+double trli_solver_contrast(const trli_solver *s)
+{
+    double most = 1;
+    for (int i = 0; s->extreme && i < s->ask.n; ++i) {
+        const int *scalar = &s->extreme[2 * i];
+        if (scalar[0] >= 0) most = fmax(most, trli_solver_scalar(s, scalar[0]) * trli_solver_scalar(s, scalar[1]));
+    }
+    return most;
+}
+
+/* A number where it is one, else in a field. */
+static trl_err store_inverse(trli_solver *s)
+{
+    bool varies = false;
+    trl_err err = TRL_OK;
+    for (int i = 0; i < s->ask.n && s->inverse_value[i] >= 0; ++i)
+        varies |= trli_ir_node(&s->sim->model->ir, s->inverse_value[i])->op != TRLI_OP_CONSTANT;
+    if (varies) TRL_TRY(add_extremes(s));
+    if (s->block_value) return trli_solver_store_blocks(s);
+    if (!varies) return TRL_OK;
+    TRL_TRY(trli_vector_add(s, "inverse", false, &s->inverse));
+    TRL_TRY(trli_solver_store(s, s->diagonal, s->inverse.now, s->inverse_value));
+    trli_solver_read(s, s->inverse.now, s->inverse_value);
+done:
+    return err;
+}
+
 trl_err trli_solver_compile_diagonal(trli_solver *s)
 {
     trli_solver_rows rows = {0};
-    bool varies = false;
+    trli_ir_value *bound = trli_new(s->sim->ctx, 2 * (size_t)s->ask.n, sizeof *bound);
     trl_err err = TRL_OK;
+    if (!bound) return trli_no_memory(s->sim->ctx, NULL, "for a solver");
     TRL_TRY(trli_solver_begin_rows(s, "diagonal", &s->diagonal, &rows));
-    TRL_TRY(find_rows(s, rows.in, rows.marked, rows.partials));
-    for (int i = 0; i < s->ask.n && s->inverse_value[i] >= 0; ++i)
-        varies |= trli_ir_node(&s->sim->model->ir, s->inverse_value[i])->op != TRLI_OP_CONSTANT;
-    if (varies) {
-        TRL_TRY(add_extremes(s));
-        TRL_TRY(trli_vector_add(s, "inverse", false, &s->inverse));
-        TRL_TRY(trli_solver_store(s, s->diagonal, s->inverse.now, s->inverse_value));
-        trli_solver_read(s, s->inverse.now, s->inverse_value);
-    }
+    TRL_TRY(find_rows(s, &rows, bound, bound + s->ask.n));
+    err = store_inverse(s);
 done:
     trli_solver_end_rows(&rows);
+    trli_free(bound);
     return err;
 }
 

@@ -34,8 +34,8 @@ static bool is_fixed(const trl_simulation *sim, int field, int axis, int i, int 
 typedef void (*taking)(const trli_entries *a, const int at[3], double product, int axis, int colour, double *entry);
 typedef struct pass {
     const trli_entries *a;
-    int patch, axis, colour; /* axis -1: all points */
-    taking fn;               /* for the product at each point, and the place of its entries */
+    int field, patch, axis, colour; /* axis -1: all points; colour -1: none */
+    taking fn;                      /* for the product at each point, and the place of its entries */
     trl_array array;
 } pass;
 
@@ -55,7 +55,6 @@ static trl_err set_rows(void *data, int chunk, int chunks, int worker)
     const trli_entries *a = w->a;
     const trli_patch_box *part = &a->part[w->patch];
     const trl_simulation *sim = a->s->sim;
-    const int d = a->s->d.now[0];
     const int64_t rows = (int64_t)part->n[1] * part->n[2];
     (void)worker;
     for (int64_t row = rows * chunk / chunks; row < rows * (chunk + 1) / chunks; ++row) {
@@ -63,22 +62,22 @@ static trl_err set_rows(void *data, int chunk, int chunks, int worker)
         int at[3] = {part->first[0], part->first[1] + j, part->first[2] + k};
         double *to = (double *)w->array.at + trl_array_offset(&w->array, 0, j, k);
         bool all = w->axis < 1 || colour_of(a, w->axis, at[w->axis]) == w->colour;
-        for (int c = 1; c < 3; ++c) all &= !is_fixed(sim, d, c, at[c], a->n[c]);
+        for (int c = 1; c < 3; ++c) all &= !is_fixed(sim, w->field, c, at[c], a->n[c]);
         for (int i = 0; i < part->n[0]; ++i, ++at[0]) {
             const bool one = w->axis != 0 || colour_of(a, 0, at[0]) == w->colour;
-            to[i] = all && one && !is_fixed(sim, d, 0, at[0], a->n[0]);
+            to[i] = all && one && !is_fixed(sim, w->field, 0, at[0], a->n[0]);
         }
     }
     return TRL_OK;
 }
 
-static trl_err set_direction(const trli_entries *a, int axis, int colour)
+static trl_err set_direction(const trli_entries *a, int unknown, int axis, int colour)
 {
     const trl_simulation *sim = a->s->sim;
-    const int d = a->s->d.now[0];
+    const int d = a->s->d.now[unknown];
     trl_err err = TRL_OK;
     for (int p = 0; p < sim->layout->nlocal; ++p) {
-        const pass w = {a, p, axis, colour, NULL, trli_frame_array(sim->frame, d, p, 0)};
+        const pass w = {a, d, p, axis, colour, NULL, trli_frame_array(sim->frame, d, p, 0)};
         TRL_TRY(run_rows(&w, set_rows));
     }
     trli_frame_written(sim->frame, d);
@@ -90,9 +89,9 @@ static trl_err multiply(const trli_entries *a, int axis, int colour)
 {
     trl_simulation *sim = a->s->sim;
     trl_err err = TRL_OK;
-    TRL_TRY(trl_context_agree(sim->ctx, set_direction(a, axis, colour)));
+    TRL_TRY(trl_context_agree(sim->ctx, set_direction(a, a->unknown, axis, colour)));
     TRL_TRY(trli_solver_program(a->s, a->s->apply));
-    err = trl_context_agree(sim->ctx, trli_frame_fetch(sim->frame, a->s->q.now[0]));
+    err = trl_context_agree(sim->ctx, trli_frame_fetch(sim->frame, a->s->q.now[a->unknown]));
 done:
     return err;
 }
@@ -127,9 +126,10 @@ static trl_err take_rows(void *data, int chunk, int chunks, int worker)
 static trl_err for_points(const trli_entries *a, taking fn, int axis, int colour)
 {
     const trl_simulation *sim = a->s->sim;
+    const int q = a->s->q.now[a->unknown];
     trl_err err = TRL_OK;
     for (int p = 0; p < sim->layout->nlocal; ++p) {
-        const pass w = {a, p, axis, colour, fn, trli_frame_array(sim->frame, a->s->q.now[0], p, 0)};
+        const pass w = {a, q, p, axis, colour, fn, trli_frame_array(sim->frame, q, p, 0)};
         TRL_TRY(run_rows(&w, take_rows));
     }
 done:
@@ -173,10 +173,19 @@ static void clear_others(const trli_entries *a, const trli_patch_box *part)
             }
 }
 
+static trl_err clear_other_directions(const trli_entries *a)
+{
+    trl_err err = TRL_OK;
+    for (int i = 0; i < a->s->ask.n && err == TRL_OK; ++i)
+        if (i != a->unknown) err = set_direction(a, i, 0, -1);
+    return trl_context_agree(a->s->sim->ctx, err);
+}
+
 trl_err trli_entries_find(trli_entries *a)
 {
     const int parts = a->s->sim->layout->nlocal;
     trl_err err = TRL_OK;
+    if (a->s->ask.n > 1) TRL_TRY(clear_other_directions(a));
     for (int p = 0; p < parts; ++p) {
         trli_patch_box *part = &a->part[p];
         const int64_t n = (int64_t)part->size[0] * part->size[1] * part->size[2] * a->entries;
@@ -217,7 +226,7 @@ trl_err trli_entries_mixed(const trli_entries *a, double *mixed)
 static trl_err make_part(const trli_entries *a, int p)
 {
     trl_context *ctx = a->s->sim->ctx;
-    const trl_array array = trli_frame_array(a->s->sim->frame, a->level->r.now[0], p, 0);
+    const trl_array array = trli_frame_array(a->s->sim->frame, a->level->r.now[a->unknown], p, 0);
     trli_patch_box *part = &a->part[p];
     size_t points = 1;
     for (int c = 0; c < 3; ++c) {
@@ -235,15 +244,16 @@ static trl_err make_part(const trli_entries *a, int p)
                                                                       : trli_no_memory(ctx, NULL, "for coarser grids");
 }
 
-trl_err trli_entries_create(trli_solver *s, const trli_grid_level *level, trli_sparse_crew *crew, trli_entries *a)
+trl_err trli_entries_create(trli_solver *s, int unknown, const trli_grid_level *level, trli_sparse_crew *crew,
+                            trli_entries *a)
 {
     static const int offsets[][3] = {{0, 0, 0}, {-1, 0, 0}, {1, 0, 0}, {0, -1, 0}, {0, 1, 0}, {0, 0, -1}, {0, 0, 1}};
     trl_simulation *sim = s->sim;
     const trl_grid *grid = &sim->layout->grid;
-    const trl_location location = sim->model->variable[s->ask.variable[0]].location;
+    const trl_location location = sim->model->variable[s->ask.variable[unknown]].location;
     const bool thin = trli_transfer_gathers(sim->layout);
     trl_err err = TRL_OK;
-    *a = (trli_entries){.s = s, .level = level, .crew = crew};
+    *a = (trli_entries){.s = s, .unknown = unknown, .level = level, .crew = crew};
     for (int axis = 0; axis < 3; ++axis) {
         a->n[axis] = axis < grid->dim ? (int)trl_grid_points(grid, location, axis) : 1;
         a->periodic[axis] = axis < grid->dim && grid->periodic[axis];

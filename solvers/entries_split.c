@@ -270,7 +270,7 @@ static trl_err find_places(void *data, int chunk, int chunks, int worker)
 static double share(const trli_entries *a, const trli_patch_box *part, int i)
 {
     const int *size = part->size, box[3] = {i % size[0], i / size[0] % size[1], i / size[0] / size[1]};
-    const trl_location location = a->s->sim->model->variable[a->s->ask.variable[0]].location;
+    const trl_location location = a->s->sim->model->variable[a->s->ask.variable[a->unknown]].location;
     double part_of_cell = 1;
     int at[3];
     if (!trli_patch_box_point(a, part, box, at)) return 1; /* never: it is interpolated */
@@ -334,7 +334,7 @@ trl_err trli_entries_split(trli_entries *a, trli_row_owners *rows)
         TRL_TRY(run_rows(&(splitting){a, &a->part[p], rows, NULL}, choose_rows));
     TRL_TRY(find_points(a, rows));
     for (int p = 0; p < sim->layout->nlocal; ++p) {
-        const trl_array array = trli_frame_array(sim->frame, a->level->r.now[0], p, 0);
+        const trl_array array = trli_frame_array(sim->frame, a->level->r.now[a->unknown], p, 0);
         TRL_TRY(split_part(&(splitting){a, &a->part[p], rows, &array}));
     }
 done:

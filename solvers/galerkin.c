@@ -5,6 +5,7 @@
 
 #include "algebraic_impl.h"
 #include "arithmetic_impl.h"
+#include "diagonal_impl.h"
 #include "galerkin_impl.h"
 #include "memory_impl.h"
 #include "spatialops_impl.h"
@@ -13,16 +14,20 @@
  * patches are thinner than what lies around them ranks get all values of the grid. */
 enum { POINTS_EACH_MOST = 1 << 27, POINTS_GATHERED_MOST = 1 << 23, AXIS_MOST = 1 << 30 };
 
+typedef struct unknown_grids {
+    trli_entries a;       /* of the first grid */
+    trli_algebraic *rest; /* all others; NULL: not made yet */
+} unknown_grids;
+
 struct trli_galerkin {
     trli_solver *s;
     const trli_grid_level *level; /* the first grid */
     trl_loop *loop;
     trli_sparse_crew *crew;
-    trli_entries a;       /* of the first grid, once there are fields */
-    trli_algebraic *rest; /* all others; NULL: not made yet */
-    double *known;        /* [scalars] of the model, with which the entries were found */
-    double mixed;         /* of entries with the wrong sign */
-    bool made;            /* entries are those of this step: */
+    unknown_grids *of; /* [unknowns] once there are fields */
+    double *known;     /* [scalars] of the model, with which the entries were found */
+    double mixed;      /* of entries with the wrong sign */
+    bool made;         /* entries are those of this step: */
     trl_gidx step;
 };
 
@@ -40,7 +45,6 @@ const char *trli_galerkin_missing(const trli_solver *s)
     const trl_grid *grid = &layout->grid;
     const bool may_do_without = trli_solver_finds_contrast(s);
     double cells = 1;
-    if (s->ask.n != 1) return "it has several unknowns";
     if (!s->star) return "rows are of more than the nearest points along axes";
     for (int a = 0; a < grid->dim; ++a) {
         if (grid->periodic[a] && grid->cells[a] < 3) return "a period has fewer than three points";
@@ -63,8 +67,11 @@ void trli_galerkin_destroy(trli_galerkin **galerkin)
     trli_galerkin *st = *galerkin;
     *galerkin = NULL;
     if (!st) return;
-    trli_algebraic_destroy(&st->rest);
-    trli_entries_free(&st->a);
+    for (int i = 0; st->of && i < st->s->ask.n; ++i) {
+        trli_algebraic_destroy(&st->of[i].rest);
+        trli_entries_free(&st->of[i].a);
+    }
+    trli_free(st->of);
     trli_sparse_crew_destroy(&st->crew);
     trli_free(st->known);
     trli_free(st);
@@ -90,12 +97,17 @@ trl_err trli_galerkin_create(trli_solver *s, const trli_grid_level *level, trl_l
 static trl_err make_first(trli_galerkin *st)
 {
     const trli_model *model = st->s->sim->model;
-    int axes = 0;
     trl_err err = TRL_OK;
     TRL_TRY(trli_sparse_crew_create(model->ctx, st->loop, st->s->settings.replicate, &st->crew));
-    TRL_TRY(trli_entries_create(st->s, st->level, st->crew, &st->a));
-    for (int axis = 0; axis < 3; ++axis) axes += st->a.n[axis] > 1;
-    TRL_TRY(trli_algebraic_create(model->ctx, st->crew, axes, &st->rest));
+    st->of = trli_new(model->ctx, (size_t)st->s->ask.n, sizeof *st->of);
+    if (!st->of) return no_memory(st);
+    for (int i = 0; i < st->s->ask.n; ++i) {
+        unknown_grids *u = &st->of[i];
+        int axes = 0;
+        TRL_TRY(trli_entries_create(st->s, i, st->level, st->crew, &u->a));
+        for (int axis = 0; axis < 3; ++axis) axes += u->a.n[axis] > 1;
+        TRL_TRY(trli_algebraic_create(model->ctx, st->crew, axes, &u->rest));
+    }
     st->known = trli_new(model->ctx, (size_t)model->nscalars + 1, sizeof *st->known);
     if (!st->known) err = no_memory(st);
 done:
@@ -126,40 +138,71 @@ bool trli_galerkin_is_mixed(const trli_galerkin *st)
     return st->mixed > most && e->method == TRL_SOLVE_AUTO && e->preconditioner == TRL_PRECONDITIONER_AUTO;
 }
 
-trl_err trli_galerkin_prepare(trli_galerkin *st)
+static trl_err find_entries(trli_galerkin *st)
 {
     trl_err err = TRL_OK;
-    if (!st->known) TRL_TRY(make_first(st));
-    if (!are_others(st)) return TRL_OK;
-    TRL_TRY(trli_entries_find(&st->a));
-    st->made = true;
     st->mixed = 0;
-    if (st->s->krylov == TRL_SOLVE_BICGSTAB) TRL_TRY(trli_entries_mixed(&st->a, &st->mixed));
-    if (trli_galerkin_is_mixed(st)) return TRL_OK;
-    trli_row_owners *const rows = trli_algebraic_owners(st->rest);
-    TRL_TRY(trli_entries_split(&st->a, rows));
-    TRL_TRY(trli_entries_product(&st->a, rows, trli_algebraic_finest(st->rest)));
-    TRL_TRY(trli_algebraic_make(st->rest));
-    trli_entries_read(&st->a, st->rest);
-    if (st->s->stats.coarse == TRL_COARSE_ENTRIES) st->s->stats.levels = 1 + trli_algebraic_levels(st->rest);
+    for (int i = 0; i < st->s->ask.n; ++i) {
+        double mixed = 0;
+        TRL_TRY(trli_entries_find(&st->of[i].a));
+        if (st->s->krylov == TRL_SOLVE_BICGSTAB) TRL_TRY(trli_entries_mixed(&st->of[i].a, &mixed));
+        st->mixed = fmax(st->mixed, mixed);
+    }
+    st->made = true;
 done:
     return err;
 }
 
-const trli_algebraic *trli_galerkin_rest(const trli_galerkin *st)
+static trl_err make_grids(unknown_grids *u)
 {
-    return st->rest;
+    trli_row_owners *const rows = trli_algebraic_owners(u->rest);
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_entries_split(&u->a, rows));
+    TRL_TRY(trli_entries_product(&u->a, rows, trli_algebraic_finest(u->rest)));
+    TRL_TRY(trli_algebraic_make(u->rest));
+    trli_entries_read(&u->a, u->rest);
+done:
+    return err;
+}
+
+trl_err trli_galerkin_prepare(trli_galerkin *st)
+{
+    trl_solve_stats *stats = &st->s->stats;
+    trl_err err = TRL_OK;
+    if (!st->known) TRL_TRY(make_first(st));
+    if (!are_others(st)) return TRL_OK;
+    TRL_TRY(find_entries(st));
+    if (trli_galerkin_is_mixed(st)) return TRL_OK;
+    for (int i = 0; i < st->s->ask.n; ++i) TRL_TRY(make_grids(&st->of[i]));
+    if (stats->coarse == TRL_COARSE_ENTRIES) stats->levels = 1 + trli_algebraic_levels(st->of[0].rest);
+done:
+    return err;
+}
+
+const trli_algebraic *trli_galerkin_rest(const trli_galerkin *st, int unknown)
+{
+    return st->of ? st->of[unknown].rest : NULL;
 }
 
 /* ---- a cycle ---- */
 
-trl_err trli_galerkin_cycle(trli_galerkin *st, trl_solve_cycle kind, int residual, int solution)
+static trl_err cycle(trli_galerkin *st, unknown_grids *u, trl_solve_cycle kind, int residual, int solution)
 {
     trl_err err = TRL_OK;
-    TRL_TRY(trli_sparse_restrict(&st->a, residual, trli_algebraic_residual(st->rest), st->loop));
-    const trl_err coarse = trli_algebraic_cycle(st->rest, kind);
-    err = trli_sparse_prolong(&st->a, trli_algebraic_solution(st->rest), solution, st->loop);
+    TRL_TRY(trli_sparse_restrict(&u->a, residual, trli_algebraic_residual(u->rest), st->loop));
+    const trl_err coarse = trli_algebraic_cycle(u->rest, kind);
+    err = trli_sparse_prolong(&u->a, trli_algebraic_solution(u->rest), solution, st->loop);
     if (coarse != TRL_OK) err = coarse;
 done:
+    return err;
+}
+
+trl_err trli_galerkin_cycle(trli_galerkin *st, trl_solve_cycle kind, const int *residual, const int *solution)
+{
+    trl_err err = TRL_OK;
+    for (int i = 0; i < st->s->ask.n; ++i) {
+        const trl_err of = cycle(st, &st->of[i], kind, residual[i], solution[i]);
+        if (err == TRL_OK) err = of;
+    }
     return err;
 }

@@ -4,7 +4,8 @@
  * coarser one's are those of P^T A P, where the interpolation P follows from the entries. On the second grid are points
  * that are even along axes of strong coupling (Alcouffe, Brandt, Dendy & Painter 1981; Dendy 1982); on coarser ones
  * points are chosen by the entries (algebraic_impl.h). Ranks find the entries of their own patches, and have the rows
- * of the coarse points in these. */
+ * of the coarse points in these. Of a system each unknown has grids of its own, which know of no other (Clees 2005:
+ * the unknown-based approach); the first grid couples them. */
 #ifndef TRLI_GALERKIN_IMPL_H
 #define TRLI_GALERKIN_IMPL_H
 
@@ -33,9 +34,10 @@ typedef struct trli_patch_box {
     int coarse_room, place_room;
 } trli_patch_box;
 
-/* The operator of one unknown on the first grid. Points whose own entry is 0 are no unknowns. */
+/* The derivatives of an equation by its own unknown on the first grid. Points whose own entry is 0 are no unknowns. */
 typedef struct trli_entries {
     trli_solver *s;
+    int unknown;
     const trli_grid_level *level; /* whose residual brings ghosts */
     int n[3];
     bool periodic[3];
@@ -54,10 +56,10 @@ static inline int64_t trli_entries_points(const trli_entries *a)
 /* ---- entries.c ---- */
 
 /* Of a solver whose first grid this is; level: that one. For trli_entries_free, even if it fails. */
-TRL_NODISCARD trl_err trli_entries_create(trli_solver *s, const trli_grid_level *level, trli_sparse_crew *crew,
-                                          trli_entries *a);
+TRL_NODISCARD trl_err trli_entries_create(trli_solver *s, int unknown, const trli_grid_level *level,
+                                          trli_sparse_crew *crew, trli_entries *a);
 void trli_entries_free(trli_entries *a);
-/* Entries of one unknown's operator, all of which are of nearest points along axes. Collective: yes. */
+/* All of them are of nearest points along axes. Collective: yes. */
 TRL_NODISCARD trl_err trli_entries_find(trli_entries *a);
 
 /* Once they are found: of all rows the largest sum of entries that have the sign of the row's own, over that.
@@ -122,10 +124,11 @@ TRL_NODISCARD trl_err trli_galerkin_prepare(trli_galerkin *st);
  * its own one, over that; else 0. Where auto would have to stand too much of it coarser grids are not made. */
 double trli_galerkin_mixed(const trli_galerkin *st);
 bool trli_galerkin_is_mixed(const trli_galerkin *st);
-/* All grids but the first; NULL: they are not made yet. */
-const trli_algebraic *trli_galerkin_rest(const trli_galerkin *st);
-/* One cycle of the coarser grids for a residual of the first, with ghosts where its layout is cut; what is
- * interpolated of its solution is added to that of the first. Collective: yes. */
-TRL_NODISCARD trl_err trli_galerkin_cycle(trli_galerkin *st, trl_solve_cycle kind, int residual, int solution);
+/* All grids of an unknown but the first; NULL: they are not made yet. */
+const trli_algebraic *trli_galerkin_rest(const trli_galerkin *st, int unknown);
+/* One cycle of the coarser grids for residuals of the first, [unknowns] fields with ghosts where its layout is cut.
+ * What is interpolated of its solutions is added to those of the first. Collective: yes. */
+TRL_NODISCARD trl_err trli_galerkin_cycle(trli_galerkin *st, trl_solve_cycle kind, const int *residual,
+                                          const int *solution);
 
 #endif

@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "compile_impl.h"
+#include "diagonal_impl.h"
 #include "grid_level_impl.h"
 #include "lower_impl.h"
 #include "memory_impl.h"
@@ -124,10 +125,9 @@ static trl_err compile_begin(trli_grid_level *l)
     trl_err err = TRL_OK;
     TRL_TRY(trli_solver_begin(s, "start of a cycle", &l->begin));
     TRL_TRY(open_making(l, l->begin, &m));
-    for (int i = 0; i < s->ask.n; ++i) {
-        m.a[i] = times(ir, times(ir, trli_ir_scalar(ir, l->new), s->inverse_value[i]), trli_ir_field(ir, l->b[i]));
-        TRL_TRY(trli_solver_masked(s, m.in, i, &m.a[i]));
-    }
+    trli_solver_read(s, l->b, m.b);
+    trli_krylov_relax(s, trli_ir_scalar(ir, l->new), m.b, m.a);
+    for (int i = 0; i < s->ask.n; ++i) TRL_TRY(trli_solver_masked(s, m.in, i, &m.a[i]));
     TRL_TRY(trli_solver_store(s, l->begin, l->z.next, m.a));
 done:
     close_making(&m);
@@ -230,9 +230,9 @@ static trl_err compile_step(trli_grid_level *l, const char *name, bool before, t
     TRL_TRY(trli_solver_begin(s, name, program));
     TRL_TRY(open_making(l, *program, &m));
     TRL_TRY(trli_grid_level_residuals(l, m.in, m.a));
+    trli_krylov_relax(s, trli_ir_scalar(ir, l->new), m.a, m.b);
     for (int i = 0; i < s->ask.n; ++i) {
-        const trli_ir_value more = times(ir, times(ir, trli_ir_scalar(ir, l->new), s->inverse_value[i]), m.a[i]);
-        m.a[i] = trli_ir_binary(ir, TRLI_OP_ADD, carried(l, before, i), more);
+        m.a[i] = trli_ir_binary(ir, TRLI_OP_ADD, carried(l, before, i), m.b[i]);
         TRL_TRY(trli_solver_masked(s, m.in, i, &m.a[i]));
     }
     err = trli_solver_store(s, *program, l->z.next, m.a);
@@ -333,4 +333,5 @@ void trli_grid_level_find_largest(trli_grid_level *l)
 {
     const double row = trli_solver_largest_row(l->solver);
     l->largest = isfinite(row) && row > 1 ? row : 1;
+    l->own_row = trli_solver_largest_own_row(l->solver);
 }

@@ -30,6 +30,7 @@ typedef struct trli_grid_level {
     trli_grid_transfer **transfer;       /* [unknowns] to the next coarser one */
     trli_grid_transfer *mean[TRLI_LOCATIONS]; /* of coefficients, where there are any */
     double largest; /* eigenvalue of the inverse diagonal times the operator: not more than this */
+    double own_row; /* the largest sum of a row's magnitudes that are of its own unknown */
 } trli_grid_level;
 
 /* Vectors and programs of a grid that has a solver. */

@@ -56,11 +56,36 @@ done:
     return err;
 }
 
+/* A block's row times r. */
+static trli_ir_value block_times(const trli_solver *s, int i, const trli_ir_value *r)
+{
+    trli_ir *ir = &s->sim->model->ir;
+    trli_ir_value sum = TRLI_NO_VALUE;
+    for (int j = 0; j < s->ask.n; ++j) {
+        const trli_ir_value entry = s->block_value[i * s->ask.n + j];
+        if (i != j && trli_ir_is_zero(ir, entry)) continue;
+        const trli_ir_value part = trli_ir_binary(ir, TRLI_OP_MUL, entry, r[j]);
+        sum = sum < 0 ? part : trli_ir_binary(ir, TRLI_OP_ADD, sum, part);
+    }
+    return sum;
+}
+
 void trli_krylov_precondition(const trli_solver *s, const trli_ir_value *r, trli_ir_value *z)
 {
     trli_ir *ir = &s->sim->model->ir;
     for (int i = 0; i < s->ask.n; ++i)
-        z[i] = s->inverse_value[i] < 0 ? r[i] : trli_ir_binary(ir, TRLI_OP_MUL, s->inverse_value[i], r[i]);
+        z[i] = s->inverse_value[i] < 0 ? r[i]
+               : s->block_value        ? block_times(s, i, r)
+                                       : trli_ir_binary(ir, TRLI_OP_MUL, s->inverse_value[i], r[i]);
+}
+
+void trli_krylov_relax(const trli_solver *s, trli_ir_value factor, const trli_ir_value *r, trli_ir_value *z)
+{
+    trli_ir *ir = &s->sim->model->ir;
+    for (int i = 0; i < s->ask.n; ++i)
+        z[i] = s->block_value ? trli_ir_binary(ir, TRLI_OP_MUL, factor, block_times(s, i, r))
+                              : trli_ir_binary(ir, TRLI_OP_MUL,
+                                               trli_ir_binary(ir, TRLI_OP_MUL, factor, s->inverse_value[i]), r[i]);
 }
 
 trl_err trli_krylov_start(trli_solver *s, trli_program *program, int *rr)

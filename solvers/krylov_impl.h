@@ -49,6 +49,7 @@ struct trli_solver {
     trli_vector q;                  /* and the product */
     trli_vector inverse;            /* of the diagonal, where it varies; now NULL: nowhere */
     trli_ir_value *inverse_value;   /* [n] what jacobi multiplies a residual with; TRLI_NO_VALUE: nothing */
+    trli_ir_value *block_value;     /* [n][n] in place of it: of blocks of unknowns; NULL: there are none */
     int *coupling;                  /* [n][n] fields of derivatives at one point; NULL: they are not known */
     double *coupling_number;        /* [n][n] where the field is -1 */
     trli_program *couple;           /* finds them */
@@ -59,7 +60,7 @@ struct trli_solver {
     double *skewness_number;        /* [n] by skewness.c at each point, or */
     int *skewness_scalar;           /* [n][2] the scalars that have its sum, and over how many points; or -1 */
     bool skewed;                    /* that is much */
-    int extreme[2];                 /* likewise: the largest magnitude of the diagonal, and of its inverse; or -1 */
+    int *extreme;                   /* [n][2] likewise: the largest magnitude of its diagonal, and of the inverse */
     double *known, *seen; /* by scalar: what the Jacobian reads, of the diagonal, and when it was looked at; or NULL */
     bool current;         /* the diagonal is that of the Jacobian as it was then */
     int64_t ndiagonals, coarsened; /* how many times it was found; the one that coarser grids are for, 0: none */
@@ -190,26 +191,6 @@ bool trli_solver_scalars_change(const trli_solver *s, double *known);
 /* Whether the Jacobian reads values of equations. */
 bool trli_solver_reads_fields(const trli_solver *s);
 
-/* ---- diagonal.c ---- */
-
-/* The program that finds the inverse of the diagonal. */
-TRL_NODISCARD trl_err trli_solver_compile_diagonal(trli_solver *s);
-/* After its run: the largest sum of a bounded row's magnitudes, or of those of its own unknown, over its diagonal. */
-double trli_solver_largest_row(const trli_solver *s);
-double trli_solver_largest_own_row(const trli_solver *s);
-/* Whether what follows decides if coarser grids have the equation or entries: where coefficients change in steps or in
- * Newton's method, and where smoothing is in colours and no point is left out. */
-bool trli_solver_finds_contrast(const trli_solver *s);
-/* After its run, in such cases: how many times larger the diagonal is at one point than at another. */
-double trli_solver_contrast(const trli_solver *s);
-/* Along how many axes the numbers of a row are others on one side than on the other. */
-int trli_solver_drifts(const trli_solver *s);
-
-/* ---- coupling.c ---- */
-
-/* The program that finds what couples the unknowns of a point, if they are coupled, at one location and few. */
-TRL_NODISCARD trl_err trli_solver_compile_coupling(trli_solver *s);
-
 /* ---- multigrid.c ---- */
 
 TRL_NODISCARD trl_err trli_multigrid_compile(trli_solver *s);
@@ -238,8 +219,9 @@ trli_krylov *trli_krylov_made(const trli_solver *s, const trli_krylov_type *type
 TRL_NODISCARD trl_err trli_krylov_compile(trli_solver *s);
 /* Note an iteration's residual: is it lost, not finite or so much larger than the least one as rounding errors are? */
 bool trli_krylov_lost(trli_solver *s, double norm);
-/* What jacobi makes of a vector, at each point. */
+/* What jacobi makes of a vector, at each point; and times a factor, where there is a diagonal. */
 void trli_krylov_precondition(const trli_solver *s, const trli_ir_value *r, trli_ir_value *z);
+void trli_krylov_relax(const trli_solver *s, trli_ir_value factor, const trli_ir_value *r, trli_ir_value *z);
 /* Where cycles are the preconditioner: put what one makes of a vector in the place of d. Collective: yes. */
 TRL_NODISCARD trl_err trli_krylov_cycle(trli_solver *s, const int *of);
 /* Append what every method begins with: r.r; and c = 0, if it is not x. */

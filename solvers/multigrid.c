@@ -8,6 +8,7 @@
 
 #include "compile_impl.h"
 #include "context_impl.h"
+#include "diagonal_impl.h"
 #include "execution_impl.h"
 #include "galerkin_impl.h"
 #include "grid_level_impl.h"
@@ -435,7 +436,7 @@ static void cycle_by_entries(chain *c, trl_solve_cycle kind)
     const trli_grid_level *l = &c->m->level[0];
     smooth(c, l, (trli_smoothing){.from_zero = true});
     find_residual(c, l);
-    note(c, trli_galerkin_cycle(c->m->galerkin, kind, l->r.now[0], l->z.now[0]));
+    note(c, trli_galerkin_cycle(c->m->galerkin, kind, l->r.now, l->z.now));
     clip(c, l);
     smooth(c, l, (trli_smoothing){.adjoint = is_symmetric(c->m), .sums = true});
 }

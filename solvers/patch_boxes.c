@@ -84,7 +84,7 @@ static void take(const trli_entries *a, trli_patch_box *part, const source *from
 trl_err trli_entries_exchange(const trli_entries *a, int entry)
 {
     const trl_simulation *sim = a->s->sim;
-    const int field = a->level->r.now[0];
+    const int field = a->level->r.now[a->unknown];
     const bool one = sim->layout->npatches == 1;
     trl_err err = TRL_OK;
     put(a, entry, field);

@@ -6,7 +6,7 @@
  * larger is taken back, and the sizes are halved. */
 #include <math.h>
 
-#include "krylov_impl.h"
+#include "diagonal_impl.h"
 #include "memory_impl.h"
 #include "pseudo_time_impl.h"
 #include "solve_ahead_impl.h"
@@ -25,16 +25,16 @@ struct trli_pseudo_time {
     int size; /* scalar */
 };
 
-static trl_err compile_move(trli_solver *s, struct trli_pseudo_time *p, trli_ir_value *value)
+static trl_err compile_move(trli_solver *s, struct trli_pseudo_time *p, trli_ir_value *r, trli_ir_value *value)
 {
     trli_ir *ir = &s->sim->model->ir;
     trl_err err = TRL_OK;
     TRL_TRY(trli_solver_begin(s, "step in pseudo-time", &p->move));
-    for (int i = 0; i < s->ask.n; ++i) {
-        const trli_ir_value rate = trli_ir_binary(ir, TRLI_OP_MUL, s->inverse_value[i], trli_ir_field(ir, s->r.now[i]));
+    trli_solver_read(s, s->r.now, r);
+    trli_krylov_precondition(s, r, value);
+    for (int i = 0; i < s->ask.n; ++i)
         value[i] = trli_ir_binary(ir, TRLI_OP_ADD, trli_ir_field(ir, s->x.now[i]),
-                                  trli_ir_binary(ir, TRLI_OP_MUL, trli_ir_scalar(ir, p->size), rate));
-    }
+                                  trli_ir_binary(ir, TRLI_OP_MUL, trli_ir_scalar(ir, p->size), value[i]));
     err = trli_solver_store(s, p->move, s->x.next, value);
 done:
     return err;
@@ -62,12 +62,12 @@ trl_err trli_pseudo_time_compile(trli_solver *s)
                         "steps in pseudo-time need the operator's diagonal, which for '%s' is not known as a formula: "
                         "use method auto",
                         s->ask.names);
-    value = trli_new(s->sim->ctx, (size_t)s->ask.n + 1, sizeof *value);
+    value = trli_new(s->sim->ctx, 2 * (size_t)s->ask.n, sizeof *value);
     if (!value) return trli_no_memory(s->sim->ctx, NULL, "for a solver");
     s->stats.pseudo_time = true;
     p->size = trli_model_add_scalar(s->sim->model, 0);
     TRL_TRY(trli_vector_add(s, "start", false, &p->start));
-    TRL_TRY(compile_move(s, p, value));
+    TRL_TRY(compile_move(s, p, value + s->ask.n, value));
     TRL_TRY(compile_copy(s, "start in pseudo-time", p->start.now, s->x.now, value, &p->keep));
     err = compile_copy(s, "back in pseudo-time", s->x.next, p->start.now, value, &p->back);
 done:

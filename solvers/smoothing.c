@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Chebyshev smoothing (Adams, Brezina, Hu & Tuminaro 2003). */
+#include <math.h>
+
 #include "execution_impl.h"
 #include "executor_impl.h"
 #include "grid_level_impl.h"
@@ -15,9 +17,18 @@ static void swap(const trli_grid_level *l)
     trli_vector_swap(l->solver, &room);
 }
 
-static double least_of(const trli_grid_level *l, bool coarsest)
+/* Between which eigenvalues are damped. On the coarsest grid it is all of them: where rows are dominated, those of an
+ * unknown for itself are around 1. Of unknowns that are coupled at their points they are so, too, or beside the real
+ * axis: with blocks d + ir and neighbours d, on a line through 1 as long as 2 rho, rho = d/|d + ir|. The ellipse around
+ * these has foci 1 - rho^2 and 1 + rho^2, and rho^2 is what the row's own unknown has beside 1. */
+static void find_range(const trli_grid_level *l, bool coarsest, double *least, double *largest)
 {
-    return l->largest * (coarsest ? 0.02 : 0.5 / l->sim->layout->grid.dim);
+    const double lowest = 0.02 * l->largest;
+    *largest = l->largest;
+    *least = coarsest ? lowest : 0.5 / l->sim->layout->grid.dim * l->largest;
+    if (!coarsest || !(2 - l->own_row > lowest)) return;
+    *largest = fmax(l->own_row, 1);
+    *least = 2 - *largest;
 }
 
 /* Factors of Chebyshev's steps: z + old * (z - before) + new * inverse * residual. There is nothing before the first
@@ -59,7 +70,9 @@ trl_err trli_smooth(const trli_grid_level *l, const trli_smoothing *how, trl_loo
     const int steps = how->coarsest ? COARSEST_STEPS : SMOOTHING;
     trl_err err = TRL_OK;
     if (l->relaxation) return trli_relax(l, how, loop);
-    factors f = first_factors(least_of(l, how->coarsest), l->largest);
+    double least, largest;
+    find_range(l, how->coarsest, &least, &largest);
+    factors f = first_factors(least, largest);
     if (how->from_zero && l->start && steps == 2) {
         const factors next = next_factors(&f);
         step(&err, l, how, l->start, (1 + next.old) * f.new + next.new, f.new *next.new);

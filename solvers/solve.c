@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "diagonal_impl.h"
 #include "direct_impl.h"
 #include "executor_impl.h"
 #include "first_guess_impl.h"

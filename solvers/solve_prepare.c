@@ -3,6 +3,7 @@
 /* What a solver makes ready for an operator: the diagonal, coarser grids, the direct solution; and what it chooses. */
 #include <math.h>
 
+#include "diagonal_impl.h"
 #include "direct_impl.h"
 #include "memory_impl.h"
 #include "multigrid_impl.h"

@@ -26,12 +26,11 @@ extern "C" {
     X(BICGSTAB, bicgstab, "stabilised biconjugate gradients (van der Vorst 1992)")                                 \
     X(GMRES, gmres, "generalised minimal residuals, restarted (Saad & Schultz 1986)")                              \
     X(PSEUDO_TIME, pseudo_time, "dual time: explicit steps in pseudo-time, of a size of its own at each point")
-#define TRL_PRECONDITIONER_LIST(X)                                                                             \
-    X(AUTO, auto,                                                                                              \
-      "multigrid where unknowns are not coupled, no step has fields as coefficients and it pays, else jacobi") \
-    X(MULTIGRID, multigrid, "a cycle of multigrid")                                                            \
-    X(NONE, none, "no preconditioner")                                                                         \
-    X(JACOBI, jacobi, "division by the operator's diagonal")
+#define TRL_PRECONDITIONER_LIST(X)                           \
+    X(AUTO, auto, "multigrid where cycles pay, else jacobi") \
+    X(MULTIGRID, multigrid, "a cycle of multigrid")          \
+    X(NONE, none, "no preconditioner")                       \
+    X(JACOBI, jacobi, "division by the operator's diagonal, of up to four unknowns of a point by what couples them")
 #define TRL_SOLVE_CYCLE_LIST(X)                                          \
     X(AUTO, auto, "f for the method multigrid, v for a preconditioner")  \
     X(V, v, "each coarser grid once")                                    \

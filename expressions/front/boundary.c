@@ -79,12 +79,6 @@ static trl_err check_modifier(trli_model *model, const trli_opaque *modifier, tr
                     trli_location_text(model, (int)target));
 }
 
-static bool is_zero(const trli_model *model, trli_ir_value v)
-{
-    const trli_node *n = trli_ir_node(&model->ir, v);
-    return n->op == TRLI_OP_CONSTANT && n->number == 0;
-}
-
 static trl_err lower_piece(trli_instance *in, const trli_boundary_source *source, const trl_bc_piece *deck,
                            trl_location target, int axis, int which, trli_piece *piece)
 {
@@ -124,11 +118,11 @@ static trl_err lower_piece(trli_instance *in, const trli_boundary_source *source
     }
     /* robin with b = 0 is dirichlet c/a */
     if (piece->kind == TRL_BC_ROBIN) {
-        if (is_zero(in->model, piece->a) && is_zero(in->model, piece->b))
+        if (trli_ir_is_zero(&in->model->ir, piece->a) && trli_ir_is_zero(&in->model->ir, piece->b))
             return trl_fail(in->model->ctx, TRL_ERR_INPUT, &value[0]->place,
                             "robin with a = 0 and b = 0 says nothing of '%s': one of them has to be another number",
                             source->name);
-        if (is_zero(in->model, piece->b)) {
+        if (trli_ir_is_zero(&in->model->ir, piece->b)) {
             piece->kind = TRL_BC_DIRICHLET;
             piece->a = trli_ir_binary(&in->model->ir, TRLI_OP_DIV, piece->c, piece->a);
         }

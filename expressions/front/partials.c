@@ -183,11 +183,6 @@ static void combine(trli_ir *ir, trli_ir_value v, const trli_partial_derivative 
     if (t[0] >= 0 || t[1] >= 0 || t[2] >= 0) to->value = trli_node_tangent(ir, v, t);
 }
 
-static bool is_zero(const trli_ir *ir, trli_ir_value v)
-{
-    return v < 0 || (ir->node[v].op == TRLI_OP_CONSTANT && ir->node[v].number == 0);
-}
-
 /* Merge the operands' lists. */
 static trl_err merge(trli_partials *p, trli_ir_value v, unsigned operands)
 {
@@ -215,8 +210,8 @@ static trl_err merge(trli_partials *p, trli_ir_value v, unsigned operands)
         combine(p->ir, v, from, &made);
         for (int a = 0; a < 3 && n.op == TRLI_OP_SHIFT; ++a)
             if (!made.everywhere) made.offset[a] = (int16_t)(made.offset[a] + n.shift[a]);
-        if (is_zero(p->ir, made.value)) made.value = TRLI_NO_VALUE;
-        if (is_zero(p->ir, made.bound)) made.bound = TRLI_NO_VALUE;
+        if (made.value >= 0 && trli_ir_is_zero(p->ir, made.value)) made.value = TRLI_NO_VALUE;
+        if (made.bound >= 0 && trli_ir_is_zero(p->ir, made.bound)) made.bound = TRLI_NO_VALUE;
         if (made.value < 0 && made.bound < 0) continue;
         trl_err err = append(p, &made);
         if (err != TRL_OK) return err;

@@ -62,12 +62,6 @@ static bool is_inside(const trl_footprint *reach, int across)
     return true;
 }
 
-static bool is_zero(const trli_model *model, trli_ir_value v)
-{
-    const trli_node *n = trli_ir_node(&model->ir, v);
-    return n->op == TRLI_OP_CONSTANT && n->number == 0;
-}
-
 /* The tangent of a variable, without steps. */
 static trl_err add_field(trli_side_changes *c, int variable)
 {
@@ -120,7 +114,7 @@ static trl_err note_value(group *g, int of, trli_ir_value value)
         add_variable(g, by);
         value = trli_ir_without(&model->ir, value, trli_ir_field(&model->ir, reads.field[i]));
     }
-    if (!is_zero(model, value)) g->change[of] = true;
+    if (!trli_ir_is_zero(&model->ir, value)) g->change[of] = true;
     err = model->ir.err;
 done:
     trli_reads_free(&reads);
@@ -282,7 +276,7 @@ trl_err trli_side_changes_settle(trli_side_changes *c, int across, trli_ir_value
         if (zero || c->known[v] == STAYS) *value = trli_ir_without(ir, *value, trli_ir_field(ir, field));
     }
     TRL_TRY(ir->err);
-    if (is_zero(model, *value)) *value = TRLI_NO_VALUE;
+    if (trli_ir_is_zero(&model->ir, *value)) *value = TRLI_NO_VALUE;
 done:
     trli_reads_free(&reads);
     return err;

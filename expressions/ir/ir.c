@@ -143,6 +143,11 @@ trli_ir_value trli_ir_constant(trli_ir *ir, double number)
     return add_node(ir, &n);
 }
 
+bool trli_ir_is_zero(const trli_ir *ir, trli_ir_value v)
+{
+    return ir->node[v].op == TRLI_OP_CONSTANT && ir->node[v].number == 0;
+}
+
 trli_ir_value trli_ir_scalar(trli_ir *ir, int scalar)
 {
     trli_node n = blank(TRLI_OP_SCALAR);

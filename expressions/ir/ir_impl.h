@@ -59,6 +59,8 @@ void trli_ir_free(trli_ir *ir);
 
 /* Makers. Equal nodes are one node, unless CSE is off; constants are folded (trli_op_evaluate). */
 trli_ir_value trli_ir_constant(trli_ir *ir, double number);
+/* Whether it is the number 0. */
+bool trli_ir_is_zero(const trli_ir *ir, trli_ir_value v);
 trli_ir_value trli_ir_scalar(trli_ir *ir, int scalar);
 trli_ir_value trli_ir_field(trli_ir *ir, int field);
 /* The same field as a node of its own, so that derivatives can tell one reading from the other; not for kernels. */

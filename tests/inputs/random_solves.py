@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Part of Trellis, an expression-graph PDE solver framework.
-"""Random decks without time: one to three equations that are solved, with each kind of operator, side, mask, location,
+"""Random decks without time: one to five equations that are solved, with each kind of operator, side, mask, location,
 method, preconditioner and cycle. Fields rest_NAME are what is left of those at cells without a mask."""
 import json
 import re
@@ -35,6 +35,8 @@ def operator(rng, name, where, dim):
         speed, how = rng.choice([(2, ""), (30, ", upwind")])
         main = f"laplacian({name}) - div(advective_flux({name}, [" + ", ".join(
             f"at({speed}*({w}), {face})" for w, face in zip(wind, ("xface", "yface", "zface"))) + f"]{how}))"
+    if where == 0 and rng.random() < 0.1:  # jumps for which coarser grids need entries
+        main = f"div(harmonic(exp(5*sin(9*x)*cos(7*{AXES[dim - 1]})), faces)*grad({name}))"
     if where and "k" in main:
         main = f"div((1 + {c}^2)*grad({name}))"
     more = rng.choice([f" - {name}", f" - {name}", f" - (1 + {c})*{name}", f" - 0.1*{name}^3 - {name}",
@@ -72,7 +74,7 @@ def sides(rng, periodic, others):
 
 def sized(rng, text):
     """Linear systems have right-hand sides, values at sides and guesses of any size."""
-    linear = not re.search(r"\b[suv]\^[23]|sinh|tanh|exp\([suv]\)|shut|inputs:|sin\([suv]\)|absolute", text)
+    linear = not re.search(r"\b[suvwq]\^[23]|sinh|tanh|exp\([suvwq]\)|shut|inputs:|sin\([suvwq]\)|absolute", text)
     size = f"1e{rng.choice([-200, -130, -20, 20, 130, 200])}" if linear and rng.random() < 0.8 else None
     return text.replace("SIZE", size) if size else text.replace("SIZE*", "").replace("/SIZE", "")
 
@@ -87,16 +89,21 @@ def write(rng):
     if dim > 1 and rng.random() < 0.1:  # along one axis few cells are left long before the other
         cells[rng.randrange(dim)] *= 7
     periodic = [rng.random() < 0.4 for _ in cells]
-    names = ["s", "u", "v"][:rng.choice([1, 1, 2, 3])]
+    names = ["s", "u", "v", "w", "q"][:rng.choice([1, 1, 1, 2, 2, 3, 3, 4, 5])]
     places = {name: 0 if rng.random() < 0.6 else rng.choice(list(NAMES[dim])) for name in names}
     coupled = rng.random() < 0.6
+    # What couples the unknowns of a point, with both signs, so that there is one solution whatever the rate.
+    few = len(names) < 5 and re.search("multigrid|^{}$", solver)
+    turning = rng.choice([5, 50, "(100*(1 + x))", 2000]) if few and rng.random() < 0.4 else 0
     lines, rest = [], []
     coefficients = Coefficients(rng, NAMES[dim], periodic)
     for i, name in enumerate(names):
         where = places[name]
         left = operator(rng, name, where, dim)
-        for other in names if coupled else names[:i]:
-            if other != name:
+        for j, other in enumerate(names if coupled else names[:i]):
+            if other != name and coupled and turning and places[other] == where:
+                left += f" {'+' if i < j else '-'} {turning}*{other}"
+            elif other != name:
                 left += f" + 0.2*{'' if places[other] == where else 'at('}{other}" + (
                     "" if places[other] == where else f", {NAMES[dim][where]})")
         if "multigrid" not in solver and rng.random() < 0.3:

@@ -132,13 +132,13 @@ START_TEST(jacobi_goes_on_where_cycles_fail)
 }
 END_TEST
 
-/* Coarser grids couple unknowns of a point much more than neighbours. What cycles have made of the first guess takes
- * jacobi longer than zero does. */
+/* Coarser grids couple unknowns at different places much more than neighbours. What cycles have made of the first guess
+ * takes jacobi longer than zero does. */
 START_TEST(jacobi_begins_anew_where_cycles_are_in_vain)
 {
     static const char *const rotation =
-        "  p: {initial: 0, solve: \"laplacian(p) + 1000*q = 1\", solver: s, " ZERO "}\n"
-        "  q: {initial: 0, solve: \"laplacian(q) - 1000*p = 0\", solver: s, " ZERO "}\n";
+        "  p: {initial: 0, solve: \"laplacian(p) + 1000*at(q, cell) = 1\", solver: s, " ZERO "}\n"
+        "  q: {initial: 0, location: node, solve: \"laplacian(q) - 1000*at(p, node) = 0\", solver: s, " ZERO "}\n";
     const int alone = solve(rotation, 48, "{preconditioner: jacobi}")->last_iterations;
     const trl_solve_stats *s = solve(rotation, 48, "{}");
     ck_assert_str_eq(s->preconditioner, "jacobi");

@@ -81,15 +81,15 @@ START_TEST(each_kind_of_cycle_takes_the_iterations_it_is_known_for)
 }
 END_TEST
 
-/* Where unknowns are in each other's equations cycles by themselves need not converge: of a linear system, and of one
- * in Newton's method, whose residual is found anew. */
+/* Where unknowns at different places are in each other's equations cycles by themselves need not converge: of a linear
+ * system, and of one in Newton's method, whose residual is found anew. */
 START_TEST(bicgstab_goes_on_where_cycles_alone_fail)
 {
     static const char *const equations[] = {
-        "  p: {initial: 0, solve: \"laplacian(p) + 20*q = 1\", solver: s, " ZERO "}\n"
-        "  q: {initial: 0, solve: \"laplacian(q) - 20*p = 0\", solver: s, " ZERO "}\n",
-        "  p: {initial: 0, solve: \"laplacian(p) + 20*q - p^3 = 1\", solver: s, " ZERO "}\n"
-        "  q: {initial: 0, solve: \"laplacian(q) - 20*p = 0\", solver: s, " ZERO "}\n"};
+        "  p: {initial: 0, solve: \"laplacian(p) + 20*at(q, cell) = 1\", solver: s, " ZERO "}\n"
+        "  q: {initial: 0, location: node, solve: \"laplacian(q) - 20*at(p, node) = 0\", solver: s, " ZERO "}\n",
+        "  p: {initial: 0, solve: \"laplacian(p) + 20*at(q, cell) - p^3 = 1\", solver: s, " ZERO "}\n"
+        "  q: {initial: 0, location: node, solve: \"laplacian(q) - 20*at(p, node) = 0\", solver: s, " ZERO "}\n"};
     for (int k = 0; k < 2; ++k) {
         const trl_solve_stats *s = solve(equations[k], 33, "{method: multigrid}");
         ck_assert_int_eq(s->linear, k == 0);

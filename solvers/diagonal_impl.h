@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* The diagonal of a system's Jacobian, and what its entries tell of it. */
+#ifndef TRLI_DIAGONAL_IMPL_H
+#define TRLI_DIAGONAL_IMPL_H
+
+#include "krylov_impl.h"
+
+/* ---- diagonal.c ---- */
+
+/* The program that finds the inverse of the diagonal. */
+TRL_NODISCARD trl_err trli_solver_compile_diagonal(trli_solver *s);
+/* After its run: the largest sum of a bounded row's magnitudes, or of those of its own unknown, over its diagonal. */
+double trli_solver_largest_row(const trli_solver *s);
+double trli_solver_largest_own_row(const trli_solver *s);
+/* Whether what follows decides if coarser grids have the equation or entries: where coefficients change in steps or in
+ * Newton's method, where smoothing is in colours and no point is left out, and of several unknowns, as entries do not
+ * couple them. */
+bool trli_solver_finds_contrast(const trli_solver *s);
+/* After its run, in such cases: how many times larger an unknown's diagonal is at one point than at another. */
+double trli_solver_contrast(const trli_solver *s);
+/* Along how many axes the numbers of a row are others on one side than on the other. */
+int trli_solver_drifts(const trli_solver *s);
+
+/* ---- block_diagonal.c ---- */
+
+/* Where few unknowns are coupled at their points: s->block_value; and of each row of its product with the Jacobian the
+ * sum of all magnitudes, and of those of the row's own unknown, [n]. Else nothing changes. */
+TRL_NODISCARD trl_err trli_solver_find_blocks(trli_solver *s, const trli_solver_rows *rows, trli_ir_value *all,
+                                              trli_ir_value *own);
+/* By the program of the diagonal, where they are no numbers. */
+TRL_NODISCARD trl_err trli_solver_store_blocks(trli_solver *s);
+
+/* ---- coupling.c ---- */
+
+/* entry: [n][n] the derivatives of equations by unknowns at the same point. *known: formulas give all of them. */
+TRL_NODISCARD trl_err trli_solver_find_point_rows(trli_solver *s, const trli_solver_rows *rows, trli_ir_value *entry,
+                                                  bool *known);
+/* Append: store a matrix of each point; [n][n] fields, of which those that are -1 are numbers. */
+TRL_NODISCARD trl_err trli_solver_store_matrix(trli_solver *s, trli_program *program, const char *what,
+                                               const trli_ir_value *entry, int *field, double *number);
+/* The program that finds what couples the unknowns of a point, if they are coupled, at one location and few. */
+TRL_NODISCARD trl_err trli_solver_compile_coupling(trli_solver *s);
+
+#endif

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Multigrid for unknowns that are coupled: cycles take no more iterations on finer grids, whatever couples them. */
+// ctest: np=1
+#include "multigrid_decks.h"
+
+typedef struct coupled {
+    const char *p, *q, *r; /* left sides; r NULL: two unknowns */
+    int most;              /* iterations */
+} coupled;
+
+static void write_equations(const coupled *c, const char *boundary, char *text, size_t size)
+{
+    int n = snprintf(text, size,
+                     "  p: {initial: 0, solve: \"%s = sin(9*x)\", solver: s, %s}\n"
+                     "  q: {initial: 0, solve: \"%s = 1\", solver: s, %s}\n",
+                     c->p, boundary, c->q, boundary);
+    if (c->r)
+        snprintf(text + n, size - (size_t)n, "  r: {initial: 0, solve: \"%s = y\", solver: s, %s}\n", c->r, boundary);
+}
+
+/* Iterations on two grids. */
+static void solve_on_both(const coupled *c, const char *boundary, const char *more, const char *preconditioner)
+{
+    int taken[2];
+    char text[1200], all[1600];
+    write_equations(c, boundary, text, sizeof text);
+    snprintf(all, sizeof all, "%s%s", more, text);
+    for (int i = 0; i < 2; ++i) {
+        const trl_solve_stats *s = solve(all, i ? 120 : 40, "{}");
+        ck_assert_str_eq(s->preconditioner, preconditioner);
+        ck_assert_double_le(s->last_residual, 1e-8 * s->last_reference);
+        taken[i] = s->last_iterations;
+    }
+    ck_assert_msg(taken[0] <= c->most && taken[1] <= c->most, "%s: %d iterations, and %d on a finer grid", c->p,
+                  taken[0], taken[1]);
+}
+
+/* As in diffusion of waves (Fourier's in time), in exchange between two media, and where each diffuses along what the
+ * other does. */
+START_TEST(blocks_stand_any_coupling)
+{
+    static const coupled cases[] = {
+        {"laplacian(p) + 20*q", "laplacian(q) - 20*p", NULL, 7},
+        {"laplacian(p) + 75*q", "laplacian(q) - 75*p", NULL, 7},
+        {"laplacian(p) + 500*q", "laplacian(q) - 500*p", NULL, 7},
+        {"laplacian(p) + 1500*(1 + x)*q", "laplacian(q) - 1500*(1 + x)*p", NULL, 7},
+        {"laplacian(p) + 1e5*(q - p)", "0.1*laplacian(q) + 1e5*(p - q)", NULL, 9},
+        {"laplacian(p) + 1e3*(1 + y)*(q - p)", "laplacian(q) + 1e4*(p - q)", NULL, 9},
+        {"laplacian(p) + 10*laplacian(q)", "laplacian(q) - 10*laplacian(p)", NULL, 7},
+        {"laplacian(p) + 300*q - 100*r", "laplacian(q) - 300*p + 50*r", "laplacian(r) + 100*p - 50*q", 8},
+        {"laplacian(p) + 900*(q - p)", "laplacian(q) + 900*(p - q) + 500*(r - q)", "laplacian(r) + 500*(q - r)", 9},
+        {"laplacian(p) + 300*q - p^3", "laplacian(q) - 300*p*(1 + q^2)", NULL, 9}};
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; ++k)
+        if (test_has((int)k, TEST_SANITIZED ? 4 : 1)) solve_on_both(&cases[k], ZERO, "", "multigrid");
+    close_problem();
+}
+END_TEST
+
+/* At points that a mask leaves out there is nothing to be coupled with. */
+START_TEST(blocks_leave_out_what_masks_do)
+{
+    static const coupled turning = {"laplacian(p) + 75*q", "laplacian(q) - 75*p", NULL, 12};
+    solve_on_both(&turning, ZERO ", mask: \"(x - 0.3)^2 > 0.02\"", "", "multigrid");
+    solve(/* one has points that the other has not */
+          "  p: {initial: 0, solve: \"laplacian(p) + 75*q = 1\", solver: s, " ZERO ", mask: \"x > 0.3\"}\n"
+          "  q: {initial: 0, solve: \"laplacian(q) - 75*p = 1\", solver: s, " ZERO ", mask: \"y < 0.6\"}\n",
+          64, "{}");
+    ck_assert_str_eq(trl_simulation_solver(sim, 0)->preconditioner, "multigrid");
+    ck_assert_int_le(trl_simulation_solver(sim, 0)->last_iterations, 15);
+    close_problem();
+}
+END_TEST
+
+/* Unknowns at one of two places, those at each a block. */
+START_TEST(blocks_are_of_one_place)
+{
+    static const char *const equations =
+        "  p: {initial: 0, solve: \"laplacian(p) + 200*q + 0.2*at(r, cell) = 1\", solver: s, " ZERO "}\n"
+        "  q: {initial: 0, solve: \"laplacian(q) - 200*p = 1\", solver: s, " ZERO "}\n"
+        "  r: {location: node, initial: 0, solve: \"laplacian(r) + at(p, node) = 1\", solver: s, " ZERO "}\n";
+    for (int i = 0; i < 2; ++i) {
+        const trl_solve_stats *s = solve(equations, i ? 96 : 40, "{}");
+        ck_assert_str_eq(s->preconditioner, "multigrid");
+        ck_assert_int_le(s->last_iterations, 9);
+    }
+    close_problem();
+}
+END_TEST
+
+/* Coarser grids have the entries of each unknown's own operator where coefficients jump ten thousandfold, or a wind
+ * blows. */
+START_TEST(entries_are_of_each_unknown)
+{
+    static const char *const jump =
+        "  k: {initial: 1, solve: \"k = if((x - 0.5)^2 + (y - 0.5)^2 < 0.06, 1e4, 1)\", " FREE "}\n";
+    static const coupled jumps[] = {
+        {"div(harmonic(k, faces)*grad(p)) - 2*p + 3*q", "div(harmonic(k, faces)*grad(q)) - 5*q - p", NULL, 8},
+        {"div(harmonic(k, faces)*grad(p)) - 2*p + 20*q^2", "div(harmonic(k, faces)*grad(q)) - 5*q - p^3 - p", NULL, 12},
+        {"div(harmonic(k, faces)*grad(p)) - 2*p + 50*q", "div(harmonic(k, faces)*grad(q)) - 50*p + r",
+         "laplacian(r) - r + q", 12}};
+    static const coupled wind = {"laplacian(p) - div(advective_flux(p, [200, 100], upwind)) + q",
+                                 "laplacian(q) - div(advective_flux(q, [-150, 100], upwind)) - p", NULL, 15};
+    for (size_t k = 0; k < sizeof jumps / sizeof *jumps; ++k)
+        if (test_has((int)k, TEST_SANITIZED ? 3 : 1)) solve_on_both(&jumps[k], ZERO, jump, "multigrid");
+    solve_on_both(&wind, ZERO, "", "multigrid");
+    close_problem();
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+    tcase_add_test(tc, blocks_stand_any_coupling);
+    tcase_add_test(tc, blocks_leave_out_what_masks_do);
+    tcase_add_test(tc, blocks_are_of_one_place);
+    tcase_add_test(tc, entries_are_of_each_unknown);
+}
+
+TRL_TEST_MAIN("coupled cycles", add_tests)
