@@ -59,9 +59,11 @@ run: {compile: never, balance: 1}
 # Coarser grids by entries, whose rows the ranks share, and one that both have.
 SOLVE = """trellis: 1
 grid: {cells: [46, 42]}
-expressions: {k: "if(x > y, 100, 1)"}
+expressions: {k: "if(x > y, 1000, 1)"}
 equations:
-  p: {initial: 0, solve: "div(harmonic(k, faces)*grad(p)) = 1", solver: s, mask: "(x - 0.5)^2 + (y - 0.4)^2 > 0.01",
+  q: {initial: 0, solve: "div(harmonic(k, faces)*grad(q)) - p = 0", solver: s,
+      boundary: {x-: {dirichlet: 0}, x+: {dirichlet: 0}, y-: {neumann: 0}, y+: {neumann: 0}}}
+  p: {initial: 0, solve: "div(harmonic(k, faces)*grad(p)) + q = 1", solver: s, mask: "(x - 0.5)^2 + (y - 0.4)^2 > 0.01",
       boundary: {x-: {dirichlet: 0}, x+: {neumann: 0}, y-: {neumann: 0}, y+: {dirichlet: 0}}}
 solvers: {s: {preconditioner: multigrid, replicate: 0, tolerance: 1e-3}}
 run: {compile: never, balance: 1}
