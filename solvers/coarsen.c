@@ -12,7 +12,7 @@ enum { COARSEST_CELLS = 4 };
 static bool has_strengths(const trli_solver *s, const trl_grid *grid)
 {
     bool known = true;
-    for (int a = 0; a < grid->dim; ++a) known &= s->strength[a] > 0;
+    for (int a = 0; a < grid->dim; ++a) known &= s->strength[a] > 0 || grid->flat[a];
     return known;
 }
 
@@ -35,27 +35,6 @@ unsigned trli_line_axes(const trli_solver *s, const trl_grid *grid)
     return has_strengths(s, grid) && axis >= 0 ? 1u << axis : all;
 }
 
-/* Smoothing works along axes of strong coupling, so only these are made coarser: the others wait. Those with
- * lines go along with the strongest of the others. */
-bool trli_coarsen(const trli_solver *s, const trl_grid *fine, trl_grid *coarse)
-{
-    const double weak = 0.28; /* of the strongest: an axis that is about half as strong goes along */
-    const unsigned lines = s->settings.smoother == TRL_SMOOTHER_LINE ? trli_line_axes(s, fine) : 0;
-    double most = 0;
-    bool any = false;
-    *coarse = *fine;
-    for (int a = 0; a < fine->dim; ++a)
-        if (fine->cells[a] > COARSEST_CELLS && !(lines >> a & 1)) most = fmax(most, strength_along(s, fine, a));
-    for (int a = 0; a < fine->dim; ++a) {
-        if (fine->cells[a] <= COARSEST_CELLS) continue;
-        if (!(lines >> a & 1) && strength_along(s, fine, a) < weak * most) continue;
-        coarse->cells[a] = (fine->cells[a] + 1) / 2;
-        coarse->spacing[a] = coarse->length[a] / (double)coarse->cells[a];
-        any = true;
-    }
-    return any;
-}
-
 /* Whether values may be constant along an axis. */
 static bool is_open(const trli_solver *s, int axis)
 {
@@ -64,6 +43,46 @@ static bool is_open(const trli_solver *s, int axis)
     for (int side = 2 * axis; side < 2 * axis + 2; ++side)
         open &= v->boundary[side].npieces != 1 || v->boundary[side].piece[0].kind != TRL_BC_DIRICHLET;
     return open;
+}
+
+/* Whether nothing goes through the sides of an axis, and what has one cell along it one value of each unknown. */
+static bool is_closed(const trli_solver *s, const trl_grid *grid, int axis)
+{
+    bool closed = true;
+    for (int i = 0; i < s->ask.n; ++i) {
+        const trli_variable *v = &s->sim->model->variable[s->ask.variable[i]];
+        closed &= grid->periodic[axis] || !((int)v->location >> axis & 1);
+        for (int side = 2 * axis; side < 2 * axis + 2; ++side)
+            for (int p = 0; p < v->boundary[side].npieces; ++p) {
+                const trl_bc_kind kind = v->boundary[side].piece[p].kind;
+                closed &= kind == TRL_BC_NEUMANN || kind == TRL_BC_OUTFLOW;
+            }
+    }
+    return closed;
+}
+
+/* Smoothing works along axes of strong coupling, so only these are made coarser: the others wait. Those with
+ * lines go along with the strongest of the others. What is constant along an axis is not smoothed by its strong
+ * coupling, so while others have many cells a closed one is made coarser down to one cell. */
+bool trli_coarsen(const trli_solver *s, const trl_grid *fine, trl_grid *coarse)
+{
+    const double weak = 0.28; /* of the strongest: an axis that is about half as strong goes along */
+    const unsigned lines = s->settings.smoother == TRL_SMOOTHER_LINE ? trli_line_axes(s, fine) : 0;
+    double most = 0;
+    bool many = false, may[3];
+    *coarse = *fine;
+    for (int a = 0; a < fine->dim; ++a) many |= fine->cells[a] > COARSEST_CELLS;
+    for (int a = 0; a < fine->dim; ++a) {
+        may[a] = fine->cells[a] > (is_closed(s, fine, a) ? 1 : COARSEST_CELLS);
+        if (may[a] && !(lines >> a & 1)) most = fmax(most, strength_along(s, fine, a));
+    }
+    for (int a = 0; a < fine->dim && many; ++a) {
+        if (!may[a] || (!(lines >> a & 1) && strength_along(s, fine, a) < weak * most)) continue;
+        coarse->cells[a] = (fine->cells[a] + 1) / 2;
+        coarse->spacing[a] = coarse->length[a] / (double)coarse->cells[a];
+    }
+    for (int a = 0; a < fine->dim; ++a) coarse->flat[a] = coarse->cells[a] == 1 && is_closed(s, fine, a);
+    return many;
 }
 
 /* Whether coarser grids keep few cells along such an axis, while others become coarser: so many that it costs more than
@@ -78,7 +97,7 @@ static bool coarsens_unevenly(const trli_solver *s)
         trl_gidx n = grid->cells[a];
         while (n > COARSEST_CELLS) n = (n + 1) / 2;
         const double ratio = (double)n / (double)grid->cells[a], strength = strength_along(s, grid, a) * ratio * ratio;
-        if (n > 1 && is_open(s, a)) open = fmax(open, strength);
+        if (n > 1 && is_open(s, a) && !is_closed(s, grid, a)) open = fmax(open, strength);
         if (n < grid->cells[a]) least = fmin(least, strength);
     }
     return open > much * least;

@@ -138,10 +138,11 @@ static void describe_levels(const trli_listing *l, int solver)
     describe_levels_on_cpu(l, solver, n);
     if (coarse == TRL_COARSE_EITHER)
         trli_listing_say(l,
-                         "  where its coefficients differ more than %s coarser grids are products of the "
+                         "  where its coefficients differ more than %s%s coarser grids are products of the "
                          "operator's entries%s%s",
                          trli_solving_nth(l->sim, solver)->settings.method == TRL_SOLVE_MULTIGRID ? "twofold"
                                                                                                   : "a hundredfold",
+                         trli_solving_nth(l->sim, solver)->ask.n > 1 ? " each unknown's" : "",
                          l->sim->problem->time.none ? "" : ", found once a step", has_gpus(l) ? ", on the CPU" : "");
 }
 
@@ -171,6 +172,13 @@ static void describe_prospect(const trli_listing *l, const trl_solve_stats *s)
                          s->preconditioner, trl_simulation_dt(l->sim), bound);
     else
         trli_listing_say(l, "  preconditioner %s", s->preconditioner);
+}
+
+static void describe_blocks(const trli_listing *l, int solver)
+{
+    const trli_solver *s = trli_solving_nth(l->sim, solver);
+    if (s->block_value && !s->stats.direct)
+        trli_listing_say(l, "  for the diagonal stand blocks: what couples its unknowns at the same point");
 }
 
 static void describe_guesses(const trli_listing *l, const trl_solve_stats *s)
@@ -260,6 +268,7 @@ void trli_describe_solvers(const trli_listing *l)
         if (s->levels > 0 && !s->no_multigrid) describe_levels(l, i);
         if (s->no_direct) trli_listing_say(l, "  not solved directly, because %s", s->no_direct);
         if (s->no_multigrid) trli_listing_say(l, "  no multigrid, because %s", s->no_multigrid);
+        describe_blocks(l, i);
         describe_cost(l, i);
         describe_messages(l, i);
         describe_unused(l, i);

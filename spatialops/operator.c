@@ -175,7 +175,7 @@ static void add_pass(builder *b, int npoints, double scale)
 static void add_axis(builder *b, const trli_stencil *s, int axis, int bit)
 {
     double scale = s->factor;
-    for (int i = 0; i < s->order; ++i) scale /= b->grid->spacing[axis];
+    for (int i = 0; i < s->order; ++i) scale = b->grid->flat[axis] ? 0 : scale / b->grid->spacing[axis];
     for (int i = 0; i < s->npoints; ++i) {
         b->next[i] = (trl_stencil_point){.weight = s->weight[i]};
         b->next[i].offset[axis] = (int8_t)(s->offset[i] + (s->flips && bit));

@@ -38,6 +38,7 @@ typedef struct trl_grid {
     trl_gidx cells[3]; /* 1 on axes the grid lacks */
     double length[3], origin[3], spacing[3];
     bool periodic[3]; /* false on axes the grid lacks */
+    bool flat[3];     /* differences along it are 0: there is one cell, and nothing goes through its sides */
 } trl_grid;
 
 /* One patch: a box of cells of the global grid. */

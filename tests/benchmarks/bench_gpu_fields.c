@@ -47,7 +47,11 @@ done:
 static trl_err create(trli_bench *bench, int n, problem *p)
 {
     static const int one[3] = {1, 1, 1};
-    const trl_grid grid = {3, {n, n, n}, {1, 1, 1}, {0, 0, 0}, {1.0 / n, 1.0 / n, 1.0 / n}, {true, true, true}};
+    const trl_grid grid = {.dim = 3,
+                           .cells = {n, n, n},
+                           .length = {1, 1, 1},
+                           .spacing = {1.0 / n, 1.0 / n, 1.0 / n},
+                           .periodic = {true, true, true}};
     const trl_operator_desc laplacian = {.kind = TRL_LAPLACIAN};
     const trl_field_desc in = {"in", TRL_CELL, {1, 1, 1}, {1, 1, 1}}, out = {.name = "out", .location = TRL_CELL};
     trl_err err;

@@ -45,8 +45,11 @@ done:
 
 static trl_err set_up(trl_context *ctx, square *s)
 {
-    const trl_grid grid = {
-        2, {CELLS, CELLS, 1}, {1, 1, 1}, {0, 0, 0}, {1.0 / CELLS, 1.0 / CELLS, 1}, {true, true, false}};
+    const trl_grid grid = {.dim = 2,
+                           .cells = {CELLS, CELLS, 1},
+                           .length = {1, 1, 1},
+                           .spacing = {1.0 / CELLS, 1.0 / CELLS, 1},
+                           .periodic = {true, true, false}};
     const trl_field_desc T = {"T", TRL_CELL, {1, 1, 0}, {1, 1, 0}}, rate = {"rate", TRL_CELL, {0, 0, 0}, {0, 0, 0}};
     trl_err err;
     TRL_TRY(trl_layout_create(ctx, &grid, NULL, NULL, &s->layout));

@@ -250,7 +250,7 @@ done:
 /* On a grid of n x n cells, a patch for each rank. */
 static inline void poisson_create(poisson *p, trl_context *ctx, trl_workers *workers, int n)
 {
-    const trl_grid grid = {2, {n, n, 1}, {1, 1, 1}, {0, 0, 0}, {1.0 / n, 1.0 / n, 1}, {false, false, false}};
+    const trl_grid grid = {.dim = 2, .cells = {n, n, 1}, .length = {1, 1, 1}, .spacing = {1.0 / n, 1.0 / n, 1}};
     const int ranks = trl_context_ranks(ctx), rows = ranks % 2 == 0 && ranks > 2 ? 2 : 1;
     *p = (poisson){.ctx = ctx, .workers = workers};
     trl_err err = trl_layout_create(ctx, &grid, (int[3]){ranks / rows, rows, 1}, NULL, &p->layout);

@@ -250,8 +250,10 @@ static inline void tree_add_random(program_tree *t)
 /* Of odd seeds all reductions are messages. */
 static inline void tree_open(program_tree *t, trl_context *ctx, trl_workers *workers, uint64_t seed, bool in_pieces)
 {
-    static const trl_grid grid = {
-        2, {TREE_CELLS, TREE_CELLS, 1}, {1, 1, 1}, {0, 0, 0}, {1.0 / TREE_CELLS, 1.0 / TREE_CELLS, 1}, {false}};
+    static const trl_grid grid = {.dim = 2,
+                                  .cells = {TREE_CELLS, TREE_CELLS, 1},
+                                  .length = {1, 1, 1},
+                                  .spacing = {1.0 / TREE_CELLS, 1.0 / TREE_CELLS, 1}};
     const trli_variable variable = {.name = "v", .location = TRL_CELL, .boundary = tree_sides};
     *t = (program_tree){.ctx = ctx, .workers = workers, .in_pieces = in_pieces, .state = seed};
     tree_must(t, trl_layout_create(ctx, &grid, (int[3]){trl_context_ranks(ctx), 2, 1}, NULL, &t->layout));

@@ -173,8 +173,42 @@ START_TEST(cycles_are_for_what_unknowns_have_of_their_own)
 }
 END_TEST
 
+/* Along a closed or periodic axis with few cells coarser grids have one in the end. */
+START_TEST(long_domains_take_no_more_iterations)
+{
+    static const char *const grids[] = {"[256, 4], length: [64, 1]", "[400, 3], length: [133, 1]",
+                                        "[1000, 8], length: [125, 1]", "[256, 2], length: [128, 1]"};
+    static const struct {
+        const char *p, *q;
+        int most;
+    } cases[] = {{"laplacian(p)", "laplacian(q)", 8},
+                 {"laplacian(p) - 0.001*p^3", "laplacian(q)", 14},
+                 {"laplacian(p) + 0.01*q", "laplacian(q) - 0.01*p", 6},
+                 {"d2dx(p) + 100*d2dy(p) + 0.1*(q - p)", "laplacian(q) + 0.1*(p - q)", 9}};
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; ++k)
+        for (int i = 0; i < 8; ++i) {
+            const char *sides = i % 2 ? "x-: {dirichlet: 0}, x+: {neumann: 0}"
+                                      : "x-: {dirichlet: 0}, x+: {neumann: 0}, y-: {neumann: 0}, y+: {neumann: 0}";
+            if (!test_has((int)k + i, TEST_SANITIZED ? 5 : 1)) continue;
+            open_text("grid: {cells: %s, periodic: [false, %s]}\nequations:\n"
+                      "  p: {initial: 0, solve: \"%s = sin(9*x) + y\", solver: s, boundary: {%s}}\n"
+                      "  q: {initial: 0, solve: \"%s = 1\", solver: s, boundary: {%s}}\n"
+                      "solvers: {s: {preconditioner: multigrid}}\n",
+                      grids[i / 2], i % 2 ? "true" : "false", cases[k].p, sides, cases[k].q, sides);
+            for (int n = 0; n < trl_simulation_solvers(sim); ++n) {
+                const trl_solve_stats *s = trl_simulation_solver(sim, n);
+                ck_assert_int_ne(s->coarse, TRL_COARSE_ENTRIES);
+                ck_assert_msg(s->last_iterations <= cases[k].most, "%s on %s: %d iterations", cases[k].p, grids[i / 2],
+                              s->last_iterations);
+            }
+        }
+    close_problem();
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
+    tcase_add_test(tc, long_domains_take_no_more_iterations);
     tcase_add_test(tc, auto_takes_cycles_whose_iterations_do_not_grow_with_the_mesh);
     tcase_add_test(tc, auto_leaves_hard_equations_to_jacobi);
     tcase_add_test(tc, auto_takes_cycles_where_there_is_a_wind);

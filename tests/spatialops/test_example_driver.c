@@ -97,7 +97,7 @@ done:
 static trl_err set_up(trl_context *ctx, channel *c)
 {
     static const trl_location face[2] = {TRL_XFACE, TRL_YFACE};
-    const trl_grid grid = {2, {NX, NY, 1}, {2, 1, 1}, {0, 0, 0}, {2.0 / NX, 1.0 / NY, 1}, {false, false, false}};
+    const trl_grid grid = {.dim = 2, .cells = {NX, NY, 1}, .length = {2, 1, 1}, .spacing = {2.0 / NX, 1.0 / NY, 1}};
     trl_operator_desc desc = {.kind = TRL_DIV, .to = TRL_CELL};
     trl_err err;
     TRL_TRY(trl_layout_create(ctx, &grid, NULL, NULL, &c->layout)); /* a patch per rank */
