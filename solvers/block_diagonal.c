@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* The inverse of the matrices that couple the unknowns of a point, in place of that of the diagonal: by cofactors, of
- * rows over their diagonal. And by Gershgorin's theorem a bound of the eigenvalues of it times the Jacobian. */
+ * rows over their diagonal. Unknowns of a block need each other; what one of them reads of others the diagonal stands.
+ * And by Gershgorin's theorem a bound of the eigenvalues of it times the Jacobian. */
 #include <string.h>
 
 #include "diagonal_impl.h"
@@ -9,7 +10,7 @@
 #include "memory_impl.h"
 #include "partials_impl.h"
 
-enum { MOST = 4, ENTRIES_MOST = 100, BUDGET = 20000 };
+enum { MOST = 4, ENTRIES_MOST = 400, BUDGET = 20000 };
 
 static trli_ir_value times(trli_ir *ir, trli_ir_value a, trli_ir_value b)
 {
@@ -52,24 +53,45 @@ static trli_ir_value cofactor(trli_ir *ir, const trli_ir_value (*m)[MOST], int n
     return (without_row + without_column) % 2 ? trli_ir_unary(ir, TRLI_OP_NEG, d) : d;
 }
 
+/* Unknowns that need each other at one location, directly or through others. */
+typedef struct block {
+    int n, unknown[MOST];
+    trli_ir_value row[MOST][MOST]; /* over their diagonal */
+} block;
+
 /* Where there is none the inverse of the diagonal stays. */
-static void invert(trli_solver *s, const trli_ir_value (*m)[MOST], trli_ir_value *inverse)
+static void invert(trli_solver *s, const block *b)
 {
     static const int all[MOST] = {0, 1, 2, 3};
     const double rounding = 1e-13; /* of the determinant */
     trli_ir *ir = &s->sim->model->ir;
-    const int n = s->ask.n;
-    const trli_ir_value d = determinant(ir, m, all, n, (1u << n) - 1);
+    const trli_ir_value d = determinant(ir, b->row, all, b->n, (1u << b->n) - 1);
     const trli_ir_value none =
         trli_ir_binary(ir, TRLI_OP_LT, trli_ir_unary(ir, TRLI_OP_ABS, d), trli_ir_constant(ir, rounding));
-    for (int i = 0; i < n; ++i)
-        for (int j = 0; j < n; ++j) {
-            const trli_ir_value of = cofactor(ir, m, n, j, i), share = trli_ir_binary(ir, TRLI_OP_DIV, of, d);
-            inverse[i * n + j] = of;
+    for (int i = 0; i < b->n; ++i)
+        for (int j = 0; j < b->n; ++j) {
+            const trli_ir_value of = cofactor(ir, b->row, b->n, j, i), share = trli_ir_binary(ir, TRLI_OP_DIV, of, d);
             if (i != j && trli_ir_is_zero(ir, of)) continue;
-            inverse[i * n + j] =
-                times(ir, trli_ir_select(ir, none, trli_ir_constant(ir, i == j), share), s->inverse_value[j]);
+            s->block_value[b->unknown[i] * s->ask.n + b->unknown[j]] = times(
+                ir, trli_ir_select(ir, none, trli_ir_constant(ir, i == j), share), s->inverse_value[b->unknown[j]]);
         }
+}
+
+/* Points that are no unknowns are none in the rows of others either. */
+static trl_err scale(trli_solver *s, trli_instance *in, const trli_ir_value *entry, block *b)
+{
+    trli_ir *ir = &s->sim->model->ir;
+    trl_err err = TRL_OK;
+    for (int i = 0; i < b->n; ++i)
+        for (int j = 0; j < b->n; ++j) {
+            const int row = b->unknown[i], column = b->unknown[j];
+            b->row[i][j] = trli_ir_constant(ir, i == j);
+            if (i == j) continue;
+            b->row[i][j] = times(ir, s->inverse_value[row], entry[row * s->ask.n + column]);
+            TRL_TRY(trli_solver_masked(s, in, column, &b->row[i][j]));
+        }
+done:
+    return err;
 }
 
 static bool are_at_one_place(const trli_solver *s, int i, int j)
@@ -78,19 +100,47 @@ static bool are_at_one_place(const trli_solver *s, int i, int j)
     return v[s->ask.variable[i]].location == v[s->ask.variable[j]].location;
 }
 
-/* Points that are no unknowns are none in the rows of others either. */
-static trl_err scale(trli_solver *s, trli_instance *in, const trli_ir_value *entry, trli_ir_value (*m)[MOST])
+/* reach: [n][n] whether the equation of one unknown reads another at its point, directly or through others. */
+static void find_reach(const trli_solver *s, const trli_ir_value *entry, bool *reach)
 {
-    trli_ir *ir = &s->sim->model->ir;
+    const int n = s->ask.n;
+    for (int i = 0; i < n; ++i)
+        for (int j = 0; j < n; ++j)
+            reach[i * n + j] = are_at_one_place(s, i, j) && !trli_ir_is_zero(&s->sim->model->ir, entry[i * n + j]);
+    for (int k = 0; k < n; ++k)
+        for (int i = 0; i < n; ++i)
+            for (int j = 0; j < n && reach[i * n + k]; ++j) reach[i * n + j] |= reach[k * n + j];
+}
+
+/* The block whose first unknown is `first`; n 0: that is in an earlier one, or alone, or there are too many. */
+static block block_of(const trli_solver *s, const bool *reach, int first)
+{
+    const int n = s->ask.n;
+    block b = {.n = 1, .unknown = {first}};
+    for (int j = 0; j < n; ++j) {
+        if (j == first || !reach[first * n + j] || !reach[j * n + first]) continue;
+        if (j < first || b.n == MOST) return (block){0};
+        b.unknown[b.n++] = j;
+    }
+    return b.n > 1 ? b : (block){0};
+}
+
+/* *any: there are blocks, whose inverses are among the values, and the diagonal's where there are none. */
+static trl_err invert_blocks(trli_solver *s, trli_instance *in, const trli_ir_value *entry, const bool *reach,
+                             bool *any)
+{
     const int n = s->ask.n;
     trl_err err = TRL_OK;
-    for (int i = 0; i < n; ++i)
-        for (int j = 0; j < n; ++j) {
-            m[i][j] = trli_ir_constant(ir, i == j);
-            if (i == j || !are_at_one_place(s, i, j)) continue;
-            m[i][j] = times(ir, s->inverse_value[i], entry[i * n + j]);
-            TRL_TRY(trli_solver_masked(s, in, j, &m[i][j]));
-        }
+    *any = false;
+    for (int k = 0; k < n * n; ++k)
+        s->block_value[k] = k % (n + 1) ? trli_ir_constant(&s->sim->model->ir, 0) : s->inverse_value[k / n];
+    for (int i = 0; i < n; ++i) {
+        block b = block_of(s, reach, i);
+        if (b.n == 0) continue;
+        TRL_TRY(scale(s, in, entry, &b));
+        invert(s, &b);
+        *any = true;
+    }
 done:
     return err;
 }
@@ -109,20 +159,24 @@ static int unknown_of(const trli_solver *s, int variable)
     return i;
 }
 
-static trl_err list_rows(trli_solver *s, const trli_solver_rows *rows, row_entry *list, int *count, bool *known)
+/* *known: there is room for all; *bounded: all are at some offset. */
+static trl_err list_rows(trli_solver *s, const trli_solver_rows *rows, row_entry *list, int *count, bool *known,
+                         bool *bounded)
 {
     const trli_partial_derivative *of;
     trli_ir_value f;
     int n;
     trl_err err = TRL_OK;
     *count = 0;
+    *bounded = true;
     for (int i = 0; i < s->ask.n; ++i) {
         TRL_TRY(s->ask.residual(s->ask.data, rows->marked, i, &f));
         TRL_TRY(trli_partials_of(rows->partials, f, -1, BUDGET, false, &of, &n));
         for (int k = 0; k < n; ++k) {
             const int j = unknown_of(s, of[k].variable);
             if (j == s->ask.n) continue;
-            *known &= !of[k].everywhere && *count < ENTRIES_MOST;
+            *known &= *count < ENTRIES_MOST;
+            *bounded &= !of[k].everywhere;
             if (!*known) return TRL_OK;
             list[(*count)++] = (row_entry){.row = i, .unknown = j, .of = of[k]};
         }
@@ -170,50 +224,67 @@ static void add_magnitudes(trli_solver *s, row_entry *list, int count, const trl
     if (*own < 0) *own = trli_ir_constant(ir, 0);
 }
 
-static bool couples(const trli_solver *s, const trli_ir_value *entry)
+/* What a search for blocks needs. */
+typedef struct search {
+    trli_ir_value *entry; /* [n][n] at the same point */
+    bool *reach;          /* [n][n] */
+    row_entry *list;      /* [ENTRIES_MOST] */
+} search;
+
+static trl_err search_begin(trli_solver *s, search *w)
 {
-    bool any = false;
-    for (int i = 0; i < s->ask.n; ++i)
-        for (int j = 0; j < s->ask.n; ++j)
-            any |= i != j && are_at_one_place(s, i, j) && !trli_ir_is_zero(&s->sim->model->ir, entry[i * s->ask.n + j]);
-    return any;
+    const size_t n = (size_t)s->ask.n;
+    *w = (search){trli_new(s->sim->ctx, n * n, sizeof *w->entry), trli_new(s->sim->ctx, n * n, sizeof *w->reach),
+                  trli_new(s->sim->ctx, ENTRIES_MOST, sizeof *w->list)};
+    s->block_value = trli_model_keep(s->sim->model, n * n * sizeof *s->block_value);
+    return w->entry && w->reach && w->list && s->block_value ? TRL_OK
+                                                             : trli_no_memory(s->sim->ctx, NULL, "for a solver");
+}
+
+static void search_end(search *w)
+{
+    trli_free(w->entry);
+    trli_free(w->reach);
+    trli_free(w->list);
 }
 
 trl_err trli_solver_find_blocks(trli_solver *s, const trli_solver_rows *rows, trli_ir_value *all, trli_ir_value *own)
 {
-    const size_t n = (size_t)s->ask.n;
-    trli_ir_value entry[MOST * MOST], m[MOST][MOST];
-    row_entry *list = NULL;
-    bool known;
+    search w;
+    bool known, bounded, any = false;
     int count;
     trl_err err = TRL_OK;
-    if (!s->coupled || n > MOST) return TRL_OK;
-    TRL_TRY(trli_solver_find_point_rows(s, rows, entry, &known));
-    if (!known || !couples(s, entry)) return TRL_OK;
-    list = trli_new(s->sim->ctx, ENTRIES_MOST, sizeof *list);
-    if (!list) return trli_no_memory(s->sim->ctx, NULL, "for a solver");
-    TRL_TRY(list_rows(s, rows, list, &count, &known));
+    if (!s->coupled) return TRL_OK;
+    TRL_TRY(search_begin(s, &w));
+    TRL_TRY(trli_solver_find_point_rows(s, rows, w.entry, &known));
+    if (known) TRL_TRY(list_rows(s, rows, w.list, &count, &known, &bounded));
     if (!known) goto done;
-    TRL_TRY(scale(s, rows->in, entry, m));
-    s->block_value = trli_model_keep(s->sim->model, n * n * sizeof *s->block_value);
-    if (!s->block_value) TRL_TRY(s->sim->model->ir.err);
-    invert(s, (const trli_ir_value(*)[MOST])m, s->block_value);
-    for (int i = 0; i < s->ask.n; ++i) add_magnitudes(s, list, count, s->block_value, i, &all[i], &own[i]);
+    find_reach(s, w.entry, w.reach);
+    TRL_TRY(invert_blocks(s, rows->in, w.entry, w.reach, &any));
+    for (int i = 0; i < s->ask.n && any; ++i) {
+        all[i] = own[i] = TRLI_NO_VALUE;
+        if (bounded) add_magnitudes(s, w.list, count, s->block_value, i, &all[i], &own[i]);
+    }
     err = s->sim->model->ir.err;
 done:
-    trli_free(list);
+    search_end(&w);
+    if (!any) s->block_value = NULL;
     return err;
 }
 
 trl_err trli_solver_store_blocks(trli_solver *s)
 {
+    const size_t entries = (size_t)s->ask.n * (size_t)s->ask.n;
     trli_ir *ir = &s->sim->model->ir;
-    double number[MOST * MOST];
-    int field[MOST * MOST];
+    double *number = trli_new(s->sim->ctx, entries, sizeof *number);
+    int *field = trli_new(s->sim->ctx, entries, sizeof *field);
     trl_err err = TRL_OK;
+    if (!number || !field) TRL_TRY(trli_no_memory(s->sim->ctx, NULL, "for a solver"));
     TRL_TRY(trli_solver_store_matrix(s, s->diagonal, "inverse", s->block_value, field, number));
-    for (int k = 0; k < s->ask.n * s->ask.n; ++k)
+    for (size_t k = 0; k < entries; ++k)
         if (field[k] >= 0) s->block_value[k] = trli_ir_field(ir, field[k]);
 done:
+    trli_free(number);
+    trli_free(field);
     return err;
 }

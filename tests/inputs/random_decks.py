@@ -379,8 +379,9 @@ def flat_equations(w, names):
         where = w.fields[names[0]]
         family = flat_equation(w, '"g{i}"', where)
         rate = next(i for i, line in enumerate(family) if line.startswith("    ddt"))
-        more = f" - 0.1*i*g{{4 - i}} + 0.01*{w.whole_sum('g{i}')}{w.of_member()}"
         divided = w.implicit and not w.whole
+        turning = w.rng.choice(["0.1*i", "200*(i - 2)"] if w.implicit else ["0.1*i"])  # what blocks of unknowns are for
+        more = f" - {turning}*g{{4 - i}} + 0.01*{w.whole_sum('g{i}')}{w.of_member()}"
         family[rate] = family[rate].replace('", implicit', more + '", implicit') if divided else (family[rate][:-1] +
                                                                                                   more + '"')
         lines += family + ["    for: {i: 1..3}"]

@@ -72,13 +72,15 @@ START_TEST(blocks_leave_out_what_masks_do)
 }
 END_TEST
 
-/* Unknowns at one of two places, those at each a block. */
-START_TEST(blocks_are_of_one_place)
+/* Unknowns at two places, and such as are read by a block but read nothing of it: among more than four. */
+START_TEST(blocks_are_of_what_needs_each_other)
 {
     static const char *const equations =
         "  p: {initial: 0, solve: \"laplacian(p) + 200*q + 0.2*at(r, cell) = 1\", solver: s, " ZERO "}\n"
-        "  q: {initial: 0, solve: \"laplacian(q) - 200*p = 1\", solver: s, " ZERO "}\n"
-        "  r: {location: node, initial: 0, solve: \"laplacian(r) + at(p, node) = 1\", solver: s, " ZERO "}\n";
+        "  q: {initial: 0, solve: \"laplacian(q) - 200*p + v = 1\", solver: s, " ZERO "}\n"
+        "  r: {location: node, initial: 0, solve: \"laplacian(r) + at(p, node) = 1\", solver: s, " ZERO "}\n"
+        "  u: {initial: 0, solve: \"laplacian(u) + 1e5*(v - u) + 0.2*at(r, cell) = 1\", solver: s, " ZERO "}\n"
+        "  v: {initial: 0, solve: \"laplacian(v) + 1e5*(u - v) = x\", solver: s, " ZERO "}\n";
     for (int i = 0; i < 2; ++i) {
         const trl_solve_stats *s = solve(equations, i ? 96 : 40, "{}");
         ck_assert_str_eq(s->preconditioner, "multigrid");
@@ -112,7 +114,7 @@ static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, blocks_stand_any_coupling);
     tcase_add_test(tc, blocks_leave_out_what_masks_do);
-    tcase_add_test(tc, blocks_are_of_one_place);
+    tcase_add_test(tc, blocks_are_of_what_needs_each_other);
     tcase_add_test(tc, entries_are_of_each_unknown);
 }
 
