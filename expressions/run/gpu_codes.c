@@ -45,17 +45,18 @@ static bool reads_the_same(const trli_slab *slab, const trli_reads *of)
     return true;
 }
 
-/* Cells along a slab's axis with which its ghosts follow from none beyond the other side. */
+/* Cells along a slab's axis with which its ghosts follow from none beyond the other side: as many as an image is from
+ * its side, or so many that what is read from a ghost is before that side. */
 static trl_gidx cells_needed(const trli_slab *slab)
 {
-    enum { POINTS = 2 }; /* a location may have one more or one fewer of them than cells; and the slab's own */
     int reach = 0;
+    if (slab->kind == TRLI_SLAB_IMAGE) return slab->layer;
     for (int i = 0; slab->kind == TRLI_SLAB_KERNEL && i < slab->reads.nfields; ++i) {
         const trl_offsets read = trl_footprint_hull(&slab->reads.footprint[i]);
         if (reach < -read.lo[slab->axis]) reach = -read.lo[slab->axis];
         if (reach < read.hi[slab->axis]) reach = read.hi[slab->axis];
     }
-    return slab->layer + reach + POINTS;
+    return reach - slab->layer + 1;
 }
 
 /* Whether a kernel can compute its ghosts: fields have their sides at the same points, as all have along periodic axes,
