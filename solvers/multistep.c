@@ -43,6 +43,7 @@ struct trli_multistep {
     bool unsolved;            /* for the last rates */
     trli_next_step next;      /* the step */
     double time;              /* of the rates */
+    bool moved;               /* y is another one than that of the diagonal */
 };
 
 /* ---- what CVODE asks for ---- */
@@ -89,6 +90,7 @@ static trl_err find_rates(void *data, double t, const double *y, double *f, bool
     trl_simulation *sim = m->sim;
     trl_err err = TRL_OK;
     m->time = t;
+    m->moved = true;
     sim->frame->scalar[m->time_scalar] = t;
     TRL_TRY(trli_unpack(&m->packing, y, m->y));
     TRL_TRY(find_solutions(m, t));
@@ -150,6 +152,7 @@ static trl_err prepare(void *data, double gamma)
     trl_err err = TRL_OK;
     m->sim->frame->scalar[m->gamma] = gamma;
     TRL_TRY(trli_solver_prepare_cycles(m->solver, gamma, &m->cycles));
+    m->moved = false;
     if (m->cycles) return TRL_OK;
     if (m->blocks.n) return find_blocks(m);
     if (field) {
@@ -175,6 +178,8 @@ static trl_err precondition(void *data, const double *r, double *z)
         for (int64_t i = 0; i < n; ++i) z[i] = m->inverse[i] * r[i];
         return TRL_OK;
     }
+    if (m->moved) TRL_TRY(trli_solver_refresh(m->solver));
+    m->moved = false;
     TRL_TRY(trli_unpack(&m->packing, r, trli_solver_right_side(m->solver)));
     TRL_TRY(trli_solver_cycle(m->solver));
     err = trli_pack(&m->packing, trli_solver_cycle_result(m->solver), z);

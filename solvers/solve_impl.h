@@ -111,6 +111,9 @@ TRL_NODISCARD trl_err trli_solver_multiply(trli_solver *solver, trl_gidx step, d
 /* Make the preconditioner for the values that the instance's fields have. gamma: on other grids, dt. *cycles: it is one
  * of multigrid; else the inverse of the diagonal. Collective: yes. */
 TRL_NODISCARD trl_err trli_solver_prepare_cycles(trli_solver *solver, double gamma, bool *cycles);
+/* Then, with other values: smoothing on the first grid, whose residuals have these, needs their diagonal, too. Blocks
+ * of earlier values may be far from an inverse. Collective: yes. */
+TRL_NODISCARD trl_err trli_solver_refresh(trli_solver *solver);
 /* Whether there is an inverse of the diagonal. [n] fields of it; NULL: they are numbers, which the next function gives.
  */
 bool trli_solver_has_diagonal(const trli_solver *solver);

@@ -161,6 +161,12 @@ done:
     return err;
 }
 
+trl_err trli_solver_refresh(trli_solver *solver)
+{
+    solver->current = false;
+    return trli_solver_run_diagonal(solver);
+}
+
 trl_err trli_solver_choose_start(trli_solver *s, bool *directly)
 {
     trl_err err = TRL_OK;
