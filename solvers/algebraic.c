@@ -36,6 +36,7 @@ struct trli_algebraic {
     double *dense; /* its factors, and */
     double x[DENSE_MOST];
     int dense_room;
+    double lost; /* pivots that are so much smaller than they were are rounding errors */
 };
 
 static trl_err no_memory(const trli_algebraic *st)
@@ -87,7 +88,7 @@ static trl_err make_dense(trli_algebraic *st, const trli_sparse *a)
     for (int i = 0; i < n * n; ++i) st->dense[i] = 0;
     for (int i = 0; i < n; ++i)
         for (int e = a->begin[i]; e < a->begin[i + 1]; ++e) st->dense[i * n + a->column[e]] += a->value[e];
-    trli_eliminate(n, st->dense);
+    trli_eliminate(n, st->dense, st->lost);
     return TRL_OK;
 }
 
@@ -165,7 +166,8 @@ done:
     return err;
 }
 
-trl_err trli_algebraic_create(trl_context *ctx, trli_sparse_crew *crew, int axes, trli_algebraic **algebraic)
+trl_err trli_algebraic_create(trl_context *ctx, trli_sparse_crew *crew, int axes, double lost,
+                              trli_algebraic **algebraic)
 {
     trli_algebraic *st = *algebraic = trli_new(ctx, 1, sizeof *st);
     if (!st) return trli_no_memory(ctx, NULL, "for coarser grids");
@@ -173,6 +175,7 @@ trl_err trli_algebraic_create(trl_context *ctx, trli_sparse_crew *crew, int axes
     st->loop = trli_sparse_crew_loop(crew);
     st->crew = crew;
     st->axes = axes;
+    st->lost = lost;
     return trli_splitting_create(ctx, crew, &st->splitting);
 }
 

@@ -13,8 +13,8 @@
 
 typedef struct trli_algebraic trli_algebraic;
 
-/* axes: along which the first grid has points. The crew outlives it. */
-TRL_NODISCARD trl_err trli_algebraic_create(trl_context *ctx, trli_sparse_crew *crew, int axes,
+/* axes: along which the first grid has points. lost: of trli_eliminate. The crew outlives it. */
+TRL_NODISCARD trl_err trli_algebraic_create(trl_context *ctx, trli_sparse_crew *crew, int axes, double lost,
                                             trli_algebraic **algebraic);
 void trli_algebraic_destroy(trli_algebraic **algebraic);
 /* The finest matrix, of which the caller makes this rank's rows, or makes them anew. Each has its own entry first. */

@@ -19,7 +19,7 @@ static void find_limit(const trl_integrator *m, double limit[MOST])
         for (int j = 0; j < n; ++j) matrix[i * n + j] = m->diagonal[i + 1][j + 1];
         limit[i] = m->diagonal[i + 1][0];
     }
-    trli_eliminate(n, matrix);
+    trli_eliminate(n, matrix, TRLI_LOST);
     trli_eliminated_solve(n, matrix, limit);
 }
 
@@ -37,7 +37,7 @@ void trli_dense_weights(const trl_integrator *m, trli_dense_formula *formula)
         for (int e = 0; e < n - 1; ++e, power *= m->c[stage[i]]) matrix[e * n + i] = power;
         matrix[(n - 1) * n + i] = i == 0 ? 1 : -limit[stage[i] - 1];
     }
-    trli_eliminate(n, matrix);
+    trli_eliminate(n, matrix, TRLI_LOST);
     for (int j = 1; j < n - 1; ++j) {
         for (int e = 0; e < n; ++e) b[e] = e + 1 == j ? 1.0 / j : 0;
         trli_eliminated_solve(n, matrix, b);

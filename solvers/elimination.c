@@ -7,9 +7,8 @@
 
 #include "sparse_impl.h"
 
-void trli_eliminate(int n, double *m)
+void trli_eliminate(int n, double *m, double lost)
 {
-    const double lost = 1e-11;
     for (int i = 0; i < n; ++i) {
         double *row = m + (ptrdiff_t)i * n;
         const double before = fabs(row[i]);

@@ -96,6 +96,9 @@ trl_err trli_galerkin_create(trli_solver *s, const trli_grid_level *level, trl_l
 
 static trl_err make_first(trli_galerkin *st)
 {
+    /* Of several unknowns one may have constants in the null space of its own derivatives, and not the system: its
+     * residual has a mean then, which rounding errors of sums over all points must not divide. */
+    const double lost = st->s->ask.n > 1 ? 1e-7 : TRLI_LOST;
     const trli_model *model = st->s->sim->model;
     trl_err err = TRL_OK;
     TRL_TRY(trli_sparse_crew_create(model->ctx, st->loop, st->s->settings.replicate, &st->crew));
@@ -106,7 +109,7 @@ static trl_err make_first(trli_galerkin *st)
         int axes = 0;
         TRL_TRY(trli_entries_create(st->s, i, st->level, st->crew, &u->a));
         for (int axis = 0; axis < 3; ++axis) axes += u->a.n[axis] > 1;
-        TRL_TRY(trli_algebraic_create(model->ctx, st->crew, axes, &u->rest));
+        TRL_TRY(trli_algebraic_create(model->ctx, st->crew, axes, lost, &u->rest));
     }
     st->known = trli_new(model->ctx, (size_t)model->nscalars + 1, sizeof *st->known);
     if (!st->known) err = no_memory(st);

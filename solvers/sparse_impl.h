@@ -155,9 +155,10 @@ TRL_NODISCARD trl_err trli_split_rows(trli_splitting *s, int rows, const int *nu
 
 /* ---- elimination.c ---- */
 
-/* Factors of a full matrix [n][n], in place. A pivot that rounding leaves stands for a null space, or no unknown: it
- * becomes 0, and so does its unknown. */
-void trli_eliminate(int n, double *m);
+#define TRLI_LOST 1e-11 /* what rounding leaves of sums of few terms */
+/* Factors of a full matrix [n][n], in place. A pivot that is less than `lost` of what it was before stands for a null
+ * space, or no unknown: it becomes 0, and so does its unknown. */
+void trli_eliminate(int n, double *m, double lost);
 /* x = what the matrix of these factors makes x from. */
 void trli_eliminated_solve(int n, const double *m, double *x);
 
