@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Direct solution as a method: for which systems there is one, what it costs, and whether it solves what it should. */
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "context_impl.h"
+#include "diagonal_impl.h"
 #include "direct_impl.h"
 #include "memory_impl.h"
 #include "solve_ahead_impl.h"
@@ -46,6 +49,50 @@ const char *trli_direct_missing(const trli_solver *s)
             if (v->boundary[side].npieces > 1) return "conditions change along a side";
     }
     return NULL;
+}
+
+static bool is_number(const trl_value *value)
+{
+    char *end;
+    if (value->count == 0 || !value->text[0].chars) return true;
+    strtod(value->text[0].chars, &end);
+    return value->count == 1 && *end == '\0';
+}
+
+/* Whether the names in a formula are coordinates and functions. */
+static bool is_known(const trl_value *value)
+{
+    static const char *const names[] = {"x", "y", "z", "t", "pi"};
+    const char *c = value->count == 1 && value->text[0].chars ? value->text[0].chars : "";
+    bool all = value->count <= 1;
+    while (*c && all) {
+        const size_t skipped = strcspn(c, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_");
+        const bool number = skipped > 0 && (isdigit((unsigned char)c[skipped - 1]) || c[skipped - 1] == '.');
+        c += skipped;
+        const size_t n = strspn(c, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789");
+        bool known = n == 0 || number || c[n] == '(';
+        for (size_t k = 0; k < sizeof names / sizeof *names; ++k)
+            known |= n == strlen(names[k]) && strncmp(c, names[k], n) == 0;
+        all &= known;
+        c += n;
+    }
+    return all;
+}
+
+bool trli_direct_is_sure(const trli_solver *s)
+{
+    bool sure = s->direct && s->plain && trli_solver_drifts(s) <= 1;
+    for (int i = 0; i < s->ask.n; ++i) {
+        const trli_variable *v = &s->sim->model->variable[s->ask.variable[i]];
+        for (int side = 0; side < 6; ++side) /* what changes along it, or reads unknowns, is in no direct solution */
+            for (int p = 0; p < v->boundary[side].npieces; ++p) {
+                const trl_bc_piece *piece = &v->boundary[side].piece[p];
+                const bool robin = piece->kind == TRL_BC_ROBIN;
+                sure &= piece->kind <= TRL_BC_OUTFLOW && is_number(&piece->b) && is_known(&piece->c);
+                sure &= robin ? is_number(&piece->value) : is_known(&piece->value);
+            }
+    }
+    return sure;
 }
 
 trl_err trli_direct_impossible(const trli_solver *s, const char *why)

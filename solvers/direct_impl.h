@@ -15,6 +15,8 @@
 
 /* Why a system cannot be solved directly; NULL: its operator may be separable. */
 const char *trli_direct_missing(const trli_solver *s);
+/* Of a solver that may have one: whether it solves the system for certain, so that nothing else has to be compiled. */
+bool trli_direct_is_sure(const trli_solver *s);
 /* The error that says so. */
 TRL_NODISCARD trl_err trli_direct_impossible(const trli_solver *s, const char *why);
 /* For a system that may be: once it is compiled. */

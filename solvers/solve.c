@@ -486,7 +486,7 @@ static trl_err choose_preconditioner(trli_solver *s)
                         "the operator's diagonal for '%s' is not known as a formula: use preconditioner none",
                         s->ask.names);
     if (!missing && !asked) missing = trli_multigrid_unasked(s);
-    if (!missing && s->direct && s->plain && trli_solver_drifts(s) <= 1) missing = "the system is solved directly";
+    if (!missing && trli_direct_is_sure(s)) missing = "the system is solved directly";
     s->stats.no_multigrid = e->preconditioner == TRL_PRECONDITIONER_AUTO ? missing : NULL;
     if (asked || (!missing && e->preconditioner == TRL_PRECONDITIONER_AUTO)) {
         TRL_TRY(trli_solver_compile_skewness(s));
