@@ -57,9 +57,9 @@ struct trli_solver {
     bool bounded;                   /* of each row the sum of magnitudes over the diagonal is known: */
     double *bound_number;           /* [2][n] the largest, and that of entries of the row's own unknown, or */
     int *bound_scalar;              /* [2][n] -1, or the scalar that has it once the diagonal is found */
-    double *skewness_number;        /* [n] by skewness.c at each point, or */
-    int *skewness_scalar;           /* [n][2] the scalars that have its sum, and over how many points; or -1 */
-    bool skewed;                    /* that is much */
+    double *skewness_number;        /* [n][3] of skewness.c: of an equation, of points, of being tied, or */
+    int *skewness_scalar;           /* [n][3] the scalars that have the sums over all points; or -1 */
+    bool skewed, tied;              /* that is much */
     int *extreme;                   /* [n][2] likewise: the largest magnitude of its diagonal, and of the inverse */
     double *known, *seen; /* by scalar: what the Jacobian reads, of the diagonal, and when it was looked at; or NULL */
     bool current;         /* the diagonal is that of the Jacobian as it was then */

@@ -569,7 +569,7 @@ trl_err trli_multigrid_prepare(struct trli_multigrid *m, double time)
     TRL_TRY(may_be_others(m, &relaxed));
     if (m->level[0].coefficients) run(&c, &m->level[0], m->level[0].coefficients);
     trli_grid_level_find_largest(&m->level[0]);
-    if (m->chooses) m->by_entries = trli_solver_contrast(m->solver) > jump || m->solver->skewed;
+    if (m->chooses) m->by_entries = !m->solver->tied && (trli_solver_contrast(m->solver) > jump || m->solver->skewed);
     if (relaxed) note(&c, trli_relaxation_prepare(&m->level[0], m->loop));
     if (m->by_entries) {
         TRL_TRY(trli_agree_within(m->solver->sim, c.err));

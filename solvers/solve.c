@@ -423,8 +423,8 @@ static trl_err copy_request(trli_solver *s, const trli_solve_request *request)
     s->inverse_value = trli_model_keep(model, (n + 1) * sizeof *s->inverse_value);
     s->bound_number = trli_model_keep(model, (2 * n + 1) * sizeof *s->bound_number);
     s->bound_scalar = trli_model_keep(model, 2 * bytes);
-    s->skewness_number = trli_model_keep(model, (n + 1) * sizeof *s->skewness_number);
-    s->skewness_scalar = trli_model_keep(model, 2 * bytes);
+    s->skewness_number = trli_model_keep(model, 3 * (n + 1) * sizeof *s->skewness_number);
+    s->skewness_scalar = trli_model_keep(model, 3 * bytes);
     s->in_field = trli_model_keep(model, (equations + 1) * sizeof *s->in_field);
     s->old_field = trli_model_keep(model, (equations + 1) * sizeof *s->old_field);
     bool **const read[] = {&s->reads, &s->reads_old, &s->needs, &s->needs_old};

@@ -138,8 +138,8 @@ static trl_err judge_equation(trli_solver *s, bool *good)
 {
     const bool others = s->coarsened != s->ndiagonals;
     trl_err err = TRL_OK;
-    if (others && !trli_multigrid_by_entries(s->multigrid)) TRL_TRY(trli_solver_find_skewness(s, &s->skewed));
-    *good = !s->skewed || trli_multigrid_galerkin(s->multigrid);
+    if (others && !trli_multigrid_by_entries(s->multigrid)) TRL_TRY(trli_solver_find_skewness(s));
+    *good = !s->skewed || s->tied || trli_multigrid_galerkin(s->multigrid);
 done:
     return err;
 }

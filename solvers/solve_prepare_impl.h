@@ -31,7 +31,8 @@ bool trli_solver_is_questionable(const trli_solver *s);
 
 /* The program that finds how far the operator is from a symmetric one, where it may be questionable. */
 TRL_NODISCARD trl_err trli_solver_compile_skewness(trli_solver *s);
-/* *skewed: in questionable cases, that is too far for coarser grids that have the equation. Collective: yes. */
-TRL_NODISCARD trl_err trli_solver_find_skewness(trli_solver *s, bool *skewed);
+/* s->skewed: in questionable cases, that is too far for coarser grids that have the equation; s->tied: these need to
+ * know what couples unknowns. Collective: yes. */
+TRL_NODISCARD trl_err trli_solver_find_skewness(trli_solver *s);
 
 #endif

@@ -2,6 +2,8 @@
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Multigrid for unknowns that are coupled: cycles take no more iterations on finer grids, whatever couples them. */
 // ctest: np=1
+#include <string.h>
+
 #include "multigrid_decks.h"
 
 typedef struct coupled {
@@ -110,8 +112,61 @@ START_TEST(entries_are_of_each_unknown)
 }
 END_TEST
 
+/* Where unknowns are coupled faster than a wind crosses the domain coarser grids have the equation, which couples them,
+ * else entries, which stand the wind. */
+START_TEST(winds_are_beside_couplings)
+{
+#define WIND(u, v, how) "0.01*laplacian(" u ") - div(advective_flux(" u ", [" v "]" how "))"
+    static const coupled cases[] = {
+        {WIND("p", "1, 0.5", ", upwind") " + 100*(q - p)", "0.01*laplacian(q) + 100*(p - q)", NULL, 14},
+        {WIND("p", "1, 0.5", "") " + 100*q", WIND("q", "-0.6, 0.3", "") " - 100*p", NULL, 8},
+        {WIND("p", "1, 0.5", "") " + 0.1*q", WIND("q", "-0.6, 0.3", "") " - 0.1*p", NULL, 10},
+        {WIND("p", "1, 0.5", ", upwind") " + q", WIND("q", "-0.6, 0.3", ", upwind") " - p", NULL, 12}};
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; ++k)
+        if (test_has((int)k, TEST_SANITIZED ? 4 : 1)) solve_on_both(&cases[k], ZERO, "", "multigrid");
+    close_problem();
+}
+END_TEST
+
+/* An unknown may be free up to a constant in its own equation, where coefficients jump, as others tell it. */
+START_TEST(constants_of_one_unknown_are_told_by_others)
+{
+    static const char *const jump =
+        "  k: {initial: 1, solve: \"k = if((x - 0.5)^2 + (y - 0.5)^2 < 0.06, 1000, 1)\", " FREE "}\n";
+    static const coupled free = {"div(k*grad(p)) + q", "div(k*grad(q)) - p", NULL, 15};
+    solve_on_both(&free, FREE, jump, "multigrid");
+    close_problem();
+}
+END_TEST
+
+/* Conditions that read an unknown, or change along a side, may have no direct solution. */
+START_TEST(conditions_couple)
+{
+    static const char *const sides[] = {
+        "boundary: {x-: {robin: {a: \"1 + y\", b: 1, c: 0}}, x+: {dirichlet: 0}, y-: {neumann: 0}, y+: {dirichlet: 0}}",
+        "boundary: {x-: {dirichlet: 0}, x+: {robin: {a: 1, b: 1, c: \"5*q\"}}, y-: {neumann: 0}, y+: {dirichlet: 0}}",
+        "boundary: {x-: {dirichlet: \"0.5*q\"}, x+: {neumann: 0}, y-: {neumann: 0}, y+: {dirichlet: \"sin(x)\"}}",
+        "boundary: {x-: {dirichlet: 0}, x+: {neumann: \"-3*p\"}, y-: {neumann: 0}, y+: {dirichlet: 0}}"};
+    char text[800];
+    for (size_t k = 0; k < sizeof sides / sizeof *sides; ++k) {
+        snprintf(text, sizeof text,
+                 "  p: {initial: 0, solve: \"laplacian(p) = 1\", solver: s, %s}\n"
+                 "  q: {initial: 0, solve: \"laplacian(q) = x\", solver: s, boundary: {x-: {dirichlet: 0}, x+: {robin: "
+                 "{a: 1, b: 1, c: \"2*p\"}}, y-: {neumann: 0}, y+: {dirichlet: 0}}}\n",
+                 sides[k]);
+        const trl_solve_stats *s = solve(text, 100, "{}");
+        ck_assert_msg(s->direct || strcmp(s->preconditioner, "multigrid") == 0, "%s: %s", sides[k], s->preconditioner);
+        ck_assert_msg(s->last_iterations <= 11, "%s: %d iterations", sides[k], s->last_iterations);
+    }
+    close_problem();
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
+    tcase_add_test(tc, winds_are_beside_couplings);
+    tcase_add_test(tc, constants_of_one_unknown_are_told_by_others);
+    tcase_add_test(tc, conditions_couple);
     tcase_add_test(tc, blocks_stand_any_coupling);
     tcase_add_test(tc, blocks_leave_out_what_masks_do);
     tcase_add_test(tc, blocks_are_of_what_needs_each_other);
