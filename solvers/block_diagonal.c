@@ -195,17 +195,16 @@ static trli_ir_value magnitude(trli_ir *ir, trli_ir_value v)
     return trli_ir_unary(ir, TRLI_OP_ABS, v);
 }
 
-/* Of row i of the inverse times the Jacobian: the sum of magnitudes, and of those of the row's own unknown. */
-static void add_magnitudes(trli_solver *s, row_entry *list, int count, const trli_ir_value *inverse, int i,
-                           trli_ir_value *all, trli_ir_value *own)
+/* Of row i of the inverse times the Jacobian, by unknowns: the sums of magnitudes, [n]. */
+static void add_magnitudes(trli_solver *s, row_entry *list, int count, int i, trli_ir_value *size)
 {
     trli_ir *ir = &s->sim->model->ir;
-    const trli_ir_value *const factor = inverse + (size_t)i * (size_t)s->ask.n;
-    *all = *own = TRLI_NO_VALUE;
+    const trli_ir_value *const factor = s->block_value + (size_t)i * (size_t)s->ask.n;
+    for (int j = 0; j < s->ask.n; ++j) size[j] = TRLI_NO_VALUE;
     for (int k = 0; k < count; ++k) list[k].taken = false;
     for (int k = 0; k < count; ++k) {
         if (list[k].taken) continue;
-        trli_ir_value sum = TRLI_NO_VALUE, size = TRLI_NO_VALUE;
+        trli_ir_value sum = TRLI_NO_VALUE, *to = &size[list[k].unknown];
         for (int l = k; l < count; ++l) {
             const trli_partial_derivative *e = &list[l].of;
             const bool same = !list[l].taken && list[l].unknown == list[k].unknown &&
@@ -214,19 +213,34 @@ static void add_magnitudes(trli_solver *s, row_entry *list, int count, const trl
             if (!same) continue;
             list[l].taken = true;
             if (e->value >= 0) add(ir, &sum, 1, times(ir, factor[list[l].row], e->value));
-            if (e->bound >= 0) add(ir, &size, 1, magnitude(ir, times(ir, factor[list[l].row], e->bound)));
+            if (e->bound >= 0) add(ir, to, 1, magnitude(ir, times(ir, factor[list[l].row], e->bound)));
         }
-        if (sum >= 0) add(ir, &size, 1, magnitude(ir, sum));
-        if (size < 0) continue;
-        add(ir, all, 1, size);
-        if (list[k].unknown == i) add(ir, own, 1, size);
+        if (sum >= 0) add(ir, to, 1, magnitude(ir, sum));
     }
-    if (*own < 0) *own = trli_ir_constant(ir, 0);
+}
+
+/* The sum over unknowns j, those of two that read each other by the geometric mean of both: units of unknowns are
+ * arbitrary, and by their scales two are made alike without other eigenvalues. */
+static trli_ir_value sum_of(trli_solver *s, const trli_ir_value *size, int i)
+{
+    trli_ir *ir = &s->sim->model->ir;
+    const int n = s->ask.n;
+    trli_ir_value sum = size[i * n + i];
+    for (int j = 0; j < n; ++j) {
+        const trli_ir_value there = size[i * n + j], back = size[j * n + i];
+        if (j == i || there < 0) continue;
+        if (!are_at_one_place(s, i, j))
+            add(ir, &sum, 1, there);
+        else if (back >= 0)
+            add(ir, &sum, 1, trli_ir_unary(ir, TRLI_OP_SQRT, times(ir, there, back)));
+    }
+    return sum < 0 ? trli_ir_constant(ir, 0) : sum;
 }
 
 /* What a search for blocks needs. */
 typedef struct search {
     trli_ir_value *entry; /* [n][n] at the same point */
+    trli_ir_value *size;  /* [n][n] of rows by unknowns */
     bool *reach;          /* [n][n] */
     row_entry *list;      /* [ENTRIES_MOST] */
 } search;
@@ -234,18 +248,38 @@ typedef struct search {
 static trl_err search_begin(trli_solver *s, search *w)
 {
     const size_t n = (size_t)s->ask.n;
-    *w = (search){trli_new(s->sim->ctx, n * n, sizeof *w->entry), trli_new(s->sim->ctx, n * n, sizeof *w->reach),
-                  trli_new(s->sim->ctx, ENTRIES_MOST, sizeof *w->list)};
+    *w = (search){trli_new(s->sim->ctx, n * n, sizeof *w->entry), trli_new(s->sim->ctx, n * n, sizeof *w->size),
+                  trli_new(s->sim->ctx, n * n, sizeof *w->reach), trli_new(s->sim->ctx, ENTRIES_MOST, sizeof *w->list)};
     s->block_value = trli_model_keep(s->sim->model, n * n * sizeof *s->block_value);
-    return w->entry && w->reach && w->list && s->block_value ? TRL_OK
-                                                             : trli_no_memory(s->sim->ctx, NULL, "for a solver");
+    return w->entry && w->size && w->reach && w->list && s->block_value
+               ? TRL_OK
+               : trli_no_memory(s->sim->ctx, NULL, "for a solver");
 }
 
 static void search_end(search *w)
 {
     trli_free(w->entry);
+    trli_free(w->size);
     trli_free(w->reach);
     trli_free(w->list);
+}
+
+/* By the program of the diagonal: values are numbers or fields then. */
+static trl_err store_blocks(trli_solver *s)
+{
+    const size_t entries = (size_t)s->ask.n * (size_t)s->ask.n;
+    trli_ir *ir = &s->sim->model->ir;
+    double *number = trli_new(s->sim->ctx, entries, sizeof *number);
+    int *field = trli_new(s->sim->ctx, entries, sizeof *field);
+    trl_err err = TRL_OK;
+    if (!number || !field) TRL_TRY(trli_no_memory(s->sim->ctx, NULL, "for a solver"));
+    TRL_TRY(trli_solver_store_matrix(s, s->diagonal, "inverse", s->block_value, field, number));
+    for (size_t k = 0; k < entries; ++k)
+        if (field[k] >= 0) s->block_value[k] = trli_ir_field(ir, field[k]);
+done:
+    trli_free(number);
+    trli_free(field);
+    return err;
 }
 
 trl_err trli_solver_find_blocks(trli_solver *s, const trli_solver_rows *rows, trli_ir_value *all, trli_ir_value *own)
@@ -261,30 +295,17 @@ trl_err trli_solver_find_blocks(trli_solver *s, const trli_solver_rows *rows, tr
     if (!known) goto done;
     find_reach(s, w.entry, w.reach);
     TRL_TRY(invert_blocks(s, rows->in, w.entry, w.reach, &any));
-    for (int i = 0; i < s->ask.n && any; ++i) {
-        all[i] = own[i] = TRLI_NO_VALUE;
-        if (bounded) add_magnitudes(s, w.list, count, s->block_value, i, &all[i], &own[i]);
+    if (any) TRL_TRY(store_blocks(s));
+    for (int i = 0; i < s->ask.n && bounded; ++i)
+        add_magnitudes(s, w.list, count, i, w.size + (size_t)i * (size_t)s->ask.n);
+    for (int i = 0; i < s->ask.n; ++i) {
+        all[i] = bounded ? sum_of(s, w.size, i) : TRLI_NO_VALUE;
+        own[i] = bounded ? w.size[i * s->ask.n + i] : TRLI_NO_VALUE;
+        if (bounded && own[i] < 0) own[i] = trli_ir_constant(&s->sim->model->ir, 0);
     }
     err = s->sim->model->ir.err;
 done:
     search_end(&w);
     if (!any) s->block_value = NULL;
-    return err;
-}
-
-trl_err trli_solver_store_blocks(trli_solver *s)
-{
-    const size_t entries = (size_t)s->ask.n * (size_t)s->ask.n;
-    trli_ir *ir = &s->sim->model->ir;
-    double *number = trli_new(s->sim->ctx, entries, sizeof *number);
-    int *field = trli_new(s->sim->ctx, entries, sizeof *field);
-    trl_err err = TRL_OK;
-    if (!number || !field) TRL_TRY(trli_no_memory(s->sim->ctx, NULL, "for a solver"));
-    TRL_TRY(trli_solver_store_matrix(s, s->diagonal, "inverse", s->block_value, field, number));
-    for (size_t k = 0; k < entries; ++k)
-        if (field[k] >= 0) s->block_value[k] = trli_ir_field(ir, field[k]);
-done:
-    trli_free(number);
-    trli_free(field);
     return err;
 }

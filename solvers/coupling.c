@@ -3,6 +3,7 @@
 /* The derivatives of a system's equations by its unknowns at the same point. */
 #include "krylov_impl.h"
 #include "lifecycle_impl.h"
+#include "memory_impl.h"
 #include "partials_impl.h"
 #include "point_blocks_impl.h"
 #include "sides_impl.h"
@@ -48,25 +49,62 @@ done:
     return err;
 }
 
+static bool at_one_place(const trli_solver *s)
+{
+    const trli_variable *variable = s->sim->model->variable;
+    bool same = true;
+    for (int i = 1; i < s->ask.n; ++i)
+        same &= variable[s->ask.variable[i]].location == variable[s->ask.variable[0]].location;
+    return same;
+}
+
+/* Fields for the entries of a row that are no numbers. */
+static trl_err add_fields(trli_solver *s, const char *what, int i, const trli_ir_value *entry, int *field,
+                          double *number)
+{
+    trli_model *model = s->sim->model;
+    const trli_variable *v = &model->variable[s->ask.variable[i]];
+    for (int j = 0; j < s->ask.n && model->ir.err == TRL_OK; ++j) {
+        const trli_node *node = trli_ir_node(&model->ir, entry[j]);
+        field[j] = -1;
+        number[j] = node->number;
+        if (node->op == TRLI_OP_CONSTANT) continue;
+        field[j] = trli_model_add_field(model, trli_model_name(model, "%s:%s%d", v->name, what, j), v->location);
+        if (field[j] >= 0) model->field[field[j]].persistent = true;
+    }
+    return model->ir.err;
+}
+
+/* One kernel for the rows from `begin` on, to before `end`, which are at one place. */
+static trl_err add_kernel(trli_solver *s, trli_program *program, const char *what, int begin, int end,
+                          const trli_ir_value *entry, const int *field)
+{
+    const int n = s->ask.n;
+    int *to = trli_new(s->sim->ctx, (size_t)(end - begin) * (size_t)n, sizeof *to), count = 0;
+    trli_ir_value *value = trli_new(s->sim->ctx, (size_t)(end - begin) * (size_t)n, sizeof *value);
+    trl_err err = TRL_OK;
+    if (!to || !value) TRL_TRY(trli_no_memory(s->sim->ctx, NULL, "for a solver"));
+    for (int k = begin * n; k < end * n; ++k) {
+        if (field[k] < 0) continue;
+        to[count] = field[k];
+        value[count++] = entry[k];
+    }
+    if (count == 0) goto done;
+    TRL_TRY(trli_program_add_kernel(program, what, count, to, value, NULL));
+    for (int k = 0; k < count; ++k) TRL_TRY(trli_program_add_root(program, to[k]));
+done:
+    trli_free(to);
+    trli_free(value);
+    return err;
+}
+
 trl_err trli_solver_store_matrix(trli_solver *s, trli_program *program, const char *what, const trli_ir_value *entry,
                                  int *field, double *number)
 {
-    trli_model *model = s->sim->model;
+    const int n = s->ask.n, step = at_one_place(s) ? n : 1;
     trl_err err = TRL_OK;
-    for (int i = 0; i < s->ask.n * s->ask.n; ++i) {
-        TRL_TRY(model->ir.err);
-        const trli_node *node = trli_ir_node(&model->ir, entry[i]);
-        field[i] = -1;
-        number[i] = node->number;
-        if (node->op == TRLI_OP_CONSTANT) continue;
-        const trli_variable *v = &model->variable[s->ask.variable[i / s->ask.n]];
-        const char *name = trli_model_name(model, "%s:%s%d", v->name, what, i % s->ask.n);
-        field[i] = trli_model_add_field(model, name, v->location);
-        if (field[i] < 0) return model->ir.err;
-        model->field[field[i]].persistent = true;
-        TRL_TRY(trli_program_add_kernel(program, name, 1, &field[i], &entry[i], NULL));
-        TRL_TRY(trli_program_add_root(program, field[i]));
-    }
+    for (int i = 0; i < n; ++i) TRL_TRY(add_fields(s, what, i, entry + i * n, field + i * n, number + i * n));
+    for (int i = 0; i < n; i += step) TRL_TRY(add_kernel(s, program, what, i, i + step, entry, field));
 done:
     return err;
 }
@@ -84,15 +122,6 @@ static trl_err clear_masked(trli_solver *s, trli_instance *in, int i, trli_ir_va
     }
 done:
     return err;
-}
-
-static bool at_one_place(const trli_solver *s)
-{
-    const trli_variable *variable = s->sim->model->variable;
-    bool same = true;
-    for (int i = 1; i < s->ask.n; ++i)
-        same &= variable[s->ask.variable[i]].location == variable[s->ask.variable[0]].location;
-    return same;
 }
 
 trl_err trli_solver_compile_coupling(trli_solver *s)

@@ -219,7 +219,6 @@ static trl_err store_inverse(trli_solver *s)
     for (int i = 0; i < s->ask.n && s->inverse_value[i] >= 0; ++i)
         varies |= trli_ir_node(&s->sim->model->ir, s->inverse_value[i])->op != TRLI_OP_CONSTANT;
     if (varies) TRL_TRY(add_extremes(s));
-    if (s->block_value) TRL_TRY(trli_solver_store_blocks(s));
     if (!varies || (s->block_value && !s->ask.products_alone)) return TRL_OK; /* else the diagonal's is asked for */
     TRL_TRY(trli_vector_add(s, "inverse", false, &s->inverse));
     TRL_TRY(trli_solver_store(s, s->diagonal, s->inverse.now, s->inverse_value));

@@ -25,11 +25,10 @@ int trli_solver_drifts(const trli_solver *s);
 /* ---- block_diagonal.c ---- */
 
 /* Where few unknowns are coupled at their points: s->block_value; and of each row of its product with the Jacobian the
- * sum of all magnitudes, and of those of the row's own unknown, [n]. Else nothing changes. */
+ * sum of all magnitudes, and of those of the row's own unknown, [n]. Else nothing changes.
+ * By the program of the diagonal, which stores what is no number of the former. */
 TRL_NODISCARD trl_err trli_solver_find_blocks(trli_solver *s, const trli_solver_rows *rows, trli_ir_value *all,
                                               trli_ir_value *own);
-/* By the program of the diagonal, where they are no numbers. */
-TRL_NODISCARD trl_err trli_solver_store_blocks(trli_solver *s);
 
 /* ---- coupling.c ---- */
 

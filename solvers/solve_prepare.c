@@ -80,12 +80,12 @@ done:
     return err;
 }
 
-/* Whether cycles leave alone what makes the condition large: entries of other unknowns, where rows are not dominated by
- * the diagonal, or jacobi has iterations enough for it. */
+/* Whether cycles leave alone what makes the condition large: entries of other unknowns that are in no block, where rows
+ * are not dominated by the diagonal, or jacobi has iterations enough for it. */
 static bool is_of_coupling(const trli_solver *s, double row, double least)
 {
     const double clearly = 2.1, condition = condition_of(row);
-    if (!(condition_of(trli_solver_largest_own_row(s)) < least)) return false;
+    if (s->block_value || !(condition_of(trli_solver_largest_own_row(s)) < least)) return false;
     return row > clearly || expected_iterations(s, condition) <= s->settings.iterations;
 }
 

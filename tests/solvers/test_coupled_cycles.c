@@ -46,6 +46,8 @@ START_TEST(blocks_stand_any_coupling)
         {"laplacian(p) + 20*q", "laplacian(q) - 20*p", NULL, 7},
         {"laplacian(p) + 75*q", "laplacian(q) - 75*p", NULL, 7},
         {"laplacian(p) + 500*q", "laplacian(q) - 500*p", NULL, 7},
+        {"laplacian(p) + 1e6*q", "laplacian(q) - p", NULL, 10}, /* in other units */
+        {"laplacian(p) + 0.001*laplacian(q)", "laplacian(q) - 1000*laplacian(p)", NULL, 7},
         {"laplacian(p) + 1500*(1 + x)*q", "laplacian(q) - 1500*(1 + x)*p", NULL, 7},
         {"laplacian(p) + 1e5*(q - p)", "0.1*laplacian(q) + 1e5*(p - q)", NULL, 9},
         {"laplacian(p) + 1e3*(1 + y)*(q - p)", "laplacian(q) + 1e4*(p - q)", NULL, 9},
