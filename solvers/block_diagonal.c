@@ -152,13 +152,6 @@ typedef struct row_entry {
     trli_partial_derivative of;
 } row_entry;
 
-static int unknown_of(const trli_solver *s, int variable)
-{
-    int i = 0;
-    while (i < s->ask.n && s->ask.variable[i] != variable) ++i;
-    return i;
-}
-
 /* *known: there is room for all; *bounded: all are at some offset. */
 static trl_err list_rows(trli_solver *s, const trli_solver_rows *rows, row_entry *list, int *count, bool *known,
                          bool *bounded)
@@ -173,8 +166,8 @@ static trl_err list_rows(trli_solver *s, const trli_solver_rows *rows, row_entry
         TRL_TRY(s->ask.residual(s->ask.data, rows->marked, i, &f));
         TRL_TRY(trli_partials_of(rows->partials, f, -1, BUDGET, false, &of, &n));
         for (int k = 0; k < n; ++k) {
-            const int j = unknown_of(s, of[k].variable);
-            if (j == s->ask.n) continue;
+            const int j = trli_solver_unknown_of(s, of[k].variable);
+            if (j < 0) continue;
             *known &= *count < ENTRIES_MOST;
             *bounded &= !of[k].everywhere;
             if (!*known) return TRL_OK;

@@ -1,19 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* The derivatives of a system's equations by its unknowns at the same point. */
-#include "krylov_impl.h"
+#include "diagonal_impl.h"
 #include "lifecycle_impl.h"
 #include "memory_impl.h"
 #include "partials_impl.h"
 #include "point_blocks_impl.h"
 #include "sides_impl.h"
-
-static int unknown_of(const trli_solver *s, int variable)
-{
-    for (int i = 0; i < s->ask.n; ++i)
-        if (s->ask.variable[i] == variable) return i;
-    return -1;
-}
 
 /* The derivatives of equation i by each unknown, [n]. *known: formulas give all of them. */
 static trl_err find_row(trli_solver *s, trli_instance *marked, trli_partials *partials, int i, trli_ir_value *row,
@@ -29,7 +22,7 @@ static trl_err find_row(trli_solver *s, trli_instance *marked, trli_partials *pa
     TRL_TRY(trli_partials_of(partials, f, -1, ENTRIES, false, &list, &n));
     for (int k = 0; k < n; ++k) {
         const trli_partial_derivative *e = &list[k];
-        const int j = unknown_of(s, e->variable);
+        const int j = trli_solver_unknown_of(s, e->variable);
         if (j < 0 || e->everywhere || e->offset[0] || e->offset[1] || e->offset[2]) continue;
         *known &= e->value >= 0;
         if (e->value >= 0) row[j] = e->value;

@@ -33,14 +33,14 @@ typedef struct row {
     trli_ir_value own;        /* of those by this unknown */
 } row;
 
-static bool is_unknown(const trli_solver *s, int variable)
+int trli_solver_unknown_of(const trli_solver *s, int variable)
 {
     for (int i = 0; i < s->ask.n; ++i)
-        if (s->ask.variable[i] == variable) return true;
-    return false;
+        if (s->ask.variable[i] == variable) return i;
+    return -1;
 }
 
-static void add_magnitude(trli_ir *ir, trli_ir_value *sum, trli_ir_value v)
+void trli_add_magnitude(trli_ir *ir, trli_ir_value *sum, trli_ir_value v)
 {
     const trli_ir_value size = trli_ir_unary(ir, TRLI_OP_ABS, v);
     *sum = *sum < 0 ? size : trli_ir_binary(ir, TRLI_OP_ADD, *sum, size);
@@ -48,8 +48,8 @@ static void add_magnitude(trli_ir *ir, trli_ir_value *sum, trli_ir_value v)
 
 static void add_entry(trli_ir *ir, trli_ir_value *sum, const trli_partial_derivative *e)
 {
-    if (e->value >= 0) add_magnitude(ir, sum, e->value);
-    if (e->bound >= 0) add_magnitude(ir, sum, e->bound);
+    if (e->value >= 0) trli_add_magnitude(ir, sum, e->value);
+    if (e->bound >= 0) trli_add_magnitude(ir, sum, e->bound);
 }
 
 static trl_err find_row(trli_solver *s, trli_instance *in, trli_partials *partials, int i, row *r)
@@ -69,7 +69,7 @@ static trl_err find_row(trli_solver *s, trli_instance *in, trli_partials *partia
         const bool here = !e->everywhere && !e->offset[0] && !e->offset[1] && !e->offset[2];
         if (e->variable == s->ask.variable[i] && here) r->diagonal = e->value;
         if (e->variable == s->ask.variable[i]) note_strength(s, e);
-        if (!is_unknown(s, e->variable)) continue;
+        if (trli_solver_unknown_of(s, e->variable) < 0) continue;
         s->coupled |= e->variable != s->ask.variable[i];
         complete &= !e->everywhere;
         if (n > LONGEST) continue;

@@ -8,6 +8,10 @@
 
 /* ---- diagonal.c ---- */
 
+/* Which of the unknowns a variable of the model is; -1: none. */
+int trli_solver_unknown_of(const trli_solver *s, int variable);
+/* *sum, unless it is TRLI_NO_VALUE yet, and |v|. */
+void trli_add_magnitude(trli_ir *ir, trli_ir_value *sum, trli_ir_value v);
 /* The program that finds the inverse of the diagonal. */
 TRL_NODISCARD trl_err trli_solver_compile_diagonal(trli_solver *s);
 /* After its run: the largest sum of a bounded row's magnitudes, or of those of its own unknown, over its diagonal. */

@@ -151,13 +151,6 @@ done:
     return err;
 }
 
-static int nth_unknown(const trli_solver *s, int variable)
-{
-    for (int i = 0; i < s->ask.n; ++i)
-        if (s->ask.variable[i] == variable) return i;
-    return 0;
-}
-
 /* The products of the Jacobian with a vector. */
 trl_err trli_grid_level_products(const trli_grid_level *l, trli_instance *in, const int *with, trli_ir_value *value)
 {
@@ -165,7 +158,8 @@ trl_err trli_grid_level_products(const trli_grid_level *l, trli_instance *in, co
     trli_model *model = s->sim->model;
     trl_err err = TRL_OK;
     for (int v = 0; v < model->nvariables; ++v)
-        if (model->variable[v].direction == s->direction) in->variable[v] = with[nth_unknown(s, model->variable[v].of)];
+        if (model->variable[v].direction == s->direction)
+            in->variable[v] = with[trli_solver_unknown_of(s, model->variable[v].of)];
     TRL_TRY(trli_instance_fill(in));
     TRL_TRY(trli_instance_prepare(in));
     for (int i = 0; i < s->ask.n; ++i) {

@@ -9,14 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "diagonal_impl.h"
 #include "partials_impl.h"
 #include "solve_prepare_impl.h"
-
-static void add_magnitude(trli_ir *ir, trli_ir_value *sum, trli_ir_value v)
-{
-    const trli_ir_value size = trli_ir_unary(ir, TRLI_OP_ABS, v);
-    *sum = *sum < 0 ? size : trli_ir_binary(ir, TRLI_OP_ADD, *sum, size);
-}
 
 /* Whether two derivatives are by values of one unknown at opposite places, and the first of the two is the former. */
 static bool are_opposite(const trli_partial_derivative *a, const trli_partial_derivative *b)
@@ -53,14 +48,14 @@ static trl_err find_tied(trli_solver *s, trli_solver_rows *rows, const trli_part
         const double cells = cells_between(&s->sim->layout->grid, a->offset);
         const bool other = a->variable != own && memcmp(a->offset, here, sizeof here) == 0;
         if (a->everywhere || a->value < 0) continue;
-        if (other) add_magnitude(ir, &coupling, a->value);
+        if (other) trli_add_magnitude(ir, &coupling, a->value);
         if (a->variable != own || cells == 0) continue;
         const trli_ir_value share = trli_ir_constant(ir, slowest / (cells * cells));
-        add_magnitude(ir, &rates, trli_ir_binary(ir, TRLI_OP_MUL, share, a->value));
+        trli_add_magnitude(ir, &rates, trli_ir_binary(ir, TRLI_OP_MUL, share, a->value));
         for (int l = 0; l < n; ++l) {
             if (!are_opposite(a, &list[l])) continue;
             const trli_ir_value more = trli_ir_binary(ir, TRLI_OP_SUB, a->value, list[l].value);
-            add_magnitude(ir, &rates, trli_ir_binary(ir, TRLI_OP_DIV, more, trli_ir_constant(ir, cells)));
+            trli_add_magnitude(ir, &rates, trli_ir_binary(ir, TRLI_OP_DIV, more, trli_ir_constant(ir, cells)));
         }
     }
     if (coupling < 0) return TRL_OK;
@@ -92,9 +87,9 @@ static trl_err find_row(trli_solver *s, trli_solver_rows *rows, int i, trli_ir_v
             if (!are_opposite(&list[k], &list[l])) continue;
             const trli_ir_value cells = trli_ir_constant(ir, cells_between(&s->sim->layout->grid, list[k].offset)),
                                 more = trli_ir_binary(ir, TRLI_OP_SUB, list[k].value, list[l].value);
-            add_magnitude(ir, &differences, trli_ir_binary(ir, TRLI_OP_MUL, cells, more));
-            add_magnitude(ir, &sizes, list[k].value);
-            add_magnitude(ir, &sizes, list[l].value);
+            trli_add_magnitude(ir, &differences, trli_ir_binary(ir, TRLI_OP_MUL, cells, more));
+            trli_add_magnitude(ir, &sizes, list[k].value);
+            trli_add_magnitude(ir, &sizes, list[l].value);
         }
     *skewness = zero;
     if (differences < 0) return TRL_OK;
