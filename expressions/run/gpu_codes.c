@@ -222,12 +222,19 @@ done:
     return err;
 }
 
+/* TRELLIS_GPU_IMAGES=off: kernels read nothing off the axes at the other side; none: nor do they compute ghosts. */
+static bool images_are(const char *what)
+{
+    const char *text = getenv("TRELLIS_GPU_IMAGES");
+    return text && strcmp(text, what) == 0;
+}
+
 /* Whether all parts compute their ghosts: ghosts are in memory for all or for none. */
 static trl_err find_folds(const trli_program *program, const trli_step *s, bool *folds)
 {
     const trli_parts *parts = trli_gpu_parts_of(program, s);
     trl_err err = TRL_OK;
-    *folds = may_fold(program, s);
+    *folds = may_fold(program, s) && !images_are("none");
     for (int i = 0; i < parts->n && *folds; ++i) {
         const trli_step_part *part = &parts->part[i];
         for (int k = 0; k < part->nslabs; ++k)
@@ -238,15 +245,13 @@ done:
     return err;
 }
 
-/* Whether all parts read what lies beyond some periodic sides at the other sides. TRELLIS_GPU_IMAGES=off: none does off
- * the axes. */
+/* Whether all parts read what lies beyond some periodic sides at the other sides. */
 static trl_err find_round(const trli_program *program, const trli_step *s, bool folds, bool *round)
 {
     const trli_parts *parts = trli_gpu_parts_of(program, s);
     const trli_step_plan *p = trli_plan_of(program, s);
     trl_err err = TRL_OK;
-    const char *text = getenv("TRELLIS_GPU_IMAGES");
-    *round = p->round && !(text && strcmp(text, "off") == 0);
+    *round = p->round && !images_are("off") && !images_are("none");
     for (int i = 0; i < p->ninputs && *round; ++i)
         for (int a = 0; a < 3; ++a) *round &= !(p->round[i] >> a & 1) || stays_inside(program, s, p->input[i], a);
     for (int i = 0; i < parts->n && *round; ++i) TRL_TRY(check_part(program, s, &parts->part[i], folds, true, round));

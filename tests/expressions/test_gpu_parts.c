@@ -48,7 +48,8 @@ static const char run_launch[] = BEHIND_KERNEL
 
 static const trli_code *code[CODES_MOST];
 static trli_native_fn native[CODES_MOST];
-static int ncodes, nparts, nshared, nfolding; /* parts tested, those that are given numbers, that compute ghosts */
+/* Parts tested, those that are given numbers, that compute ghosts, or have them in memory. */
+static int ncodes, nparts, nshared, nfolding, nstoring;
 
 /* Have all functions of kernels compiled as C++. */
 static void compile_codes(trli_compiler *compiler)
@@ -168,6 +169,7 @@ static void check_step(trli_program *program, const trli_step *s)
     launch(&args, &t);
     for (int o = 0; o < s->nout; ++o) visit(s, o, &t.box, expected + (size_t)o * points, true);
     nfolding += t.run->gpu_folds;
+    nstoring += t.plan->nslabs > 0 && !t.run->gpu_folds;
     free(expected);
 }
 
@@ -180,7 +182,7 @@ static void check_problem(void)
     ck_ok(trli_gpu_write_texts(sim->model));
     create_cpp_compiler(&compiler);
     compile_codes(compiler);
-    nparts = nshared = nfolding = 0;
+    nparts = nshared = nfolding = nstoring = 0;
     for (int p = 0; p < sim->model->nprograms; ++p) {
         trli_program *program = sim->model->program[p];
         for (int i = 0; i < program->nsteps && !program->once; ++i)
@@ -191,7 +193,7 @@ static void check_problem(void)
     close_problem();
 }
 
-/* MANY equations on a grid whose ghosts kernels compute, if it is not small. */
+/* MANY equations on a grid whose ghosts kernels compute. small: a period has two cells. */
 static void say_family(int dim, bool small, const char *ddt, const char *more)
 {
     static const int large_cells[] = {19, 16, 17}, small_cells[] = {11, 6, 2};
@@ -222,8 +224,14 @@ END_TEST
 START_TEST(parts_with_ghosts_in_memory_have_the_interpreters_bits)
 {
     say_family(3, true, "div(0.013*i*grad(f{i})) - 0.71*i*f{i}^3", y_sides);
+    check_problem(); /* a period of two cells */
+    ck_assert_int_eq(nfolding, 3);
+    setenv("TRELLIS_GPU_IMAGES", "none", 1);
+    say_family(3, true, "div(0.013*i*grad(f{i})) - 0.71*i*f{i}^3", y_sides);
     check_problem();
+    unsetenv("TRELLIS_GPU_IMAGES");
     ck_assert_int_eq(nfolding, 0);
+    ck_assert_int_ge(nstoring, 3);
     ck_assert_int_gt(nparts, 3);
     new_deck(); /* where each row has both of its ghosts, and those across it are next to each other */
     say("grid: {cells: [3, 4, 5], periodic: [true, false, true]}\n"
