@@ -49,7 +49,8 @@ struct trli_solver {
     trli_vector q;                  /* and the product */
     trli_vector inverse;            /* of the diagonal, where it varies; now NULL: nowhere */
     trli_ir_value *inverse_value;   /* [n] what jacobi multiplies a residual with; TRLI_NO_VALUE: nothing */
-    trli_ir_value *block_value;     /* [n][n] in place of it: of blocks of unknowns; NULL: there are none */
+    trli_ir_value *block_value;     /* [n][n] in place of it: of blocks of unknowns; NULL: there are none. Rows of */
+    int *eliminated, neliminated;   /* [n] these unknowns, in this order, are factors, with the inverse of pivots */
     int *coupling;                  /* [n][n] fields of derivatives at one point; NULL: they are not known */
     double *coupling_number;        /* [n][n] where the field is -1 */
     trli_program *couple;           /* finds them */
@@ -89,11 +90,12 @@ struct trli_solver {
     double wanted_mean; /* of a direct solution, where it is free */
     /* Scalars: q.q, d.d, of q with what `with` says, r.r once it is balanced, once scaled, of a trial, x.x, x.r. */
     int qq[3], dd[3], compared[3], centred_rr, scaled_rr, trial_rr, xx, xr;
-    int *one, *with_one; /* [n] scalars: factor of 1 in d, and in what q is compared with, for each unknown */
-    int noise, with;     /* scalar: factor of a random vector in d; the comparison that was made last */
-    int *x_sum[2];       /* [n] scalars of `means`: sums of x, and of what it is to begin with */
-    int *scaled_sum;     /* [n] scalars: sums of r once it is scaled */
-    double *r_sum;       /* [n] sums of r, as last computed */
+    int *one, *noise, *with_one; /* [n] scalars: factors of 1 and of random values in d, and of 1 in what q is compared
+                                    with, for each unknown */
+    int with;                    /* the comparison that was made last */
+    int *x_sum[2];               /* [n] scalars of `means`: sums of x, and of what it is to begin with */
+    int *scaled_sum;             /* [n] scalars: sums of r once it is scaled */
+    double *r_sum;               /* [n] sums of r, as last computed */
     int *r_offset, *x_points, *x_wanted, *x_free; /* [n] scalars: of r; points, mean, and whether this is free, of x */
     int length, factor; /* scalars: of the step along c, or from an earlier solution on; what r and c are scaled by */
     trl_solve_method method;     /* that is used, once the system was looked at, and */

@@ -433,9 +433,8 @@ static trl_err copy_request(trli_solver *s, const trli_solve_request *request)
     s->r_sum = trli_model_keep(model, (n + 1) * sizeof *s->r_sum);
     for (int k = 0; k < 2; ++k) s->x_sum[k] = trli_model_keep(model, bytes);
     TRL_TRY(model->ir.err);
-    int **const lists[] = {&s->one, &s->with_one, &s->r_offset, &s->x_points, &s->x_wanted, &s->x_free};
+    int **const lists[] = {&s->one, &s->noise, &s->with_one, &s->r_offset, &s->x_points, &s->x_wanted, &s->x_free};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; ++i) TRL_TRY(add_scalars(s, lists[i]));
-    s->noise = trli_model_add_scalar(model, 0);
     s->length = trli_model_add_scalar(model, 0);
     for (int i = 0; i < s->ask.n; ++i) s->inverse_value[i] = TRLI_NO_VALUE;
     err = model->ir.err;

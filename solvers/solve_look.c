@@ -38,6 +38,7 @@ static int other_field(const trli_solver *s, int n)
 /* Whether conditions may leave constants of an unknown alone. */
 static bool may_be_free(const trli_solver *s, int i)
 {
+    if (s->ask.steps) return false; /* they have 1 in their operators */
     const trli_variable *v = &s->sim->model->variable[s->ask.variable[i]];
     for (int side = 0; side < 2 * s->sim->layout->grid.dim; ++side)
         if (v->boundary[side].npieces == 1 && v->boundary[side].piece[0].kind == TRL_BC_DIRICHLET) return false;
@@ -45,153 +46,51 @@ static bool may_be_free(const trli_solver *s, int i)
 }
 
 /* Values of other fields may change whether constants are in the null space, and of an equation that is not linear its
- * own. Implicit steps have 1 in their operators, and a pressure's is of the same kind with all values. */
+ * own. A pressure's operator is of the same kind with all values. */
 static bool is_watched(const trli_solver *s)
 {
     bool any = false;
     for (int i = 0; i < s->ask.n; ++i) any |= may_be_free(s, i);
-    return any && !s->ask.steps && (!s->linear || other_field(s, 0) >= 0);
+    return any && (!s->linear || other_field(s, 0) >= 0);
 }
 
-static bool looks_again(const trli_solver *s)
+bool trli_solver_looks_again(const trli_solver *s)
 {
     bool again = s->unseen || is_watched(s);
     for (int i = 0; i < s->nscalars; ++i) again |= s->scalar[i] != TRLI_SCALAR_DT;
     return again && !s->sim->problem->time.none;
 }
 
-/* ---- programs ---- */
-
-/* A factor times 1, and the k-th random vector, or -1: none, times a factor. */
-static trl_err trial(trli_solver *s, trli_instance *in, const int *one, int k, trli_ir_value noise, int i,
-                     trli_ir_value *value)
-{
-    trli_ir *ir = &s->sim->model->ir;
-    *value = trli_ir_scalar(ir, one[i]);
-    if (k >= 0) {
-        const trli_ir_value random =
-            trli_ir_binary(ir, TRLI_OP_SUB, trli_ir_random(ir, 2.0 * i + k + 1), trli_ir_constant(ir, 0.5));
-        *value = trli_ir_binary(ir, TRLI_OP_ADD, *value, trli_ir_binary(ir, TRLI_OP_MUL, noise, random));
-    }
-    return trli_solver_masked(s, in, i, value);
-}
-
-/* Of linear systems: x = d, and r is the residual of J x = 0; d = r; products of x and r. */
-static trl_err compile_null_space(trli_solver *s, trli_ir_value *a, trli_ir_value *b)
-{
-    trl_err err = TRL_OK;
-    TRL_TRY(trli_solver_begin(s, "taking of a trial", &s->take_trial));
-    s->take_trial->once = true;
-    trli_solver_read(s, s->d.now, a);
-    trli_solver_read(s, s->q.now, b);
-    for (int i = 0; i < s->ask.n; ++i) b[i] = trli_ir_unary(&s->sim->model->ir, TRLI_OP_NEG, b[i]);
-    TRL_TRY(trli_solver_store(s, s->take_trial, s->x.next, a));
-    TRL_TRY(trli_solver_store(s, s->take_trial, s->r.next, b));
-    TRL_TRY(trli_solver_dot(s, s->take_trial, "r.r", b, b, &s->trial_rr));
-    TRL_TRY(trli_solver_begin(s, "taking of the residual", &s->take_residual));
-    s->take_residual->once = true;
-    trli_solver_read(s, s->r.now, b);
-    TRL_TRY(trli_solver_store(s, s->take_residual, s->d.next, b));
-    TRL_TRY(trli_solver_begin(s, "part in the null space", &s->measure));
-    s->measure->once = true;
-    trli_solver_read(s, s->x.now, a);
-    TRL_TRY(trli_solver_dot(s, s->measure, "x.x", a, a, &s->xx));
-    err = trli_solver_dot(s, s->measure, "x.r", a, b, &s->xr);
-done:
-    return err;
-}
-
-/* Whether a trial is zero where fields say so that steps change: masks, and conditions in pieces. */
-static trl_err find_moving_gaps(trli_solver *s, const trli_ir_value *trial)
-{
-    trli_model *model = s->sim->model;
-    trli_reads reads = {0};
-    int which;
-    trl_err err = TRL_OK;
-    TRL_TRY(trli_reads_find(&model->ir, &model->walk, s->ask.n, trial, &reads));
-    for (int i = 0; i < reads.nfields; ++i) {
-        const trli_node node = {.op = TRLI_OP_FIELD, .index = reads.field[i]};
-        s->gaps_move |= !model->lasting || !trli_program_producer(model->lasting, &node, &which);
-    }
-done:
-    trli_reads_free(&reads);
-    return err;
-}
-
-/* d = a trial. a: room */
-static trl_err compile_probe(trli_solver *s, int k, bool once, trli_ir_value *a)
-{
-    trli_program **program = &s->probe[k + 1];
-    trli_instance *in = NULL, *old = NULL;
-    trl_err err = TRL_OK;
-    TRL_TRY(trli_solver_begin(s, k < 0 ? "trial of ones" : k ? "other trial" : "trial", program));
-    (*program)->once = once;
-    TRL_TRY(s->ask.instance(s->ask.data, *program, &in, &old));
-    for (int i = 0; i < s->ask.n; ++i)
-        TRL_TRY(trial(s, in, s->one, k, trli_ir_scalar(&s->sim->model->ir, s->noise), i, &a[i]));
-    TRL_TRY(find_moving_gaps(s, a));
-    err = trli_solver_store(s, *program, s->d.next, a);
-done:
-    trli_instance_destroy(&in);
-    trli_instance_destroy(&old);
-    return err;
-}
-
-/* Products of q with another trial. a, b: room */
-static trl_err compile_comparison(trli_solver *s, int k, bool once, trli_ir_value *a, trli_ir_value *b)
-{
-    trli_program **program = &s->compare[k + 1];
-    trli_instance *in = NULL, *old = NULL;
-    trl_err err = TRL_OK;
-    TRL_TRY(trli_solver_begin(s, k < 0 ? "comparison with ones" : k ? "other comparison" : "comparison", program));
-    (*program)->once = once;
-    TRL_TRY(s->ask.instance(s->ask.data, *program, &in, &old));
-    for (int i = 0; i < s->ask.n; ++i)
-        TRL_TRY(trial(s, in, s->with_one, k, trli_ir_constant(&s->sim->model->ir, 1), i, &a[i]));
-    trli_solver_read(s, s->q.now, b);
-    TRL_TRY(trli_solver_dot(s, *program, "q.trial", a, b, &s->compared[k + 1]));
-    TRL_TRY(trli_solver_dot(s, *program, "q.q", b, b, &s->qq[k + 1]));
-    trli_solver_read(s, s->d.now, a);
-    err = trli_solver_dot(s, *program, "d.d", a, a, &s->dd[k + 1]);
-done:
-    trli_instance_destroy(&in);
-    trli_instance_destroy(&old);
-    return err;
-}
-
-trl_err trli_solver_compile_trials(trli_solver *s)
-{
-    const bool once = !looks_again(s);
-    trli_ir_value *a = trli_new(s->sim->ctx, (size_t)s->ask.n + 1, sizeof *a);
-    trli_ir_value *b = trli_new(s->sim->ctx, (size_t)s->ask.n + 1, sizeof *b);
-    trl_err err = TRL_OK;
-    if (!a || !b) TRL_TRY(trli_no_memory(s->sim->ctx, NULL, "for a solver"));
-    for (int k = -1; k < 2; ++k) TRL_TRY(compile_probe(s, k, once, a));
-    for (int k = -1; k < 2; ++k) TRL_TRY(compile_comparison(s, k, once, a, b));
-    if (s->linear) err = compile_null_space(s, a, b);
-done:
-    trli_free(a);
-    trli_free(b);
-    return err;
-}
-
-/* ---- runs ---- */
+/* ---- trials ---- */
 
 static void set_ones(const trli_solver *s, double size, const int *one, int which)
 {
     for (int i = 0; i < s->ask.n; ++i) trli_solver_set(s, one[i], i == which ? size : 0);
 }
 
-trl_err trli_solver_try(trli_solver *s, int one, int noise)
+static trl_err run_trial(trli_solver *s, int noise)
 {
     trl_err err = TRL_OK;
-    set_ones(s, s->trial, s->one, one);
-    trli_solver_set(s, s->noise, s->trial);
     TRL_TRY(trli_solver_program(s, s->probe[noise + 1]));
     trli_vector_swap(s, &s->d);
     TRL_TRY(trli_solver_program(s, s->apply));
 done:
     return err;
+}
+
+trl_err trli_solver_try(trli_solver *s, int one, int noise)
+{
+    set_ones(s, s->trial, s->one, one);
+    for (int i = 0; i < s->ask.n; ++i) trli_solver_set(s, s->noise[i], s->trial);
+    return run_trial(s, noise);
+}
+
+/* Random values of one unknown alone. */
+static trl_err try_alone(trli_solver *s, int i)
+{
+    set_ones(s, s->trial, s->one, -1);
+    set_ones(s, s->trial, s->noise, i);
+    return run_trial(s, 0);
 }
 
 static trl_err compare(trli_solver *s, int one, int noise, double *product)
@@ -209,6 +108,12 @@ static double square_of_trial(const trli_solver *s)
     return trli_solver_scalar(s, s->dd[s->with]) / (s->trial * s->trial);
 }
 
+/* Of the last product, or with a comparison with ones of the unknown's row. */
+static double size_of_product(const trli_solver *s)
+{
+    return sqrt(trli_solver_scalar(s, s->qq[s->with]));
+}
+
 /* The products of two random vectors with the operator and each other, both ways. */
 typedef struct cross_products {
     double product[2], size[2], length[2];
@@ -219,7 +124,7 @@ static trl_err cross(trli_solver *s, int k, cross_products *c)
     trl_err err = TRL_OK;
     TRL_TRY(trli_solver_try(s, -1, k));
     TRL_TRY(compare(s, -1, 1 - k, &c->product[k]));
-    c->size[k] = sqrt(trli_solver_scalar(s, s->qq[s->with]));
+    c->size[k] = size_of_product(s);
     c->length[k] = sqrt(square_of_trial(s));
 done:
     return err;
@@ -230,12 +135,12 @@ static bool are_equal(const cross_products *c)
     return fabs(c->product[0] - c->product[1]) <= rounding * (c->size[0] * c->length[1] + c->size[1] * c->length[0]);
 }
 
-/* Whether the product with the k-th random vector has no mean. */
-static trl_err find_balance(trli_solver *s, const cross_products *c, int k, int i, bool *balanced)
+/* Whether an unknown's row of the last product has no mean, and cannot have one. */
+static trl_err find_balance(trli_solver *s, int i, bool *balanced)
 {
     double sum;
     const trl_err err = compare(s, i, -1, &sum);
-    *balanced = fabs(sum) <= rounding * c->size[k] * sqrt(s->points[i]);
+    *balanced = !s->ask.steps && fabs(sum) <= rounding * size_of_product(s) * sqrt(s->points[i]);
     return err;
 }
 
@@ -253,7 +158,7 @@ static trl_err find_symmetry(trli_solver *s, double *scale, bool *symmetric)
         TRL_TRY(cross(s, k, &c));
         for (int i = 0; i < s->ask.n; ++i) {
             bool balanced;
-            TRL_TRY(find_balance(s, &c, k, i, &balanced));
+            TRL_TRY(find_balance(s, i, &balanced));
             s->balanced[i] = balanced && (k == 0 || s->balanced[i]);
         }
     }
@@ -263,14 +168,22 @@ done:
     return err;
 }
 
-/* Whether constants of an unknown are in the null space. */
+/* Whether constants of an unknown are in the null space: beside what its equations and others make of random values of
+ * it, as those of another unknown may be any number of times larger. */
 static trl_err find_singular(trli_solver *s, int i, bool *singular)
 {
-    double product;
+    double product, scale = s->scale;
     trl_err err = TRL_OK;
+    *singular = false;
+    if (s->ask.steps) return TRL_OK;
+    if (s->ask.n > 1) {
+        TRL_TRY(try_alone(s, i));
+        TRL_TRY(compare(s, -1, 0, &product));
+        scale = size_of_product(s) / sqrt(trli_solver_scalar(s, s->dd[s->with]));
+    }
     TRL_TRY(trli_solver_try(s, i, -1));
-    TRL_TRY(compare(s, i, -1, &product));
-    *singular = sqrt(trli_solver_scalar(s, s->qq[s->with])) / s->trial <= rounding * s->scale * sqrt(s->points[i]);
+    TRL_TRY(compare(s, -1, 0, &product));
+    *singular = size_of_product(s) / s->trial <= rounding * scale * sqrt(s->points[i]);
 done:
     return err;
 }
@@ -438,12 +351,12 @@ static trl_err find_constants(trli_solver *s, int i, bool *singular, bool *balan
     if (!s->linear) {
         TRL_TRY(cross(s, 0, &c));
         s->scale = scale_of(s, &c);
-        TRL_TRY(find_balance(s, &c, 0, i, balanced));
+        TRL_TRY(find_balance(s, i, balanced));
     }
     TRL_TRY(find_singular(s, i, singular));
     if (!*singular || !s->linear) return TRL_OK;
     TRL_TRY(cross(s, 0, &c));
-    err = find_balance(s, &c, 0, i, balanced);
+    err = find_balance(s, i, balanced);
 done:
     return err;
 }
@@ -493,7 +406,7 @@ trl_err trli_solver_stays_balanced(trli_solver *s, int i, bool *balanced)
         trli_vector_swap(s, &s->x);
         TRL_TRY(trli_solver_residual(s, &norm)); /* sets points on sides */
         if (isfinite(norm)) TRL_TRY(cross(s, 0, &c));
-        if (isfinite(norm)) TRL_TRY(find_balance(s, &c, 0, i, balanced));
+        if (isfinite(norm)) TRL_TRY(find_balance(s, i, balanced));
         trli_vector_swap(s, &s->x);
     }
     err = trli_solver_residual(s, &norm);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* What the operator of a system is like, seen by products with trial vectors: solve_look.c. */
+/* What the operator of a system is like, seen by products with trial vectors: solve_look.c; the programs of these:
+ * solve_trials.c. */
 #ifndef TRLI_SOLVE_LOOK_IMPL_H
 #define TRLI_SOLVE_LOOK_IMPL_H
 
@@ -8,6 +9,8 @@
 
 /* The programs of trial vectors. */
 TRL_NODISCARD trl_err trli_solver_compile_trials(trli_solver *s);
+/* Whether it may be looked at more than once. */
+bool trli_solver_looks_again(const trli_solver *s);
 /* d = 1 of an unknown, or one of two random vectors; -1: none of these. q = J d. Collective: yes. */
 TRL_NODISCARD trl_err trli_solver_try(trli_solver *s, int one, int noise);
 /* Whether the operator may have other properties than those that were found, if any were. */
