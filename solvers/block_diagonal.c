@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* The inverse of the matrices that couple the unknowns of a point, in place of that of the diagonal: by cofactors, of
- * rows over their diagonal. Unknowns of a block need each other; what one of them reads of others the diagonal stands.
- * And by Gershgorin's theorem a bound of the eigenvalues of it times the Jacobian. */
+ * rows over their diagonal, or of many unknowns their factors. Unknowns of a block need each other; what one of them
+ * reads of others the diagonal stands. And by Gershgorin's theorem a bound of the eigenvalues of it times the Jacobian.
+ */
 #include <string.h>
 
 #include "diagonal_impl.h"
@@ -10,7 +11,7 @@
 #include "memory_impl.h"
 #include "partials_impl.h"
 
-enum { MOST = 4, ENTRIES_MOST = 400, BUDGET = 20000 };
+enum { COFACTORS_MOST = 4, ENTRIES_MOST = 1000, BUDGET = 20000 };
 
 static trli_ir_value times(trli_ir *ir, trli_ir_value a, trli_ir_value b)
 {
@@ -27,12 +28,13 @@ static void add(trli_ir *ir, trli_ir_value *sum, int sign, trli_ir_value more)
 }
 
 /* By the first of n rows; columns: a bit each. */
-static trli_ir_value determinant(trli_ir *ir, const trli_ir_value (*m)[MOST], const int *row, int n, unsigned columns)
+static trli_ir_value determinant(trli_ir *ir, trli_ir_value (*m)[COFACTORS_MOST], const int *row, int n,
+                                 unsigned columns)
 {
     trli_ir_value sum = TRLI_NO_VALUE;
     int sign = 1;
     if (n == 0) return trli_ir_constant(ir, 1);
-    for (int j = 0; j < MOST; ++j) {
+    for (int j = 0; j < COFACTORS_MOST; ++j) {
         if (!(columns >> j & 1)) continue;
         if (!trli_ir_is_zero(ir, m[row[0]][j])) {
             const trli_ir_value rest = determinant(ir, m, row + 1, n - 1, columns & ~(1u << j));
@@ -44,9 +46,10 @@ static trli_ir_value determinant(trli_ir *ir, const trli_ir_value (*m)[MOST], co
 }
 
 /* Of all rows but one, and all columns but one. */
-static trli_ir_value cofactor(trli_ir *ir, const trli_ir_value (*m)[MOST], int n, int without_row, int without_column)
+static trli_ir_value cofactor(trli_ir *ir, trli_ir_value (*m)[COFACTORS_MOST], int n, int without_row,
+                              int without_column)
 {
-    int row[MOST], rows = 0;
+    int row[COFACTORS_MOST], rows = 0;
     for (int i = 0; i < n; ++i)
         if (i != without_row) row[rows++] = i;
     const trli_ir_value d = determinant(ir, m, row, rows, ((1u << n) - 1) & ~(1u << without_column));
@@ -55,22 +58,23 @@ static trli_ir_value cofactor(trli_ir *ir, const trli_ir_value (*m)[MOST], int n
 
 /* Unknowns that need each other at one location, directly or through others. */
 typedef struct block {
-    int n, unknown[MOST];
-    trli_ir_value row[MOST][MOST]; /* over their diagonal */
+    int n, unknown[TRLI_FACTORS_MOST];
 } block;
 
-/* Where there is none the inverse of the diagonal stays. */
-static void invert(trli_solver *s, const block *b)
+typedef trli_ir_value small[COFACTORS_MOST][COFACTORS_MOST];
+
+/* Where there is none the inverse of the diagonal stays. row: over its diagonal. */
+static void invert(trli_solver *s, const block *b, small row)
 {
-    static const int all[MOST] = {0, 1, 2, 3};
+    static const int all[COFACTORS_MOST] = {0, 1, 2, 3};
     const double rounding = 1e-13; /* of the determinant */
     trli_ir *ir = &s->sim->model->ir;
-    const trli_ir_value d = determinant(ir, b->row, all, b->n, (1u << b->n) - 1);
+    const trli_ir_value d = determinant(ir, row, all, b->n, (1u << b->n) - 1);
     const trli_ir_value none =
         trli_ir_binary(ir, TRLI_OP_LT, trli_ir_unary(ir, TRLI_OP_ABS, d), trli_ir_constant(ir, rounding));
     for (int i = 0; i < b->n; ++i)
         for (int j = 0; j < b->n; ++j) {
-            const trli_ir_value of = cofactor(ir, b->row, b->n, j, i), share = trli_ir_binary(ir, TRLI_OP_DIV, of, d);
+            const trli_ir_value of = cofactor(ir, row, b->n, j, i), share = trli_ir_binary(ir, TRLI_OP_DIV, of, d);
             if (i != j && trli_ir_is_zero(ir, of)) continue;
             s->block_value[b->unknown[i] * s->ask.n + b->unknown[j]] = times(
                 ir, trli_ir_select(ir, none, trli_ir_constant(ir, i == j), share), s->inverse_value[b->unknown[j]]);
@@ -78,17 +82,17 @@ static void invert(trli_solver *s, const block *b)
 }
 
 /* Points that are no unknowns are none in the rows of others either. */
-static trl_err scale(trli_solver *s, trli_instance *in, const trli_ir_value *entry, block *b)
+static trl_err scale(trli_solver *s, trli_instance *in, const trli_ir_value *entry, const block *b, small to)
 {
     trli_ir *ir = &s->sim->model->ir;
     trl_err err = TRL_OK;
     for (int i = 0; i < b->n; ++i)
         for (int j = 0; j < b->n; ++j) {
             const int row = b->unknown[i], column = b->unknown[j];
-            b->row[i][j] = trli_ir_constant(ir, i == j);
+            to[i][j] = trli_ir_constant(ir, i == j && !trli_ir_is_zero(ir, entry[row * (s->ask.n + 1)]));
             if (i == j) continue;
-            b->row[i][j] = times(ir, s->inverse_value[row], entry[row * s->ask.n + column]);
-            TRL_TRY(trli_solver_masked(s, in, column, &b->row[i][j]));
+            to[i][j] = times(ir, s->inverse_value[row], entry[row * s->ask.n + column]);
+            TRL_TRY(trli_solver_masked(s, in, column, &to[i][j]));
         }
 done:
     return err;
@@ -119,13 +123,13 @@ static block block_of(const trli_solver *s, const bool *reach, int first)
     block b = {.n = 1, .unknown = {first}};
     for (int j = 0; j < n; ++j) {
         if (j == first || !reach[first * n + j] || !reach[j * n + first]) continue;
-        if (j < first || b.n == MOST) return (block){0};
+        if (j < first || b.n == TRLI_FACTORS_MOST) return (block){0};
         b.unknown[b.n++] = j;
     }
     return b.n > 1 ? b : (block){0};
 }
 
-/* *any: there are blocks, whose inverses are among the values, and the diagonal's where there are none. */
+/* *any: there are blocks, whose inverses, or factors, are among the values, and the diagonal's where there are none. */
 static trl_err invert_blocks(trli_solver *s, trli_instance *in, const trli_ir_value *entry, const bool *reach,
                              bool *any)
 {
@@ -135,11 +139,16 @@ static trl_err invert_blocks(trli_solver *s, trli_instance *in, const trli_ir_va
     for (int k = 0; k < n * n; ++k)
         s->block_value[k] = k % (n + 1) ? trli_ir_constant(&s->sim->model->ir, 0) : s->inverse_value[k / n];
     for (int i = 0; i < n; ++i) {
-        block b = block_of(s, reach, i);
+        const block b = block_of(s, reach, i);
+        small row;
         if (b.n == 0) continue;
-        TRL_TRY(scale(s, in, entry, &b));
-        invert(s, &b);
         *any = true;
+        if (b.n > COFACTORS_MOST) {
+            TRL_TRY(trli_solver_factor(s, in, entry, b.n, b.unknown));
+            continue;
+        }
+        TRL_TRY(scale(s, in, entry, &b, row));
+        invert(s, &b, row);
     }
 done:
     return err;
@@ -188,11 +197,10 @@ static trli_ir_value magnitude(trli_ir *ir, trli_ir_value v)
     return trli_ir_unary(ir, TRLI_OP_ABS, v);
 }
 
-/* Of row i of the inverse times the Jacobian, by unknowns: the sums of magnitudes, [n]. */
-static void add_magnitudes(trli_solver *s, row_entry *list, int count, int i, trli_ir_value *size)
+/* Of a row of the inverse times the Jacobian, by unknowns: the sums of magnitudes, [n]. */
+static void add_magnitudes(trli_solver *s, row_entry *list, int count, const trli_ir_value *factor, trli_ir_value *size)
 {
     trli_ir *ir = &s->sim->model->ir;
-    const trli_ir_value *const factor = s->block_value + (size_t)i * (size_t)s->ask.n;
     for (int j = 0; j < s->ask.n; ++j) size[j] = TRLI_NO_VALUE;
     for (int k = 0; k < count; ++k) list[k].taken = false;
     for (int k = 0; k < count; ++k) {
@@ -232,19 +240,24 @@ static trli_ir_value sum_of(trli_solver *s, const trli_ir_value *size, int i)
 
 /* What a search for blocks needs. */
 typedef struct search {
-    trli_ir_value *entry; /* [n][n] at the same point */
-    trli_ir_value *size;  /* [n][n] of rows by unknowns */
-    bool *reach;          /* [n][n] */
-    row_entry *list;      /* [ENTRIES_MOST] */
+    trli_ir_value *entry;   /* [n][n] at the same point */
+    trli_ir_value *size;    /* [n][n] of rows by unknowns */
+    trli_ir_value *inverse; /* [n][n] */
+    bool *reach;            /* [n][n] */
+    row_entry *list;        /* [ENTRIES_MOST] */
 } search;
 
 static trl_err search_begin(trli_solver *s, search *w)
 {
     const size_t n = (size_t)s->ask.n;
-    *w = (search){trli_new(s->sim->ctx, n * n, sizeof *w->entry), trli_new(s->sim->ctx, n * n, sizeof *w->size),
-                  trli_new(s->sim->ctx, n * n, sizeof *w->reach), trli_new(s->sim->ctx, ENTRIES_MOST, sizeof *w->list)};
+    *w = (search){.entry = trli_new(s->sim->ctx, n * n, sizeof *w->entry),
+                  .size = trli_new(s->sim->ctx, n * n, sizeof *w->size),
+                  .inverse = trli_new(s->sim->ctx, n * n, sizeof *w->inverse),
+                  .reach = trli_new(s->sim->ctx, n * n, sizeof *w->reach),
+                  .list = trli_new(s->sim->ctx, ENTRIES_MOST, sizeof *w->list)};
     s->block_value = trli_model_keep(s->sim->model, n * n * sizeof *s->block_value);
-    return w->entry && w->size && w->reach && w->list && s->block_value
+    s->eliminated = trli_model_keep(s->sim->model, n * sizeof *s->eliminated);
+    return w->entry && w->size && w->inverse && w->reach && w->list && s->block_value && s->eliminated
                ? TRL_OK
                : trli_no_memory(s->sim->ctx, NULL, "for a solver");
 }
@@ -253,26 +266,31 @@ static void search_end(search *w)
 {
     trli_free(w->entry);
     trli_free(w->size);
+    trli_free(w->inverse);
     trli_free(w->reach);
     trli_free(w->list);
 }
 
-/* By the program of the diagonal: values are numbers or fields then. */
-static trl_err store_blocks(trli_solver *s)
+/* What the preconditioner makes of unit vectors. */
+static void find_inverse(trli_solver *s, trli_ir_value *unit, trli_ir_value *column, trli_ir_value *inverse)
 {
-    const size_t entries = (size_t)s->ask.n * (size_t)s->ask.n;
-    trli_ir *ir = &s->sim->model->ir;
-    double *number = trli_new(s->sim->ctx, entries, sizeof *number);
-    int *field = trli_new(s->sim->ctx, entries, sizeof *field);
-    trl_err err = TRL_OK;
-    if (!number || !field) TRL_TRY(trli_no_memory(s->sim->ctx, NULL, "for a solver"));
-    TRL_TRY(trli_solver_store_matrix(s, s->diagonal, "inverse", s->block_value, field, number));
-    for (size_t k = 0; k < entries; ++k)
-        if (field[k] >= 0) s->block_value[k] = trli_ir_field(ir, field[k]);
-done:
-    trli_free(number);
-    trli_free(field);
-    return err;
+    const int n = s->ask.n;
+    for (int j = 0; j < n; ++j) {
+        for (int i = 0; i < n; ++i) unit[i] = trli_ir_constant(&s->sim->model->ir, i == j);
+        trli_krylov_precondition(s, unit, column);
+        for (int i = 0; i < n; ++i) inverse[i * n + j] = column[i];
+    }
+}
+
+/* Inverses of factors are work, so a coarser grid has the bounds of the one before it, whose rows are larger, if it has
+ * many cells. On the last one, which is to be solved, they are to be sharp. */
+static bool takes_bounds(const trli_solver *s)
+{
+    const double many = 256;
+    const trl_grid *g = &s->sim->layout->grid;
+    double cells = 1;
+    for (int a = 0; a < g->dim; ++a) cells *= (double)g->cells[a];
+    return s->finest && s->neliminated > 0 && cells > many;
 }
 
 trl_err trli_solver_find_blocks(trli_solver *s, const trli_solver_rows *rows, trli_ir_value *all, trli_ir_value *own)
@@ -288,9 +306,11 @@ trl_err trli_solver_find_blocks(trli_solver *s, const trli_solver_rows *rows, tr
     if (!known) goto done;
     find_reach(s, w.entry, w.reach);
     TRL_TRY(invert_blocks(s, rows->in, w.entry, w.reach, &any));
-    if (any) TRL_TRY(store_blocks(s));
+    if (any) TRL_TRY(trli_solver_store_matrix(s, s->diagonal, "inverse", true, s->block_value));
+    bounded &= !takes_bounds(s);
+    if (bounded) find_inverse(s, all, own, w.inverse);
     for (int i = 0; i < s->ask.n && bounded; ++i)
-        add_magnitudes(s, w.list, count, i, w.size + (size_t)i * (size_t)s->ask.n);
+        add_magnitudes(s, w.list, count, w.inverse + i * s->ask.n, w.size + i * s->ask.n);
     for (int i = 0; i < s->ask.n; ++i) {
         all[i] = bounded ? sum_of(s, w.size, i) : TRLI_NO_VALUE;
         own[i] = bounded ? w.size[i * s->ask.n + i] : TRLI_NO_VALUE;

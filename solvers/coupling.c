@@ -51,36 +51,47 @@ static bool at_one_place(const trli_solver *s)
     return same;
 }
 
-/* Fields for the entries of a row that are no numbers. */
-static trl_err add_fields(trli_solver *s, const char *what, int i, const trli_ir_value *entry, int *field,
-                          double *number)
+/* Of a row: *to where the entry is to be stored; what is stored is the entry then. */
+static trl_err find_place(trli_solver *s, trli_program *program, const char *what, int i, int j, bool scalars,
+                          trli_ir_value *entry, int *to)
 {
     trli_model *model = s->sim->model;
     const trli_variable *v = &model->variable[s->ask.variable[i]];
-    for (int j = 0; j < s->ask.n && model->ir.err == TRL_OK; ++j) {
-        const trli_node *node = trli_ir_node(&model->ir, entry[j]);
-        field[j] = -1;
-        number[j] = node->number;
-        if (node->op == TRLI_OP_CONSTANT) continue;
-        field[j] = trli_model_add_field(model, trli_model_name(model, "%s:%s%d", v->name, what, j), v->location);
-        if (field[j] >= 0) model->field[field[j]].persistent = true;
+    const trli_node *node = trli_ir_node(&model->ir, *entry);
+    const char *name = trli_model_name(model, "%s:%s%d", v->name, what, j);
+    int scalar;
+    trl_err err = TRL_OK;
+    *to = -1;
+    if (node->op == TRLI_OP_CONSTANT || (scalars && node->op == TRLI_OP_SCALAR)) return model->ir.err;
+    if (scalars && node->varies == 0) {
+        TRL_TRY(trli_program_scalar(program, name, *entry, &scalar));
+        TRL_TRY(trli_program_add_scalar_root(program, scalar));
+        *entry = trli_ir_scalar(&model->ir, scalar);
+        return model->ir.err;
     }
-    return model->ir.err;
+    *to = trli_model_add_field(model, name, v->location);
+    if (*to >= 0) model->field[*to].persistent = true;
+    err = model->ir.err;
+done:
+    return err;
 }
 
 /* One kernel for the rows from `begin` on, to before `end`, which are at one place. */
-static trl_err add_kernel(trli_solver *s, trli_program *program, const char *what, int begin, int end,
-                          const trli_ir_value *entry, const int *field)
+static trl_err store_rows(trli_solver *s, trli_program *program, const char *what, int begin, int end, bool scalars,
+                          trli_ir_value *entry)
 {
     const int n = s->ask.n;
-    int *to = trli_new(s->sim->ctx, (size_t)(end - begin) * (size_t)n, sizeof *to), count = 0;
-    trli_ir_value *value = trli_new(s->sim->ctx, (size_t)(end - begin) * (size_t)n, sizeof *value);
+    const size_t most = (size_t)(end - begin) * (size_t)n;
+    int *to = trli_new(s->sim->ctx, most, sizeof *to), count = 0, field;
+    trli_ir_value *value = trli_new(s->sim->ctx, most, sizeof *value);
     trl_err err = TRL_OK;
     if (!to || !value) TRL_TRY(trli_no_memory(s->sim->ctx, NULL, "for a solver"));
     for (int k = begin * n; k < end * n; ++k) {
-        if (field[k] < 0) continue;
-        to[count] = field[k];
+        TRL_TRY(find_place(s, program, what, k / n, k % n, scalars, &entry[k], &field));
+        if (field < 0) continue;
+        to[count] = field;
         value[count++] = entry[k];
+        entry[k] = trli_ir_field(&s->sim->model->ir, field);
     }
     if (count == 0) goto done;
     TRL_TRY(trli_program_add_kernel(program, what, count, to, value, NULL));
@@ -91,14 +102,12 @@ done:
     return err;
 }
 
-trl_err trli_solver_store_matrix(trli_solver *s, trli_program *program, const char *what, const trli_ir_value *entry,
-                                 int *field, double *number)
+trl_err trli_solver_store_matrix(trli_solver *s, trli_program *program, const char *what, bool scalars,
+                                 trli_ir_value *entry)
 {
     const int n = s->ask.n, step = at_one_place(s) ? n : 1;
     trl_err err = TRL_OK;
-    for (int i = 0; i < n; ++i) TRL_TRY(add_fields(s, what, i, entry + i * n, field + i * n, number + i * n));
-    for (int i = 0; i < n; i += step) TRL_TRY(add_kernel(s, program, what, i, i + step, entry, field));
-done:
+    for (int i = 0; i < n && err == TRL_OK; i += step) err = store_rows(s, program, what, i, i + step, scalars, entry);
     return err;
 }
 
@@ -132,10 +141,13 @@ trl_err trli_solver_compile_coupling(trli_solver *s)
     TRL_TRY(trli_solver_begin_rows(s, "coupling", &s->couple, &rows));
     TRL_TRY(trli_solver_find_point_rows(s, &rows, row, &known));
     for (int i = 0; i < s->ask.n && known; ++i) TRL_TRY(clear_masked(s, rows.in, i, row + (size_t)i * n));
-    if (known)
-        err = trli_solver_store_matrix(s, s->couple, "coupling", row, s->coupling, s->coupling_number);
-    else
-        s->coupling = NULL;
+    if (known) TRL_TRY(trli_solver_store_matrix(s, s->couple, "coupling", false, row));
+    for (size_t k = 0; k < n * n && known; ++k) {
+        const trli_node *node = trli_ir_node(&model->ir, row[k]);
+        s->coupling[k] = node->op == TRLI_OP_FIELD ? node->index : -1;
+        s->coupling_number[k] = node->number;
+    }
+    if (!known) s->coupling = NULL;
 done:
     trli_solver_end_rows(&rows);
     return err;

@@ -34,14 +34,26 @@ int trli_solver_drifts(const trli_solver *s);
 TRL_NODISCARD trl_err trli_solver_find_blocks(trli_solver *s, const trli_solver_rows *rows, trli_ir_value *all,
                                               trli_ir_value *own);
 
+/* ---- block_factors.c ---- */
+
+enum { TRLI_FACTORS_MOST = 24 };
+
+/* Of the derivatives at a point, entry [n][n], those of the `count` unknowns of a block by each other: their factors,
+ * with the inverse of pivots, become values of s->block_value; these unknowns the next ones of s->eliminated. */
+TRL_NODISCARD trl_err trli_solver_factor(trli_solver *s, trli_instance *in, const trli_ir_value *entry, int count,
+                                         const int *unknown);
+/* z of these unknowns from r. */
+void trli_solver_use_factors(const trli_solver *s, const trli_ir_value *r, trli_ir_value *z);
+
 /* ---- coupling.c ---- */
 
 /* entry: [n][n] the derivatives of equations by unknowns at the same point. *known: formulas give all of them. */
 TRL_NODISCARD trl_err trli_solver_find_point_rows(trli_solver *s, const trli_solver_rows *rows, trli_ir_value *entry,
                                                   bool *known);
-/* Append: store a matrix of each point; [n][n] fields, of which those that are -1 are numbers. */
-TRL_NODISCARD trl_err trli_solver_store_matrix(trli_solver *s, trli_program *program, const char *what,
-                                               const trli_ir_value *entry, int *field, double *number);
+/* Append: store a matrix of each point, [n][n] values, which become fields where they are no numbers; scalars: what
+ * varies nowhere becomes one. */
+TRL_NODISCARD trl_err trli_solver_store_matrix(trli_solver *s, trli_program *program, const char *what, bool scalars,
+                                               trli_ir_value *entry);
 /* The program that finds what couples the unknowns of a point, if they are coupled, at one location and few. */
 TRL_NODISCARD trl_err trli_solver_compile_coupling(trli_solver *s);
 

@@ -323,8 +323,13 @@ double trli_grid_level_bytes(const trli_grid_level *l)
     return points * l->solver->ask.n * (double)sizeof(double);
 }
 
-void trli_grid_level_find_largest(trli_grid_level *l)
+void trli_grid_level_find_largest(trli_grid_level *l, const trli_grid_level *finer)
 {
+    if (!l->solver->bounded) {
+        l->largest = finer->largest;
+        l->own_row = finer->own_row;
+        return;
+    }
     const double row = trli_solver_largest_row(l->solver);
     l->largest = isfinite(row) && row > 1 ? row : 1;
     l->own_row = trli_solver_largest_own_row(l->solver);

@@ -44,8 +44,8 @@ TRL_NODISCARD trl_err trli_grid_level_compile_last(trli_grid_level *level, const
                                                    int *with_other);
 /* Bytes of a vector of all unknowns, on this rank. */
 double trli_grid_level_bytes(const trli_grid_level *level);
-/* Once the diagonal is there. */
-void trli_grid_level_find_largest(trli_grid_level *level);
+/* Once the diagonal is there. finer: has the bounds of one that knows none; else OPTIONAL. */
+void trli_grid_level_find_largest(trli_grid_level *level, const trli_grid_level *finer);
 /* Vectors that change places have one shape. */
 void trli_grid_level_equalise(const trli_grid_level *level);
 /* A program that brings `depth` layers of neighbours' values to where patches meet: restriction and interpolation read

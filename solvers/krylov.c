@@ -5,7 +5,7 @@
 #include <float.h>
 #include <math.h>
 
-#include "krylov_impl.h"
+#include "diagonal_impl.h"
 #include "memory_impl.h"
 #include "multigrid_impl.h"
 
@@ -63,27 +63,38 @@ static trli_ir_value block_times(const trli_solver *s, int i, const trli_ir_valu
     trli_ir_value sum = TRLI_NO_VALUE;
     for (int j = 0; j < s->ask.n; ++j) {
         const trli_ir_value entry = s->block_value[i * s->ask.n + j];
-        if (i != j && trli_ir_is_zero(ir, entry)) continue;
+        if (i != j && (trli_ir_is_zero(ir, entry) || trli_ir_is_zero(ir, r[j]))) continue;
         const trli_ir_value part = trli_ir_binary(ir, TRLI_OP_MUL, entry, r[j]);
         sum = sum < 0 ? part : trli_ir_binary(ir, TRLI_OP_ADD, sum, part);
     }
     return sum;
 }
 
+static void use_blocks(const trli_solver *s, const trli_ir_value *r, trli_ir_value *z)
+{
+    for (int i = 0; i < s->ask.n; ++i) z[i] = TRLI_NO_VALUE;
+    trli_solver_use_factors(s, r, z);
+    for (int i = 0; i < s->ask.n; ++i)
+        if (z[i] < 0) z[i] = block_times(s, i, r);
+}
+
 void trli_krylov_precondition(const trli_solver *s, const trli_ir_value *r, trli_ir_value *z)
 {
     trli_ir *ir = &s->sim->model->ir;
+    if (s->block_value) {
+        use_blocks(s, r, z);
+        return;
+    }
     for (int i = 0; i < s->ask.n; ++i)
-        z[i] = s->inverse_value[i] < 0 ? r[i]
-               : s->block_value        ? block_times(s, i, r)
-                                       : trli_ir_binary(ir, TRLI_OP_MUL, s->inverse_value[i], r[i]);
+        z[i] = s->inverse_value[i] < 0 ? r[i] : trli_ir_binary(ir, TRLI_OP_MUL, s->inverse_value[i], r[i]);
 }
 
 void trli_krylov_relax(const trli_solver *s, trli_ir_value factor, const trli_ir_value *r, trli_ir_value *z)
 {
     trli_ir *ir = &s->sim->model->ir;
+    if (s->block_value) use_blocks(s, r, z);
     for (int i = 0; i < s->ask.n; ++i)
-        z[i] = s->block_value ? trli_ir_binary(ir, TRLI_OP_MUL, factor, block_times(s, i, r))
+        z[i] = s->block_value ? trli_ir_binary(ir, TRLI_OP_MUL, factor, z[i])
                               : trli_ir_binary(ir, TRLI_OP_MUL,
                                                trli_ir_binary(ir, TRLI_OP_MUL, factor, s->inverse_value[i]), r[i]);
 }

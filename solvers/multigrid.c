@@ -568,7 +568,7 @@ trl_err trli_multigrid_prepare(struct trli_multigrid *m, double time)
     trl_err err = TRL_OK;
     TRL_TRY(may_be_others(m, &relaxed));
     if (m->level[0].coefficients) run(&c, &m->level[0], m->level[0].coefficients);
-    trli_grid_level_find_largest(&m->level[0]);
+    trli_grid_level_find_largest(&m->level[0], NULL);
     if (m->chooses) m->by_entries = !m->solver->tied && (trli_solver_contrast(m->solver) > jump || m->solver->skewed);
     if (relaxed) note(&c, trli_relaxation_prepare(&m->level[0], m->loop));
     if (m->by_entries) {
@@ -584,7 +584,7 @@ trl_err trli_multigrid_prepare(struct trli_multigrid *m, double time)
         if (m->level[k].coefficients) run(&c, &m->level[k], m->level[k].coefficients);
         run(&c, &m->level[k], m->level[k].solver->diagonal);
         note(&c, trli_frame_fetch_scalars(m->level[k].sim->frame));
-        trli_grid_level_find_largest(&m->level[k]);
+        trli_grid_level_find_largest(&m->level[k], &m->level[k - 1]);
         if (relaxed) note(&c, trli_relaxation_prepare(&m->level[k], m->loop));
     }
     err = trli_agree_within(m->solver->sim, c.err);

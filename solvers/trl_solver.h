@@ -30,7 +30,7 @@ extern "C" {
     X(AUTO, auto, "multigrid where cycles pay, else jacobi") \
     X(MULTIGRID, multigrid, "a cycle of multigrid")          \
     X(NONE, none, "no preconditioner")                       \
-    X(JACOBI, jacobi, "division by the operator's diagonal, of up to four unknowns of a point by what couples them")
+    X(JACOBI, jacobi, "division by the operator's diagonal, of up to 24 unknowns of a point by what couples them")
 #define TRL_SOLVE_CYCLE_LIST(X)                                          \
     X(AUTO, auto, "f for the method multigrid, v for a preconditioner")  \
     X(V, v, "each coarser grid once")                                    \

@@ -74,7 +74,7 @@ def sides(rng, periodic, others):
 
 def sized(rng, text):
     """Linear systems have right-hand sides, values at sides and guesses of any size."""
-    linear = not re.search(r"\b[suvwq]\^[23]|sinh|tanh|exp\([suvwq]\)|shut|inputs:|sin\([suvwq]\)|absolute", text)
+    linear = not re.search(r"\b[suvwqmo]\^[23]|sinh|tanh|exp\([suvwqmo]\)|shut|inputs:|sin\([suvwqmo]\)|absolute", text)
     size = f"1e{rng.choice([-200, -130, -20, 20, 130, 200])}" if linear and rng.random() < 0.8 else None
     return text.replace("SIZE", size) if size else text.replace("SIZE*", "").replace("/SIZE", "")
 
@@ -89,12 +89,12 @@ def write(rng):
     if dim > 1 and rng.random() < 0.1:  # along one axis few cells are left long before the other
         cells[rng.randrange(dim)] *= 7
     periodic = [rng.random() < 0.4 for _ in cells]
-    names = ["s", "u", "v", "w", "q"][:rng.choice([1, 1, 1, 2, 2, 3, 3, 4, 5])]
+    names = ["s", "u", "v", "w", "q", "m", "o"][:rng.choice([1, 1, 1, 2, 2, 3, 3, 4, 5, 7])]
     places = {name: 0 if rng.random() < 0.6 else rng.choice(list(NAMES[dim])) for name in names}
     coupled = rng.random() < 0.6
     # What couples the unknowns of a point, with both signs, so that there is one solution whatever the rate.
-    few = len(names) < 5 and re.search("multigrid|^{}$", solver)
-    turning = rng.choice([5, 50, "(100*(1 + x))", 2000]) if few and rng.random() < 0.4 else 0
+    cycles = re.search("multigrid|^{}$", solver)
+    turning = rng.choice([5, 50, "(100*(1 + x))", 2000]) if cycles and rng.random() < 0.4 else 0
     lines, rest = [], []
     coefficients = Coefficients(rng, NAMES[dim], periodic)
     for i, name in enumerate(names):

@@ -164,8 +164,89 @@ START_TEST(conditions_couple)
 }
 END_TEST
 
+/* Equations of n unknowns that need each other: of each its two neighbours in a ring with both signs, or all others. */
+static void write_many(int n, bool all, double rate, const char *boundary, char *text, size_t size)
+{
+    size_t at = 0;
+    for (int i = 0; i < n; ++i) {
+        at += (size_t)snprintf(text + at, size - at, "  p%d: {initial: 0, solve: \"%g*laplacian(p%d)", i,
+                               i % 2 ? 1 : 0.1, i);
+        for (int j = 0; j < n && all; ++j)
+            at += (size_t)snprintf(text + at, size - at, " + %g*(p%d - p%d)", rate * (i + j), j, i);
+        if (!all)
+            at +=
+                (size_t)snprintf(text + at, size - at, " + %g*p%d - %g*p%d", rate, (i + 1) % n, rate, (i + n - 1) % n);
+        at += (size_t)snprintf(text + at, size - at, " = %s\", solver: s, %s}\n", i % 3 ? "sin(9*x)" : "y", boundary);
+    }
+}
+
+/* Of many there are factors in place of inverses. */
+START_TEST(blocks_are_of_many_unknowns)
+{
+    static const struct {
+        int n;
+        bool all;
+        double rate;
+        int most;
+    } cases[] = {{6, false, 1, 6},   {6, false, 1000, 6}, {6, false, 1e5, 6}, {6, true, 1000, 10},
+                 {9, false, 300, 8}, {9, true, 1e5, 10},  {20, false, 30, 9}};
+    static char text[20000];
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; ++k) {
+        if (!test_has((int)k, TEST_SANITIZED ? 4 : 1)) continue;
+        write_many(cases[k].n, cases[k].all, cases[k].rate, ZERO, text, sizeof text);
+        for (int i = 0; i < 2; ++i) {
+            const trl_solve_stats *s = solve(text, i ? 96 : 32, "{}");
+            ck_assert_str_eq(s->preconditioner, "multigrid");
+            ck_assert_msg(s->last_iterations <= cases[k].most, "%d unknowns, rate %g: %d iterations", cases[k].n,
+                          cases[k].rate, s->last_iterations);
+        }
+    }
+    write_many(6, false, 1000, ZERO ", mask: \"(x - 0.3)^2 > 0.02\"", text, sizeof text);
+    ck_assert_int_le(solve(text, 64, "{}")->last_iterations, 12);
+    close_problem();
+}
+END_TEST
+
+/* An equation need not have its own unknown at a point, if others have it. */
+START_TEST(diagonals_may_be_zero)
+{
+    static const coupled cases[] = {{"laplacian(p) + 50*q", "50*p", NULL, 3},
+                                    {"laplacian(p) + 50*q - r", "50*p - r", "laplacian(r) + p - 20*q", 7}};
+    for (int k = 0; k < 2; ++k)
+        for (int i = 0; i < 2; ++i) {
+            char text[1200];
+            write_equations(&cases[k], ZERO, text, sizeof text);
+            const trl_solve_stats *s = solve(text, i ? 96 : 32, "{}");
+            ck_assert_int_le(s->last_iterations, cases[k].most);
+            ck_assert_double_le(s->last_residual, 1e-8 * s->last_reference);
+        }
+    close_problem();
+}
+END_TEST
+
+/* Of an unknown whose equation is tiny beside another one: constants are in no null space, and its mean, which
+ * `initial` does not have, is found; nor are they in that of a step, whose operators have 1. */
+START_TEST(constants_are_seen_beside_large_numbers)
+{
+    solve("  p: {initial: 0, solve: \"1e14*(laplacian(p) - p) + q = 1e14*x\", solver: s, " FREE "}\n"
+          "  q: {initial: 0, solve: \"laplacian(q) - 0.5*q + p = y\", solver: s, " FREE "}\n",
+          32, "{}");
+    ck_assert_double_eq_tol(value_of("q"), -2, 0.06);
+    open_text("grid: {cells: [32, 32]}\nequations:\n"
+              "  p: {initial: x, ddt: \"1e14*(laplacian(p) - p) + q\", " FREE "}\n"
+              "  q: {initial: 1, ddt: \"-0.5*q + p*q\", " FREE "}\n"
+              "time: {method: beuler, dt: 0.1, steps: 3}\n");
+    run_to_end();
+    ck_assert_double_eq_tol(value_of("q"), 1 / (1.05 * 1.05 * 1.05), 1e-9);
+    close_problem();
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
+    tcase_add_test(tc, constants_are_seen_beside_large_numbers);
+    tcase_add_test(tc, blocks_are_of_many_unknowns);
+    tcase_add_test(tc, diagonals_may_be_zero);
     tcase_add_test(tc, winds_are_beside_couplings);
     tcase_add_test(tc, constants_of_one_unknown_are_told_by_others);
     tcase_add_test(tc, conditions_couple);
