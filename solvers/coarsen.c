@@ -64,16 +64,16 @@ static bool is_closed(const trli_solver *s, const trl_grid *grid, int axis)
 /* Smoothing works along axes of strong coupling, so only these are made coarser: the others wait. Those with
  * lines go along with the strongest of the others. What is constant along an axis is not smoothed by its strong
  * coupling, so while others have many cells a closed one is made coarser down to one cell. */
-bool trli_coarsen(const trli_solver *s, const trl_grid *fine, trl_grid *coarse)
+bool trli_coarsen(const trli_solver *s, const trl_grid *fine, const bool held[3], trl_grid *coarse)
 {
     const double weak = 0.28; /* of the strongest: an axis that is about half as strong goes along */
     const unsigned lines = s->settings.smoother == TRL_SMOOTHER_LINE ? trli_line_axes(s, fine) : 0;
     double most = 0;
     bool many = false, may[3];
     *coarse = *fine;
-    for (int a = 0; a < fine->dim; ++a) many |= fine->cells[a] > COARSEST_CELLS;
+    for (int a = 0; a < fine->dim; ++a) many |= fine->cells[a] > COARSEST_CELLS && !held[a];
     for (int a = 0; a < fine->dim; ++a) {
-        may[a] = fine->cells[a] > (is_closed(s, fine, a) ? 1 : COARSEST_CELLS);
+        may[a] = !held[a] && fine->cells[a] > (is_closed(s, fine, a) ? 1 : COARSEST_CELLS);
         if (may[a] && !(lines >> a & 1)) most = fmax(most, strength_along(s, fine, a));
     }
     for (int a = 0; a < fine->dim && many; ++a) {
@@ -143,12 +143,13 @@ trl_err trli_coarse_layout(const trli_solver *finest, const trl_layout *fine, co
 const char *trli_multigrid_missing(const trli_solver *s)
 {
     trl_grid coarse;
+    const bool held[3] = {false, false, false};
     if (s->inverse_value[0] < 0) return "the operator's diagonal is not known";
     if (!s->ask.on_grid) return "the system is none of the deck's";
     if (s->opaque) return "coefficients of the operator are no formulas";
     if (s->reduces) return "the operator contains a sum or an extreme over all points";
     if (!s->bounded) return "the rows of the operator are long";
-    if (!trli_coarsen(s, &s->sim->layout->grid, &coarse)) return "the grid has few cells";
+    if (!trli_coarsen(s, &s->sim->layout->grid, held, &coarse)) return "the grid has few cells";
     if (s->settings.smoother > TRL_SMOOTHER_CHEBYSHEV) return trli_relaxation_missing(s);
     return NULL;
 }

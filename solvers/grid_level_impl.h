@@ -59,6 +59,21 @@ TRL_NODISCARD trl_err trli_grid_level_products(const trli_grid_level *l, trli_in
 /* What stands beyond a side, relative to what is inside. */
 void trli_grid_level_factors(const trli_solver *s, int unknown, double factor[6]);
 
+/* ---- coarse_levels.c ---- */
+
+/* Whether the Jacobian reads values of an equation, at present or at the start of the step; and where a grid has them.
+ */
+bool trli_level_reads(const trli_solver *finest, int v, bool old);
+int trli_level_coefficient(const trli_grid_level *l, int v, bool old);
+/* What restriction reads of neighbours, where patches meet. coefficients: they are restricted, too. */
+TRL_NODISCARD trl_err trli_level_read_neighbours(const trli_solver *finest, trli_grid_level *l, bool coefficients);
+/* Make a coarser grid, with programs. Where patches would be thinner than these read, they are made thicker, or every
+ * rank has all of it; *fits false: then, too, and nothing is made. fine: how the next finer one is cut. Collective:
+ * yes. */
+TRL_NODISCARD trl_err trli_level_make(trli_solver *finest, const trl_layout *fine, const trl_grid *grid,
+                                      trli_grid_level *l, bool *fits);
+void trli_level_end(trli_grid_level *l);
+
 /* ---- smoothing.c ---- */
 
 /* How a grid is smoothed. */

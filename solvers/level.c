@@ -69,7 +69,7 @@ static bool is_thin(const trli_model *model)
     bool thin = false;
     for (int a = 0; a < model->layout->grid.dim; ++a) {
         const trl_lidx cells = trli_layout_thinnest(model->layout, a);
-        if (model->layout->counts[a] == 1) continue;
+        if (model->layout->counts[a] == 1 && !model->layout->grid.periodic[a]) continue;
         for (int f = 0; f < model->nfields; ++f)
             thin |= model->field[f].ghost_lo[a] > cells || model->field[f].ghost_hi[a] > cells;
     }
@@ -80,7 +80,7 @@ trl_err trli_level_plan(trli_level *level)
 {
     const trl_err err = trli_passes_run(level->sim->model);
     if (err != TRL_OK || !is_thin(level->sim->model)) return err;
-    return trl_fail(level->sim->ctx, TRL_ERR_INPUT, NULL, "patches of a coarser grid are thin");
+    return trl_fail(level->sim->ctx, TRL_ERR_INPUT, NULL, "a coarser grid, or its patches, are thin");
 }
 
 trl_err trli_level_freeze(trli_level *level, trli_solver *solver)

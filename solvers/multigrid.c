@@ -6,20 +6,15 @@
 #include <math.h>
 #include <string.h>
 
-#include "compile_impl.h"
-#include "context_impl.h"
 #include "diagonal_impl.h"
 #include "execution_impl.h"
 #include "galerkin_impl.h"
 #include "grid_level_impl.h"
 #include "kernels_impl.h"
 #include "late_impl.h"
-#include "lower_impl.h"
 #include "memory_impl.h"
 #include "multigrid_impl.h"
-#include "sides_impl.h"
 #include "solve_ahead_impl.h"
-#include "symbols_impl.h"
 
 enum { LEVELS_MOST = 24 };
 
@@ -39,19 +34,6 @@ struct trli_multigrid {
 
 /* ---- coefficients that are fields ---- */
 
-/* Where a grid has the values that the Jacobian reads of an equation, at present or at the start of the step. */
-static int coefficient(const trli_grid_level *l, int v, bool old)
-{
-    const trli_solver *s = l->solver;
-    if (!l->own) return old ? s->old_field[v] : s->in_field[v];
-    return old ? l->old_field[v] : l->sim->equation[v].state;
-}
-
-static bool is_read(const trli_solver *finest, int v, bool old)
-{
-    return old ? finest->needs_old[v] : finest->needs[v];
-}
-
 static trl_err add_means(struct trli_multigrid *m, trli_grid_level *l, const trli_transfer_request *request)
 {
     const trli_solver *s = m->solver;
@@ -67,122 +49,7 @@ done:
     return err;
 }
 
-static trl_err read_coefficients(const trli_solver *s, trli_grid_level *l)
-{
-    const int n = s->sim->nequations;
-    int *field = trli_new(s->sim->ctx, 2 * (size_t)n + 1, sizeof *field), count = 0;
-    trl_err err = TRL_OK;
-    if (!field) return trli_no_memory(s->sim->ctx, NULL, "for multigrid");
-    for (int v = 0; v < 2 * n; ++v)
-        if (is_read(s, v % n, v >= n)) field[count++] = coefficient(l, v % n, v >= n);
-    if (count > 0)
-        err =
-            trli_grid_level_read(l, "coefficients of neighbours", &l->coefficients, TRLI_TRANSFER_DEPTH, count, field);
-    trli_free(field);
-    return err;
-}
-
 /* ---- making ---- */
-
-/* The coarser grids' systems have the residual of the first, and their own states and tangents. */
-static trl_err level_instance(void *data, trli_program *program, trli_instance **in, trli_instance **old)
-{
-    const trli_solver *s = data;
-    const trl_simulation *sim = s->sim;
-    const int *start = s->old_field;
-    trl_err err = TRL_OK;
-    if (s->finest->old_field[0] >= 0) {
-        TRL_TRY(trli_instance_create(sim->model, program, TRLI_SCALAR_STEP_TIME, 0, NULL, old));
-        for (int v = 0; v < sim->nequations; ++v) (*old)->variable[v] = start[v];
-        TRL_TRY(trli_instance_fill(*old));
-    }
-    TRL_TRY(trli_instance_create(sim->model, program, TRLI_SCALAR_STEP_TIME, 1, *old, in));
-    for (int v = 0; v < sim->nequations; ++v) (*in)->variable[v] = sim->equation[v].state;
-done:
-    return err;
-}
-
-static trl_err level_residual(void *data, trli_instance *in, int i, trli_ir_value *value)
-{
-    const trli_solver *level = data;
-    return level->finest->ask.residual(level->finest->ask.data, in, i, value);
-}
-
-/* What restriction reads of neighbours, where patches meet. coefficients: they are restricted, too. */
-static trl_err read_neighbours(const trli_solver *finest, trli_grid_level *l, bool coefficients)
-{
-    trl_err err = TRL_OK;
-    if (l->sim->layout->npatches == 1 || trli_transfer_gathers(l->sim->layout)) return TRL_OK;
-    TRL_TRY(
-        trli_grid_level_read(l, "residuals of neighbours", &l->ghosts, TRLI_TRANSFER_DEPTH, finest->ask.n, l->r.now));
-    if (coefficients) err = read_coefficients(finest, l);
-done:
-    return err;
-}
-
-/* With programs, on a layout that it takes, even if it fails. */
-static trl_err compile_level(trli_solver *finest, trl_layout **layout, trli_grid_level *l)
-{
-    const bool cut = (*layout)->npatches > 1;
-    trli_solve_request request = finest->ask;
-    int *field = trli_new(finest->sim->ctx, (size_t)request.n + 1, sizeof *field);
-    trl_err err = TRL_OK;
-    if (!field) TRL_TRY(trli_no_memory(finest->sim->ctx, NULL, "for multigrid"));
-    TRL_TRY(trli_level_create(finest->sim, layout, &l->own));
-    l->sim = l->own->sim;
-    for (int i = 0; i < request.n; ++i) field[i] = l->sim->equation[finest->ask.variable[i]].state;
-    TRL_TRY(trli_grid_level_add_coefficients(l, finest));
-    request.field = field;
-    request.settings = &finest->settings;
-    request.instance = level_instance;
-    request.residual = level_residual;
-    TRL_TRY(trli_solver_add_level(l->sim, finest, &request, l->old_field, &l->solver));
-    TRL_TRY(trli_grid_level_add_vectors(l));
-    TRL_TRY(trli_grid_level_compile(l));
-    TRL_TRY(read_neighbours(finest, l, true));
-    if (cut) TRL_TRY(trli_grid_level_read(l, "solutions of neighbours", &l->solutions, 1, request.n, l->z.now));
-    trli_solver_end_fields(l->solver);
-    err = trli_level_plan(l->own);
-done:
-    trl_layout_destroy(layout);
-    trli_free(field);
-    return err;
-}
-
-static void destroy_grid(trli_grid_level *l)
-{
-    trli_relaxation_destroy(&l->relaxation);
-    trli_solver_destroy(&l->solver);
-    trli_level_destroy(&l->own);
-}
-
-/* Where patches of the coarser grid would be thinner than its programs read, they are made thicker, or every rank has
- * all of it. */
-static trl_err make_level(trli_solver *finest, const trl_layout *fine, const trl_grid *grid, trli_grid_level *l)
-{
-    trl_context *ctx = finest->sim->ctx;
-    const trl_diagnostic *list;
-    const int said = trl_context_diagnostics(ctx, &list);
-    trl_layout *layout;
-    trl_lidx thinnest = TRLI_TRANSFER_DEPTH;
-    bool again = true;
-    trl_err err = TRL_OK;
-    while (again) {
-        TRL_TRY(trli_coarse_layout(finest, fine, grid, &thinnest, &layout));
-        again = layout->npatches > 1;
-        err = compile_level(finest, &layout, l);
-        again &= err == TRL_ERR_INPUT;
-        if (!again) break;
-        trli_diagnostics_drop(ctx, said);
-        destroy_grid(l);
-        *l = (trli_grid_level){0};
-    }
-    TRL_TRY(err);
-    trli_grid_level_equalise(l);
-    err = trli_level_freeze(l->own, l->solver);
-done:
-    return err;
-}
 
 /* What joins a grid with the next coarser one. */
 static trl_err add_transfers(struct trli_multigrid *m, trli_grid_level *l, const trl_layout *coarse)
@@ -200,9 +67,45 @@ done:
     return err;
 }
 
+/* Axes along which a grid is made coarser than it can be, for what its equations read, stay as they are; *any. */
+static void hold_few(const trl_grid *fine, const trl_grid *coarse, bool held[3], bool *any)
+{
+    trl_gidx least = INT64_MAX;
+    *any = false;
+    for (int a = 0; a < fine->dim; ++a)
+        if (coarse->cells[a] < fine->cells[a] && coarse->cells[a] < least) least = coarse->cells[a];
+    for (int a = 0; a < fine->dim; ++a) {
+        const bool few = coarse->cells[a] < fine->cells[a] && coarse->cells[a] == least;
+        held[a] |= few;
+        *any |= few;
+    }
+}
+
+/* All coarser grids, as far as there are any. */
+static trl_err add_levels(struct trli_multigrid *m)
+{
+    trl_grid grid = m->solver->sim->layout->grid, coarse;
+    bool held[3] = {false, false, false}, fits, go_on = true;
+    trl_err err = TRL_OK;
+    while (go_on && m->n < LEVELS_MOST && trli_coarsen(m->level[m->n - 1].solver, &grid, held, &coarse)) {
+        trli_grid_level *l = &m->level[m->n - 1];
+        ++m->n;
+        TRL_TRY(trli_level_make(m->solver, l->sim->layout, &coarse, l + 1, &fits));
+        if (fits) {
+            TRL_TRY(add_transfers(m, l, l[1].sim->layout));
+            grid = coarse;
+        } else {
+            --m->n;
+            hold_few(&grid, &coarse, held, &go_on);
+        }
+    }
+done:
+    return err;
+}
+
 trl_err trli_multigrid_compile(trli_solver *s)
 {
-    trl_grid grid = s->sim->layout->grid, coarse;
+    const trl_grid grid = s->sim->layout->grid;
     trl_err err = TRL_OK;
     struct trli_multigrid *m = s->multigrid = trli_new(s->sim->ctx, 1, sizeof *m);
     if (!m) return trli_no_memory(s->sim->ctx, NULL, "for multigrid");
@@ -218,18 +121,13 @@ trl_err trli_multigrid_compile(trli_solver *s)
     s->stats.entries = trli_multigrid_needs_entries(s);
     m->by_entries = s->stats.entries && !trli_galerkin_missing(s);
     m->chooses = m->by_entries && trli_solver_finds_contrast(s);
-    TRL_TRY(read_neighbours(s, &m->level[0], !m->by_entries || m->chooses));
+    TRL_TRY(trli_level_read_neighbours(s, &m->level[0], !m->by_entries || m->chooses));
     if (m->by_entries) {
         s->stats.coarse = m->chooses ? TRL_COARSE_EITHER : TRL_COARSE_ENTRIES;
         TRL_TRY(trli_galerkin_create(s, &m->level[0], m->loop, &m->galerkin));
         if (!m->chooses) goto done;
     }
-    for (; m->n < LEVELS_MOST && trli_coarsen(m->level[m->n - 1].solver, &grid, &coarse); grid = coarse) {
-        trli_grid_level *l = &m->level[m->n - 1];
-        ++m->n;
-        TRL_TRY(make_level(s, l->sim->layout, &coarse, l + 1));
-        TRL_TRY(add_transfers(m, l, l[1].sim->layout));
-    }
+    err = add_levels(m);
 done:
     return err;
 }
@@ -239,7 +137,7 @@ static void destroy_level(struct trli_multigrid *m, trli_grid_level *l)
     for (int i = 0; l->transfer && i < m->solver->ask.n; ++i) trli_transfer_destroy(&l->transfer[i]);
     for (int i = 0; i < TRLI_LOCATIONS; ++i) trli_transfer_destroy(&l->mean[i]);
     trli_relaxation_destroy(&l->relaxation);
-    if (l != m->level) destroy_grid(l);
+    if (l != m->level) trli_level_end(l);
 }
 
 void trli_multigrid_destroy(struct trli_multigrid **multigrid)
@@ -518,10 +416,10 @@ static void average(chain *c, trli_grid_level *fine, trli_grid_level *coarse)
     const int n = s->sim->nequations;
     for (int v = 0; v < 2 * n; ++v) {
         const bool old = v >= n;
-        if (!is_read(s, v % n, old)) continue;
+        if (!trli_level_reads(s, v % n, old)) continue;
         const trli_grid_transfer *mean = fine->mean[s->sim->model->variable[v % n].location];
-        note(c, trli_restrict(mean, fine->sim, coefficient(fine, v % n, old), coarse->sim,
-                              coefficient(coarse, v % n, old), c->m->loop));
+        note(c, trli_restrict(mean, fine->sim, trli_level_coefficient(fine, v % n, old), coarse->sim,
+                              trli_level_coefficient(coarse, v % n, old), c->m->loop));
     }
 }
 

@@ -29,8 +29,8 @@ typedef struct trli_level {
 enum { TRLI_LEVEL_CELLS_COMPILED = 20000 };
 /* layout: of the coarser grid, which it takes, even if it fails. */
 TRL_NODISCARD trl_err trli_level_create(trl_simulation *fine, trl_layout **layout, trli_level **level);
-/* Once its programs are there. Fails with INPUT, on all ranks, where patches are thinner than these read. Collective:
- * no (the same on every rank). */
+/* Once its programs are there. Fails with INPUT, on all ranks, where patches or periods are thinner than these read.
+ * Collective: no (the same on every rank). */
 TRL_NODISCARD trl_err trli_level_plan(trli_level *level);
 /* Once planned, and vectors that change places have one shape. Collective: yes. */
 TRL_NODISCARD trl_err trli_level_freeze(trli_level *level, trli_solver *solver);
@@ -61,8 +61,8 @@ double trli_multigrid_cycle_bytes(const struct trli_multigrid *m);
 
 /* ---- coarsen.c ---- */
 
-/* The next coarser grid; false: there is none. s: of the fine grid. */
-bool trli_coarsen(const trli_solver *s, const trl_grid *fine, trl_grid *coarse);
+/* The next coarser grid; false: there is none. s: of the fine grid; held: axes that stay as they are. */
+bool trli_coarsen(const trli_solver *s, const trl_grid *fine, const bool held[3], trl_grid *coarse);
 /* Why coarser grids need entries; NULL: they do not. Where coefficients vary or points are left out they need to know
  * of each point, and where there is advection, which central differences of a coarser grid would not stand; and where
  * values may be constant along an axis that has few cells long before others. */

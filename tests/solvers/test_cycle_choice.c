@@ -206,8 +206,32 @@ START_TEST(long_domains_take_no_more_iterations)
 }
 END_TEST
 
+/* A grid of few cells along an axis has no room for stencils that reach two points. */
+START_TEST(wide_stencils_leave_more_cells)
+{
+    static const char *const decks[] = {
+        "grid: {cells: [64, 64], length: [1, 8], periodic: true}\nequations:\n  p: {initial: 0, solver: s, solve: \"p "
+        "- "
+        "0.1*laplacian(p) + 1e-5*laplacian(laplacian(p)) = sin(2*pi*x)\"}\n",
+        "grid: {cells: [96, 8], length: [12, 1], periodic: [false, true]}\nequations:\n  p: {initial: 0, solver: s, "
+        "solve: \"0.5*p - laplacian(p) + 0.1*box_filter(p, 5) = sin(2*pi*y)\", boundary: {x-: {dirichlet: 0}, x+: "
+        "{dirichlet: 1}}}\n",
+        "grid: {cells: [96, 8], length: [12, 1]}\nexpressions: {u: [1, 0]}\nequations:\n  p: {initial: 0, solver: s, "
+        "solve: \"div(advective_flux(p, u, vanleer)) - laplacian(p) = x*y\", boundary: {x-: {dirichlet: 0}, x+: "
+        "{neumann: 0}, y-: {neumann: 0}, y+: {neumann: 0}}}\n"};
+    for (size_t k = 0; k < sizeof decks / sizeof *decks; ++k)
+        for (int asked = 0; asked < 2; ++asked) {
+            open_text("%ssolvers: {s: {%s}}\n", decks[k], asked ? "preconditioner: multigrid" : "");
+            ck_assert_int_le(trl_simulation_solver(sim, 0)->last_iterations, 60);
+            if (asked) ck_assert_int_ge(trl_simulation_solver(sim, 0)->levels, 3);
+        }
+    close_problem();
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
+    tcase_add_test(tc, wide_stencils_leave_more_cells);
     tcase_add_test(tc, long_domains_take_no_more_iterations);
     tcase_add_test(tc, auto_takes_cycles_whose_iterations_do_not_grow_with_the_mesh);
     tcase_add_test(tc, auto_leaves_hard_equations_to_jacobi);

@@ -194,6 +194,7 @@ static void count_cells(const int counts[3], int n, double *cells, double *witho
 {
     const trl_solver_entry settings = TRL_SOLVER_DEFAULTS;
     const trli_solver solver = {.settings = settings};
+    const bool held[3] = {false, false, false};
     trl_grid grid = {.dim = 3, .length = {1, 1, 1}}, coarse;
     trl_layout *fine, *next;
     bool whole = false;
@@ -206,7 +207,7 @@ static void count_cells(const int counts[3], int n, double *cells, double *witho
     fine->ranks = fine->npatches = counts[0] * counts[1] * counts[2];
     ck_ok(trli_owners_create(fine, &(trl_owners){.order = TRL_OWNERS_BLOCKS}, (double[]){1, 1, 1}, &fine->owner));
     *cells = *without = 0;
-    for (; trli_coarsen(&solver, &fine->grid, &coarse); fine = next) {
+    for (; trli_coarsen(&solver, &fine->grid, held, &coarse); fine = next) {
         int by[3];
         trl_lidx thinnest = TRLI_TRANSFER_DEPTH;
         const double all = (double)coarse.cells[0] * (double)coarse.cells[1] * (double)coarse.cells[2];
