@@ -292,3 +292,47 @@ done:
     trli_free(lowered.piece);
     return err;
 }
+
+/* Whether conditions of a side may set points: robin does where b is 0, and a modifier sets what it likes by itself. */
+static bool may_set(const trl_bc_side *deck)
+{
+    bool may = false;
+    for (int i = 0; i < deck->npieces; ++i)
+        may |= deck->piece[i].kind != TRL_BC_NEUMANN && deck->piece[i].kind != TRL_BC_OUTFLOW;
+    return may;
+}
+
+static trl_err set_on_side(trli_instance *sides, const trli_boundary_source *boundary, trl_location location, int s,
+                           trli_ir_value *value)
+{
+    trli_ir *ir = &sides->model->ir;
+    trli_side lowered = {0};
+    trli_ir_value on_side = *value;
+    trl_err err = TRL_OK;
+    TRL_TRY(lower_side(sides, boundary, &boundary->side[s], location, s / 2, s % 2, &lowered));
+    for (int i = lowered.npieces - 1; i >= 0; --i) {
+        const trli_piece *p = &lowered.piece[i];
+        const trli_ir_value here = trli_sets_points(p) && !p->modifier ? p->a : *value;
+        on_side = p->where < 0 ? here : trli_ir_select(ir, p->where, here, on_side);
+    }
+    *value = trli_ir_select(ir, trli_ir_at_side(ir, s / 2, s % 2), on_side, *value);
+    err = ir->err;
+done:
+    trli_free(lowered.piece);
+    return err;
+}
+
+trl_err trli_boundary_set_points(trli_instance *instance, const trli_boundary_source *boundary, trl_location location,
+                                 trli_ir_value *value)
+{
+    const trl_grid *grid = &instance->model->layout->grid;
+    trli_instance *sides;
+    trl_err err = TRL_OK;
+    for (int s = 0; s < 2 * grid->dim; ++s) {
+        if (!(location >> s / 2 & 1) || grid->periodic[s / 2] || !may_set(&boundary->side[s])) continue;
+        TRL_TRY(trli_instance_sides(instance, &sides));
+        TRL_TRY(set_on_side(sides, boundary, location, s, value));
+    }
+done:
+    return err;
+}

@@ -40,6 +40,7 @@ struct trli_instance {
     int across;              /* the axis of the side whose conditions are lowered at present */
     trli_instance *begins;   /* the variables' values are those of this instance, in fields; NULL: variable[] */
     bool rates_only;         /* points on sides are set of rates alone: those of other variables are set already */
+    int planes_along;        /* 0, or of tangents along this direction alone, where conditions change along it */
     bool inline_only;        /* it shares the fields of another instance and stores nothing */
     trli_instance *of;       /* that instance */
     bool with_sides;         /* expressions with boundary values of their own are read where `of` stores them */

@@ -56,26 +56,55 @@ static bool may_set(const trli_model_field *f, int side)
     return false;
 }
 
+/* Whether planes of a variable are asked for. */
+static bool is_asked_for(const trli_arranging *ar, int v)
+{
+    const trli_variable *variable = &ar->model->variable[v];
+    const int along = ar->in->planes_along;
+    if (ar->in->variable[v] < 0 || (along && variable->direction != along)) return false;
+    return !ar->in->rates_only || variable->is_rate;
+}
+
+static trl_err lower_planes(trli_arranging *ar)
+{
+    trli_model *model = ar->model;
+    trl_err err = TRL_OK;
+    ar->sides = trli_new(model->ctx, (size_t)model->nvariables + 1, sizeof *ar->sides);
+    if (!ar->sides) return trli_no_memory_for_sides(model);
+    for (int i = 0; i < 2 * model->layout->grid.dim * model->nvariables; ++i) {
+        const int axis = i / (2 * model->nvariables), v = i / 2 % model->nvariables, s = 2 * axis + i % 2;
+        const int field = ar->in->variable[v];
+        if (!is_asked_for(ar, v) || !may_set(&model->field[field], s)) continue;
+        TRL_TRY(trli_boundary_lower_side(ar->conditions, field, s, &ar->sides[v][s]));
+    }
+done:
+    return err;
+}
+
+/* Whether a condition sets points, and of tangents along a direction alone: points that change along it. */
+static bool sets_points(const trli_side *side, bool changing)
+{
+    bool sets = false;
+    for (int p = 0; p < side->npieces; ++p)
+        sets |= trli_sets_points(&side->piece[p]) && (!changing || side->piece[p].da >= 0 || side->piece[p].modifier);
+    return sets;
+}
+
 /* Lower the sides that set points, and make items of these; of the axes in their order, as their points are set. */
 static trl_err add_planes(trli_arranging *ar)
 {
     trli_model *model = ar->model;
-    const size_t nv = (size_t)model->nvariables + 1;
+    const int n = model->nvariables;
     trl_err err = TRL_OK;
-    ar->sides = trli_new(ar->model->ctx, nv, sizeof *ar->sides);
-    ar->plane_of = trli_new(ar->model->ctx, 6 * nv, sizeof *ar->plane_of);
-    if (!ar->sides || !ar->plane_of) return trli_no_memory_for_sides(model);
-    for (size_t i = 0; i < 6 * nv; ++i) ar->plane_of[i] = -1;
-    for (int i = 0; i < 6 * model->nvariables; ++i) {
-        const int axis = i / (2 * model->nvariables), v = i / 2 % model->nvariables, s = 2 * axis + i % 2;
-        const int field = ar->in->variable[v];
-        bool sets = false;
-        if (ar->in->rates_only && !model->variable[v].is_rate) continue;
-        if (field < 0 || axis >= model->layout->grid.dim || !may_set(&model->field[field], s)) continue;
-        trli_side *side = &ar->sides[v][s];
-        TRL_TRY(trli_boundary_lower_side(ar->conditions, field, s, side));
-        for (int p = 0; p < side->npieces; ++p) sets |= trli_sets_points(&side->piece[p]);
-        if (!sets) continue;
+    TRL_TRY(lower_planes(ar));
+    ar->plane_of = trli_new(model->ctx, 6 * (size_t)n + 1, sizeof *ar->plane_of);
+    if (!ar->plane_of) return trli_no_memory_for_sides(model);
+    for (int i = 0; i < 6 * n; ++i) ar->plane_of[i] = -1;
+    for (int i = 0; i < 6 * n; ++i) {
+        const int v = i / 2 % n, s = 2 * (i / (2 * n)) + i % 2;
+        bool any = !ar->in->planes_along;
+        for (int k = 0; k < 6; ++k) any |= sets_points(&ar->sides[v][k], true);
+        if (!any || !sets_points(&ar->sides[v][s], false)) continue;
         ar->plane_of[6 * v + s] = ar->nitems;
         TRL_TRY(trli_side_item(ar, &(trli_item){.kind = TRLI_ITEM_PLANE, .variable = v, .side = s}));
     }

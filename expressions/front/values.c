@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "boundary_impl.h"
 #include "lower_impl.h"
 #include "memory_impl.h"
 #include "plugin_step_impl.h"
@@ -54,6 +55,8 @@ static trl_err store_component(trli_instance *in, const trli_entry *entry, const
     if (operand->components) name = trli_model_name(model, "%s.%c", name, "xyz"[c]);
     if (candidate)
         return trli_program_add_candidate(in->program, name, operand->value[c], (trl_location)operand->location[c]);
+    if (entry->has_boundary)
+        TRL_TRY(trli_boundary_set_points(in, &source, (trl_location)operand->location[c], &operand->value[c]));
     TRL_TRY(trli_program_store(in->program, name, why, operand->value[c], (trl_location)operand->location[c],
                                entry->has_boundary ? &source : NULL, &field));
     operand->value[c] = trli_ir_field(&model->ir, field);

@@ -517,28 +517,6 @@ START_TEST(an_advective_flux_uses_the_dirichlet_value_itself)
 }
 END_TEST
 
-START_TEST(an_expression_may_have_conditions_of_its_own)
-{
-    trl_gidx n[3];
-    for (int level = 0; level < 3; ++level) {
-        static const char *const fusions[] = {"none", "node", "full"};
-        new_deck();
-        say("grid: {cells: [5]}\nexpressions:\n  p: {formula: \"T*T\", boundary: {x-: {dirichlet: 4}, x+: {neumann: "
-            "\"T\"}}}\n  e: \"ddx(p)\"\n"
-            "equations:\n  T: {initial: \"1 + x\", ddt: \"ddx(ddx(p))\"}\ntime: {dt: 0.01, steps: 2}\noutput: {fields: "
-            "[p, e]}\nrun: {fusion: %s}\n",
-            fusions[level]);
-        ck_ok(open_problem());
-        ck_ok(run_steps(2));
-        const double *e = values_of("e", n), *p = values_of("p", n), *t = values_of("T", n);
-        ck_assert(near(e[0], (p[0] - 4) / 0.1, 1e-13));
-        ck_assert(near(e[5], t[4], 1e-13));
-        ck_assert(near(e[2], (p[2] - p[1]) / 0.2, 1e-13));
-    }
-    close_problem();
-}
-END_TEST
-
 /* The y-ghosts of T beside its x-ghosts take the value of U there, which nothing else asks for. */
 START_TEST(a_value_from_a_field_is_known_beside_the_corner_too)
 {
@@ -588,7 +566,6 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, initial_values_on_a_side_are_set_by_dirichlet_and_the_last_axis_wins);
     tcase_add_test(tc, a_corner_that_a_later_side_sets_need_not_hold_a_value_before);
     tcase_add_test(tc, an_advective_flux_uses_the_dirichlet_value_itself);
-    tcase_add_test(tc, an_expression_may_have_conditions_of_its_own);
     tcase_add_test(tc, a_value_from_a_field_is_known_beside_the_corner_too);
     tcase_add_test(tc, conditions_that_cannot_be_met_are_refused);
 }
