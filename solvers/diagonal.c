@@ -28,7 +28,8 @@ static void note_strength(trli_solver *s, const trli_partial_derivative *e)
 
 /* An unknown's row of the Jacobian: TRLI_NO_VALUE where it is not known. */
 typedef struct row {
-    trli_ir_value diagonal;   /* the derivative of its equation by the unknown at the same point, which may be 0 */
+    trli_ir_value
+        diagonal; /* the derivative of its equation by the unknown at the same point; of several it may be 0 */
     trli_ir_value magnitudes; /* the sum of the magnitudes of all derivatives by unknowns */
     trli_ir_value own;        /* of those by this unknown */
 } row;
@@ -61,7 +62,7 @@ static trl_err find_row(trli_solver *s, trli_instance *in, trli_partials *partia
     trl_err err = TRL_OK;
     trli_ir_value f;
     bool complete = true;
-    *r = (row){trli_ir_constant(ir, 0), TRLI_NO_VALUE, TRLI_NO_VALUE};
+    *r = (row){s->ask.n > 1 ? trli_ir_constant(ir, 0) : TRLI_NO_VALUE, TRLI_NO_VALUE, TRLI_NO_VALUE};
     TRL_TRY(s->ask.residual(s->ask.data, in, i, &f));
     TRL_TRY(trli_partials_of(partials, f, -1, ENTRIES, false, &list, &n));
     for (int k = 0; k < n; ++k) {

@@ -160,8 +160,7 @@ trl_err trli_grid_level_products(const trli_grid_level *l, trli_instance *in, co
     for (int v = 0; v < model->nvariables; ++v)
         if (model->variable[v].direction == s->direction)
             in->variable[v] = with[trli_solver_unknown_of(s, model->variable[v].of)];
-    TRL_TRY(trli_instance_fill(in));
-    TRL_TRY(trli_instance_prepare(in));
+    TRL_TRY(trli_solver_fill_products(s, in));
     for (int i = 0; i < s->ask.n; ++i) {
         TRL_TRY(s->ask.residual(s->ask.data, in, i, &value[i]));
         TRL_TRY(trli_tangent(in, s->direction, value[i], &value[i]));

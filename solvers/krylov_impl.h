@@ -172,6 +172,9 @@ void trli_solver_read(const trli_solver *s, const int *field, trli_ir_value *val
 /* Append: field = value of each unknown, at all points that are unknown. */
 TRL_NODISCARD trl_err trli_solver_store(trli_solver *s, trli_program *program, const int *field,
                                         const trli_ir_value *value);
+/* Append to a program of products, whose tangents the instance has: their points on sides, where conditions set these
+ * by unknowns, and ghosts. */
+TRL_NODISCARD trl_err trli_solver_fill_products(const trli_solver *s, trli_instance *in);
 /* Append: q = J d. */
 TRL_NODISCARD trl_err trli_solver_product_with(trli_solver *s, trli_program *program);
 /* Points where the mask of an unknown is 0, or which conditions in a part of a side set, are no unknowns: *value is 0

@@ -249,8 +249,7 @@ static trl_err compile_apply(trli_solver *s)
         s->in_field[v] = in->variable[v];
         s->old_field[v] = old ? old->variable[v] : -1;
     }
-    TRL_TRY(trli_instance_fill(in));
-    TRL_TRY(trli_instance_prepare(in));
+    TRL_TRY(trli_solver_fill_products(s, in));
     for (int i = 0; i < s->ask.n; ++i) {
         const trl_location location = model->variable[s->ask.variable[i]].location;
         TRL_TRY(s->ask.residual(s->ask.data, in, i, &value[i]));

@@ -185,17 +185,36 @@ static trl_err look_at_condition(void *data, trli_ir_value value)
     return trli_solver_depends(of->s, of->s->apply, value, of->location, of->does);
 }
 
+/* The ghosts of a tangent are multiples of its field, where factors of a condition robin change along it. */
+static bool reads_field(const trli_side *side)
+{
+    bool reads = false;
+    for (int p = 0; p < side->npieces; ++p)
+        reads |= side->piece[p].kind == TRL_BC_ROBIN && (side->piece[p].da >= 0 || side->piece[p].db >= 0);
+    return reads;
+}
+
+static trl_err look_at_side(condition *of, const trli_side *side)
+{
+    trli_model *model = of->s->sim->model;
+    trl_err err = TRL_OK;
+    if (!side->tangent) return TRL_OK;
+    TRL_TRY(trli_side_visit(model, side, look_at_condition, of));
+    if (reads_field(side)) err = look_at_condition(of, trli_ir_field(&model->ir, side->primal));
+done:
+    return err;
+}
+
 trl_err trli_solver_sides_depend(trli_solver *s, bool *does)
 {
     trli_model *model = s->sim->model;
     trl_err err = TRL_OK;
     for (int k = 0; k < s->apply->nsteps; ++k) {
         const trli_step *step = &s->apply->step[k];
-        for (int o = 0; step->kind == TRLI_STEP_FILL && o < step->nout; ++o) {
+        trli_side(*const sides)[6] = trli_step_sides(step);
+        for (int o = 0; sides && o < step->nout; ++o) {
             condition of = {s, model->field[step->field[o]].location, does};
-            for (int side = 0; side < 6; ++side)
-                if (step->fill.sides[o][side].tangent)
-                    TRL_TRY(trli_side_visit(model, &step->fill.sides[o][side], look_at_condition, &of));
+            for (int side = 0; side < 6; ++side) TRL_TRY(look_at_side(&of, &sides[o][side]));
         }
     }
 done:

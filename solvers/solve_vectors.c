@@ -252,14 +252,24 @@ trl_err trli_solver_product_with(trli_solver *s, trli_program *program)
     return trli_solver_product_of(s, program, s->d.now, s->q.now);
 }
 
+trl_err trli_solver_fill_products(const trli_solver *s, trli_instance *in)
+{
+    trl_err err = TRL_OK;
+    in->planes_along = s->direction;
+    TRL_TRY(trli_instance_planes(in, false));
+    TRL_TRY(trli_instance_fill(in));
+    err = trli_instance_prepare(in);
+done:
+    return err;
+}
+
 trl_err trli_solver_product_values(trli_solver *s, trli_program *program, const int *of, trli_ir_value *value)
 {
     trli_instance *in = NULL, *old = NULL;
     trl_err err = TRL_OK;
     TRL_TRY(s->ask.instance(s->ask.data, program, &in, &old));
     for (int i = 0; i < s->ask.n; ++i) in->variable[s->first_tangent + i] = of[i];
-    TRL_TRY(trli_instance_fill(in));
-    TRL_TRY(trli_instance_prepare(in));
+    TRL_TRY(trli_solver_fill_products(s, in));
     for (int i = 0; i < s->ask.n; ++i) {
         TRL_TRY(s->ask.residual(s->ask.data, in, i, &value[i]));
         TRL_TRY(trli_tangent(in, s->direction, value[i], &value[i]));

@@ -112,7 +112,7 @@ def write(rng):
             unknowns = [other for other in alike if other == name or coupled]
             left += coefficients.term(name, where, unknowns, fixed)
         right = rng.choice(["1", "x", f"sin(7*{AXES[dim - 1]})", "random(3)"])
-        near = [other for other in names[:i] if places[other] == where and not coupled]
+        near = [other for other in names[:i] if places[other] == where]  # of the same system, too
         mask = rng.choice(["", "", ", mask: \"(x - 0.3)^2 > 0.02\""])
         conditions = sides(rng, periodic, near)
         if not coupled and rng.random() < 0.25:

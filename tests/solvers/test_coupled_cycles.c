@@ -242,8 +242,46 @@ START_TEST(constants_are_seen_beside_large_numbers)
 }
 END_TEST
 
+/* Points on a side may be set by what is solved for: an interface, a value of the interior, a flux that follows from
+ * the wall's value, and a clamped plate, whose moments at the wall follow from deflections (Thom 1933). */
+START_TEST(points_on_sides_follow_unknowns)
+{
+    trl_gidx n[3];
+    static const struct {
+        const char *deck, *field;
+        double value; /* largest */
+    } cases[] = {{"grid: {cells: [16]}\nequations:\n  u: {location: xface, solve: \"laplacian(u) = -1\", boundary: "
+                  "{x-: {dirichlet: 0}, x+: {neumann: \"-v\"}}}\n  v: {location: xface, solve: \"laplacian(v) = 0\", "
+                  "boundary: {x-: {dirichlet: 1}, x+: {dirichlet: u}}}\n",
+                  "u", 0.28125},
+                 {"grid: {cells: [16]}\nequations:\n  u: {location: node, solve: \"laplacian(u) = -1\", boundary: {x-: "
+                  "{dirichlet: \"0.5*probe(u, [0.5])\"}, x+: {dirichlet: 0}}}\n",
+                  "u", 0.169921875},
+                 {"grid: {cells: [64]}\nexpressions:\n  q: {formula: \"-ddx(u)\", boundary: {x-: {dirichlet: "
+                  "\"2*u^2\"}, x+: {dirichlet: 1}}}\nequations:\n  u: {initial: 1, solve: \"ddx(q) = 0\", boundary: "
+                  "{x-: {neumann: 0}, x+: {neumann: 0}}}\n",
+                  "u", M_SQRT1_2},
+                 {"grid: {cells: [64, 64]}\nequations:\n  w: {location: node, solve: \"laplacian(w) = m\", " ZERO
+                  "}\n  m: {location: node, solve: \"laplacian(m) = 1\", boundary: {x-: {dirichlet: \"2*ddx(w)/dx\"}, "
+                  "x+: {dirichlet: \"-2*ddx(w)/dx\"}, y-: {dirichlet: \"2*ddy(w)/dy\"}, y+: {dirichlet: "
+                  "\"-2*ddy(w)/dy\"}}}\n",
+                  "w", 0.001268}};
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; ++k) {
+        open_text("%s", cases[k].deck);
+        const double *u = values_of(cases[k].field, n);
+        double most = 0;
+        for (trl_gidx i = 0; i < n[0] * n[1] && k != 2; ++i) most = fmax(most, u[i]);
+        ck_assert_double_eq_tol(k == 2 ? u[0] : most, cases[k].value, k == 3 ? 1e-6 : 1e-7);
+        ck_assert_int_le(trl_simulation_solver(sim, 0)->last_iterations, 40);
+        ck_assert_int_le(trl_simulation_solver(sim, 0)->last_newton, 8);
+    }
+    close_problem();
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
+    tcase_add_test(tc, points_on_sides_follow_unknowns);
     tcase_add_test(tc, constants_are_seen_beside_large_numbers);
     tcase_add_test(tc, blocks_are_of_many_unknowns);
     tcase_add_test(tc, diagonals_may_be_zero);
