@@ -101,9 +101,17 @@ static void describe_grid(const trli_listing *l)
                      layout->ranks == 1 ? "" : "s", owners);
     describe_patches(l);
     describe_shares(l);
+}
+
+static void describe_time(const trli_listing *l)
+{
     const trl_method method = l->sim->problem->time.method;
-    trli_listing_say(l, "time         %s (%s), %d stage%s of order %d", trl_method_name(method), trl_method_doc(method),
-                     l->sim->integrator->stages, l->sim->integrator->stages == 1 ? "" : "s", l->sim->integrator->order);
+    if (l->sim->problem->time.none)
+        trli_listing_say(l, "time         none: equations are solved once");
+    else
+        trli_listing_say(l, "time         %s (%s), %d stage%s of order %d", trl_method_name(method),
+                         trl_method_doc(method), l->sim->integrator->stages, l->sim->integrator->stages == 1 ? "" : "s",
+                         l->sim->integrator->order);
 }
 
 static void describe_workers(const trli_listing *l)
@@ -386,30 +394,38 @@ static void describe_step_graph(const trli_listing *l, const trl_simulation_stat
                      trl_amdahl_score(st->step_graph.tau_1, st->step_graph.tau_inf, n), n, n == 1 ? "" : "s");
 }
 
+/* What a step moves, and how many are taken in one pass. */
+static void describe_steps(const trli_listing *l, const trl_simulation_stats *st)
+{
+    char blocking[256];
+    trli_listing_say(l, "traffic      %" PRId64 " bytes per cell and step between kernels and memory",
+                     st->bytes_per_cell_step);
+    trli_time_blocking_describe(l->sim, sizeof blocking, blocking);
+    trli_listing_say(l, "time blocks  %s", blocking);
+}
+
 trl_err trl_simulation_describe(const trl_simulation *sim, bool verbose, void (*write)(void *data, const char *line),
                                 void *data)
 {
     const trli_listing l = {sim, write, data};
+    const bool steps = !sim->problem->time.none;
     trl_simulation_stats st;
     trl_simulation_get_stats(sim, &st);
     describe_grid(&l);
+    describe_time(&l);
     describe_workers(&l);
     describe_ways(&l);
     describe_bits(&l);
     describe_expressions(&l);
     describe_ghosts(&l);
     for (int i = 0; i < sim->model->nprograms; ++i)
-        if (verbose || sim->model->program[i] == sim->step) describe_program(&l, sim->model->program[i]);
+        if (verbose || (steps && sim->model->program[i] == sim->step)) describe_program(&l, sim->model->program[i]);
     describe_interpreted(&l);
     if (verbose) describe_passes(&l);
     describe_memory(&l, verbose);
-    trli_listing_say(&l, "traffic      %" PRId64 " bytes per cell and step between kernels and memory",
-                     st.bytes_per_cell_step);
-    char blocking[256];
-    trli_time_blocking_describe(sim, sizeof blocking, blocking);
-    trli_listing_say(&l, "time blocks  %s", blocking);
+    if (steps) describe_steps(&l, &st);
     trli_describe_bound(&l);
     trli_describe_solvers(&l);
-    if (!sim->problem->time.none) describe_step_graph(&l, &st);
+    if (steps) describe_step_graph(&l, &st);
     return TRL_OK;
 }

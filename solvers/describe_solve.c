@@ -156,7 +156,7 @@ static void describe_direct(const trli_listing *l, const trl_solve_stats *s)
 /* Of a system that is solved in steps. */
 static void describe_prospect(const trli_listing *l, const trl_solve_stats *s)
 {
-    char bound[64] = "is not bounded";
+    char bound[64] = "is not bounded", dt[64] = "";
     if (s->pseudo_time) return;
     if (!s->preconditioner) {
         trli_listing_say(l, "  what solves it is chosen in each stage");
@@ -167,9 +167,10 @@ static void describe_prospect(const trli_listing *l, const trl_solve_stats *s)
         return;
     }
     if (isfinite(s->condition)) snprintf(bound, sizeof bound, "is at most %.4g", s->condition);
+    if (!l->sim->problem->time.none) snprintf(dt, sizeof dt, "with dt = %.4g ", trl_simulation_dt(l->sim));
     if (s->condition > 0)
-        trli_listing_say(l, "  preconditioner %s where it is symmetric: with dt = %.4g the condition %s",
-                         s->preconditioner, trl_simulation_dt(l->sim), bound);
+        trli_listing_say(l, "  preconditioner %s where it is symmetric: %sthe condition %s", s->preconditioner, dt,
+                         bound);
     else
         trli_listing_say(l, "  preconditioner %s", s->preconditioner);
 }

@@ -20,11 +20,19 @@ says stdout.txt "  it has no use for tolerance of solver 's'"
 # Where the deck names another way, the plan says what is in the way of a direct one; a stationary deck has no steps.
 expect 0 "$TRELLIS" plan chosen.yaml --set solvers.s.preconditioner=multigrid
 says stdout.txt "  not solved directly, because the deck names another way; auto would try it"
-! grep -qE "^(tasks|critical path)" stdout.txt || fail "the plan has tasks of steps that there are not"
+says stdout.txt "time         none: equations are solved once"
+! grep -qE "^(tasks|critical path|program 'step'|traffic|time blocks)" stdout.txt ||
+    fail "the plan has steps that there are not"
 grep -qE "^  a product reads and writes 16 bytes a cell, a V cycle [1-9][0-9]+: [0-9.e-]+ us$" stdout.txt ||
     fail "the plan does not say what a product and a cycle cost"
 expect 0 "$TRELLIS" plan chosen.yaml --set solvers.s.preconditioner=multigrid --set equations.p.mask=x
 says stdout.txt "  not solved directly, because points are masked"
+
+# Of what is not solved it says what was chosen, without a dt where there are no steps.
+expect 3 "$TRELLIS" plan chosen.yaml --set equations.p.solve="p - laplacian(p) = x - p^3" \
+    --set solvers.s.newton.iterations=1
+grep -qE "^  preconditioner (jacobi|multigrid) where it is symmetric: the condition is at most [0-9.]+$" stdout.txt ||
+    fail "the plan does not say what bounds the condition, or with which dt"
 
 # Grids by entries are those that a solution has made.
 cat >entries.yaml <<'EOF'
