@@ -108,8 +108,21 @@ const char *trli_multigrid_needs_entries(const trli_solver *s)
     bool varies = false;
     for (int i = 0; i < s->ask.n; ++i)
         varies |= trli_ir_node(&s->sim->model->ir, s->inverse_value[i])->op != TRLI_OP_CONSTANT;
-    if (varies || trli_solver_drifts(s) > 0) return "these vary";
+    if (varies) return "these vary";
+    if (trli_solver_drifts(s) > 0) return "it has first derivatives";
     return coarsens_unevenly(s) ? "along an axis without given values few cells are left long before others" : NULL;
+}
+
+/* Of coefficients, that coarser grids' equations do not see through: corrections may be too large by as much, and
+ * cycles alone lose more than they gain where those are twice what they should be. */
+const char *trli_multigrid_wants_entries(const trli_solver *s)
+{
+    const bool alone = s->settings.method == TRL_SOLVE_MULTIGRID;
+    if (s->tied) return NULL;
+    if (trli_solver_contrast(s) > (alone ? 2 : 100))
+        return alone ? "its diagonal differs more than twofold between points"
+                     : "its diagonal differs more than a hundredfold between points";
+    return s->skewed ? "its first derivatives outweigh the second ones" : NULL;
 }
 
 static trl_lidx thinnest_of(const trl_layout *layout)

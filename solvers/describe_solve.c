@@ -13,6 +13,7 @@
 #include "galerkin_impl.h"
 #include "model_run_impl.h"
 #include "multigrid_impl.h"
+#include "solve_prepare_impl.h"
 #include "solver_keys_impl.h"
 #include "solving_impl.h"
 
@@ -112,18 +113,59 @@ static void describe_matrices(const trli_listing *l, int solver)
         describe_matrices_of(l, trli_galerkin_rest(trli_multigrid_galerkin(s->multigrid), i));
 }
 
+/* Whether coarser grids have what they had in the last solution: they may have entries in one and not in another. */
+static bool is_settled(const trli_listing *l, int solver)
+{
+    const trli_solver *s = trli_solving_nth(l->sim, solver);
+    return s->stats.coarse != TRL_COARSE_EITHER || (l->sim->problem->time.none && s->linear && s->coarsened > 0);
+}
+
+static bool has_entries(const trli_listing *l, int solver)
+{
+    const trl_solve_stats *s = trl_simulation_solver(l->sim, solver);
+    return s->coarse != TRL_COARSE_EQUATION && s->entries && is_settled(l, solver);
+}
+
+/* Whether first derivatives may be a reason for them, as far as that is known. */
+static bool may_be_skew(const trli_solver *s)
+{
+    bool any = false;
+    for (int i = 0; s->skewness && i < s->ask.n; ++i)
+        any |= s->skewness_scalar[3 * i] >= 0 || s->skewness_number[3 * i] > 0;
+    return any && trli_solver_is_questionable(s);
+}
+
+/* Where coarser grids will have entries (trli_multigrid_wants_entries). */
+static void describe_choice(const trli_listing *l, int solver)
+{
+    const trli_solver *s = trli_solving_nth(l->sim, solver);
+    const bool several = s->ask.n > 1;
+    if (is_settled(l, solver)) return;
+    trli_listing_say(l,
+                     "  where its diagonal differs more than %s between points%s coarser grids are products of %s "
+                     "entries%s%s%s",
+                     s->settings.method == TRL_SOLVE_MULTIGRID ? "twofold" : "a hundredfold",
+                     may_be_skew(s) ? ", or first derivatives outweigh the second ones," : "",
+                     several ? "each unknown's" : "the operator's",
+                     several ? ", unless unknowns couple each other faster than what crosses the domain" : "",
+                     l->sim->problem->time.none ? "" : "; found once a step", has_gpus(l) ? ", on the CPU" : "");
+}
+
 static void describe_levels(const trli_listing *l, int solver)
 {
-    const int n = trl_simulation_solver(l->sim, solver)->levels;
+    const trl_solve_stats *s = trl_simulation_solver(l->sim, solver);
+    const int n = s->levels;
     char grids[256] = "", whole[64] = "", cells[96];
     const bool ranks = trl_context_ranks(l->sim->ctx) > 1;
-    const trl_coarse_grids coarse = trl_simulation_solver(l->sim, solver)->coarse;
-    if (coarse == TRL_COARSE_ENTRIES) {
-        trli_listing_say(l, "  multigrid, whose coarser grids are products of the operator's entries, since %s%s%s",
-                         trl_simulation_solver(l->sim, solver)->entries, has_gpus(l) ? ": they are on the CPU" : "",
-                         ranks ? "; each rank has all of them" : "");
+    if (has_entries(l, solver)) {
+        const trli_solver *own = trli_solving_nth(l->sim, solver);
+        const bool skew = own->looked && own->krylov != TRL_SOLVE_CG;
+        trli_listing_say(l, "  multigrid, whose coarser grids are products of %s entries, since %s%s%s%s",
+                         own->ask.n > 1 ? "each unknown's" : "the operator's", s->entries,
+                         s->coarse == TRL_COARSE_ENTRIES && skew ? ", and it is not symmetric" : "",
+                         has_gpus(l) ? ": they are on the CPU" : "", ranks ? "; each rank has all of them" : "");
         describe_matrices(l, solver);
-        describe_smoother(l, trl_simulation_solver(l->sim, solver));
+        describe_smoother(l, s);
         return;
     }
     for (int k = 0; k < n; ++k) {
@@ -134,16 +176,9 @@ static void describe_levels(const trli_listing *l, int solver)
     if (n > 1 && ranks) say_whole(shared_grids(l, solver, n), n, whole, sizeof whole);
     trli_listing_say(l, "  multigrid on %d grids: %s%s", n, grids, whole);
     describe_merged(l, solver, n);
-    describe_smoother(l, trl_simulation_solver(l->sim, solver));
+    describe_smoother(l, s);
     describe_levels_on_cpu(l, solver, n);
-    if (coarse == TRL_COARSE_EITHER)
-        trli_listing_say(l,
-                         "  where its coefficients differ more than %s%s coarser grids are products of the "
-                         "operator's entries%s%s",
-                         trli_solving_nth(l->sim, solver)->settings.method == TRL_SOLVE_MULTIGRID ? "twofold"
-                                                                                                  : "a hundredfold",
-                         trli_solving_nth(l->sim, solver)->ask.n > 1 ? " each unknown's" : "",
-                         l->sim->problem->time.none ? "" : ", found once a step", has_gpus(l) ? ", on the CPU" : "");
+    describe_choice(l, solver);
 }
 
 static void describe_direct(const trli_listing *l, const trl_solve_stats *s)
@@ -214,7 +249,7 @@ static void describe_cost(const trli_listing *l, int solver)
 {
     const trli_solver *s = trli_solving_nth(l->sim, solver);
     const trl_simulation *sim = l->sim;
-    const bool cycles = s->multigrid && s->stats.levels > 0 && !trli_multigrid_by_entries(s->multigrid);
+    const bool cycles = s->multigrid && s->stats.levels > 0 && !has_entries(l, solver);
     double cells = 0;
     char cycle[96] = "";
     if (!s->apply || s->stats.direct || s->stats.pseudo_time) return;

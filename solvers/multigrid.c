@@ -126,6 +126,7 @@ trl_err trli_multigrid_compile(trli_solver *s)
         s->stats.coarse = m->chooses ? TRL_COARSE_EITHER : TRL_COARSE_ENTRIES;
         TRL_TRY(trli_galerkin_create(s, &m->level[0], m->loop, &m->galerkin));
         if (!m->chooses) goto done;
+        s->stats.entries = NULL; /* until they are chosen */
     }
     err = add_levels(m);
 done:
@@ -457,9 +458,6 @@ done:
 /* The times of the system are those of all grids; coefficients may have changed with them. */
 trl_err trli_multigrid_prepare(struct trli_multigrid *m, double time)
 {
-    /* Of coefficients, that coarser grids' equations do not see through: corrections may be too large by as much, and
-     * cycles alone lose more than they gain where those are twice what they should be. */
-    const double jump = m->solver->settings.method == TRL_SOLVE_MULTIGRID ? 2 : 100;
     chain c = {.m = m};
     const double *fine = m->solver->sim->frame->scalar;
     bool relaxed;
@@ -467,7 +465,8 @@ trl_err trli_multigrid_prepare(struct trli_multigrid *m, double time)
     TRL_TRY(may_be_others(m, &relaxed));
     if (m->level[0].coefficients) run(&c, &m->level[0], m->level[0].coefficients);
     trli_grid_level_find_largest(&m->level[0], NULL);
-    if (m->chooses) m->by_entries = !m->solver->tied && (trli_solver_contrast(m->solver) > jump || m->solver->skewed);
+    if (m->chooses) m->solver->stats.entries = trli_multigrid_wants_entries(m->solver);
+    if (m->chooses) m->by_entries = m->solver->stats.entries != NULL;
     if (relaxed) note(&c, trli_relaxation_prepare(&m->level[0], m->loop));
     if (m->by_entries) {
         TRL_TRY(trli_agree_within(m->solver->sim, c.err));

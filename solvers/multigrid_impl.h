@@ -67,6 +67,8 @@ bool trli_coarsen(const trli_solver *s, const trl_grid *fine, const bool held[3]
  * of each point, and where there is advection, which central differences of a coarser grid would not stand; and where
  * values may be constant along an axis that has few cells long before others. */
 const char *trli_multigrid_needs_entries(const trli_solver *s);
+/* Why they have them where present values decide (trli_solver_finds_contrast); NULL: they have the equation. */
+const char *trli_multigrid_wants_entries(const trli_solver *s);
 /* How it is cut: like the finer one, or so that several of its patches are one where some would be thinner than
  * *thinnest, if this spares each rank enough points; else every rank has all of it. *thinnest grows, for another call
  * where patches are too thin nevertheless. */

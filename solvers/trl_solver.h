@@ -98,7 +98,7 @@ typedef struct trl_solve_stats {
     trl_smoother smoother;      /* of it, if not chebyshev; and axes of its lines on the first grid, a bit each */
     unsigned line_axes;
     trl_coarse_grids coarse;    /* what multigrid's coarser grids have, */
-    const char *entries;        /* and why these are entries, in words */
+    const char *entries;        /* and why these are entries, or are so at present, in words; or NULL */
     bool linear, singular;      /* singular: constants are in the null space */
     bool pseudo_time;           /* it is solved by steps in pseudo-time */
     double condition;           /* a bound of it, of the matrix over its diagonal; INFINITY: none; 0: not looked for */

@@ -49,6 +49,47 @@ expect 0 "$TRELLIS" plan entries.yaml
 grep -qE "^  [3-9] grids, beside the first of 1024, [0-9, ]+ points; their entries take [0-9.]+ KiB$" stdout.txt ||
     fail "the plan does not say which grids there are"
 
+# Why they have entries: a wind, or coefficients; where unknowns are coupled strongly they have the equation.
+cat >wind.yaml <<'EOF'
+trellis: 1
+grid: {cells: [32, 32]}
+parameters: {c: 0.1, k: 0.01, s: 1}
+equations:
+  p:
+    solve: "div(harmonic(if(x < 0.5, k, 0.01), faces)*grad(p)) - s*div(advective_flux(p, [1, 0.5], upwind)) + c*q = -1"
+    boundary: {x-: {dirichlet: 0}, x+: {dirichlet: 0}, y-: {dirichlet: 0}, y+: {dirichlet: 0}}
+  q:
+    solve: "0.01*laplacian(q) - c*p = 0"
+    boundary: {x-: {dirichlet: 0}, x+: {dirichlet: 0}, y-: {dirichlet: 0}, y+: {dirichlet: 0}}
+EOF
+cat >alone.yaml <<'EOF'
+trellis: 1
+grid: {cells: [32, 32]}
+equations:
+  p:
+    solve: "0.1*laplacian(p) - div(advective_flux(p, [1, 0.5], upwind)) = -1"
+    boundary: {x-: {dirichlet: 0}, x+: {dirichlet: 0}, y-: {dirichlet: 0}, y+: {dirichlet: 0}}
+EOF
+entries="  multigrid, whose coarser grids are products of"
+expect 0 "$TRELLIS" plan wind.yaml
+says stdout.txt "$entries each unknown's entries, since its first derivatives outweigh the second ones"
+grep -q "^  a product reads and writes [0-9]* bytes a cell: " stdout.txt ||
+    fail "grids by entries have bytes of others"
+expect 0 "$TRELLIS" plan wind.yaml --set parameters.k=10 --set parameters.s=0
+says stdout.txt "$entries each unknown's entries, since its diagonal differs more than a hundredfold between points"
+expect 0 "$TRELLIS" plan wind.yaml --set parameters.c=20
+says stdout.txt "  multigrid on 4 grids: 32 x 32, 16 x 16, 8 x 8, 4 x 4"
+! grep -q "entries" stdout.txt || fail "the plan tells of entries that coarser grids do not have"
+expect 0 "$TRELLIS" plan alone.yaml
+says stdout.txt "$entries the operator's entries, since these vary, and it is not symmetric"
+expect 0 "$TRELLIS" plan alone.yaml --set equations.p.solve="laplacian(p) - cddx(p) - cddy(p) = 1"
+says stdout.txt "$entries the operator's entries, since it has first derivatives, and it is not symmetric"
+sed 's/solve:/initial: 0\n    ddt:/; s/ = [-0-9]*"/"/' wind.yaml >steps.yaml
+echo 'time: {method: beuler, dt: 9, steps: 2}' >>steps.yaml
+expect 0 "$TRELLIS" plan steps.yaml
+says stdout.txt "  where its diagonal differs more than a hundredfold between points, or first derivatives outweigh the"
+says stdout.txt "couple each other faster than what crosses the domain; found once a step"
+
 # Ranks that have few points each are told of the messages that they could spare, once it is measured what these take.
 cat >small.yaml <<'EOF'
 trellis: 1
