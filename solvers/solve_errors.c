@@ -87,6 +87,45 @@ static const char *remedy(const trli_solver *s, const char *other)
            "cells";
 }
 
+/* Of an implicit step, whose operator has 1 beside dt times derivatives: any method solves it once dt is small. */
+static const char *smaller_dt(const trli_solver *s, bool of_two)
+{
+    if (!s->ask.steps || is_lenient(s)) return ""; /* the latter take one anyway */
+    if (s->sim->problem->time.adaptive) return of_two ? "take a smaller dt.min, or " : "take a smaller dt.min, ";
+    return of_two ? "take a smaller dt, or " : "take a smaller dt, ";
+}
+
+/* In place of one for linear systems that does not come to the solution. */
+static const char *another_method(const trli_solver *s, char *text, size_t size)
+{
+    const int enough = 200, most = s->settings.iterations;
+    const char *other = s->inverse_value[0] >= 0 ? ", or another preconditioner" : "";
+    if (s->method == TRL_SOLVE_GMRES)
+        snprintf(text, size, "a larger restart (it is %d)%s", s->settings.restart, other);
+    else if (s->method == TRL_SOLVE_BICGSTAB)
+        snprintf(text, size, "method gmres with a large restart (restart: %d)%s", most < enough ? most : enough, other);
+    else
+        snprintf(text, size, "another method or preconditioner");
+    return text;
+}
+
+/* What may help where a method goes astray. Whether the operator of a linear system is singular was looked at before,
+ * if the method could tell. */
+static const char *other_ways(const trli_solver *s, char *text, size_t size)
+{
+    char method[128];
+    snprintf(text, size, "%suse %s, under 'solvers'%s", smaller_dt(s, true), another_method(s, method, sizeof method),
+             s->ask.steps ? "" : "; or the equation is singular, and has no solution");
+    return text;
+}
+
+/* Whether cycles may be better: where auto has the choice it does not take them. */
+static bool may_have_cycles(const trli_solver *s)
+{
+    const bool chosen = s->settings.preconditioner == TRL_PRECONDITIONER_AUTO && !trli_multigrid_unasked(s);
+    return !s->cycles && !s->cycles_failed && !chosen && !trli_multigrid_missing(s);
+}
+
 trl_err trli_solver_not_finite(const trli_solver *s, const char *when)
 {
     char cause[400] = "";
@@ -104,11 +143,11 @@ done:
 
 trl_err trli_solver_diverged(const trli_solver *s, const char *when)
 {
-    return trli_solver_fails(
-        s, "the residual of '%s' is not finite %s, at step %" PRId64 ", t = %.10g: %s", s->ask.names, when, s->step,
-        s->time,
-        remedy(s, "the method diverged, so the equation may be singular, or have coefficients that are not "
-                  "finite; else use another method or preconditioner, under 'solvers'"));
+    char what[400], ways[320];
+    snprintf(what, sizeof what, "the method diverged: look for coefficients that are not finite; else %s",
+             other_ways(s, ways, sizeof ways));
+    return trli_solver_fails(s, "the residual of '%s' is not finite %s, at step %" PRId64 ", t = %.10g: %s",
+                             s->ask.names, when, s->step, s->time, remedy(s, what));
 }
 
 trl_err trli_solver_grows(const trli_solver *s, double norm, double best)
@@ -155,16 +194,21 @@ trl_err trli_solver_singular(const trli_solver *s, bool nan)
 trl_err trli_solver_too_slow(const trli_solver *s, double norm, double target, int iterations)
 {
     const double much = 100;
-    const bool others = !s->cycles && !s->cycles_failed && !trli_multigrid_missing(s);
-    const char *what = others ? "use preconditioner multigrid, or allow more iterations, under 'solvers'"
-                              : "allow more iterations, or use another method or preconditioner, under 'solvers'";
-    if (!s->linear && s->stats.singular)
-        what =
-            "the derivative of its equation leaves it free up to a constant, so there may be no solution: balance "
-            "sources and boundary fluxes, or give one side a dirichlet or robin condition; else allow more iterations";
+    char what[480], other[320];
     if (!(norm <= much * s->reference))
-        what = "that is much more than of zero, so more iterations will not help: the equation may be singular, and "
-               "have no solution; else use method gmres, or another preconditioner, under 'solvers'";
+        snprintf(what, sizeof what, "that is much more than of zero, so more iterations will not help: %s",
+                 other_ways(s, other, sizeof other));
+    else if (!s->linear && s->stats.singular)
+        snprintf(what, sizeof what,
+                 "the derivative of its equation leaves it free up to a constant, so there may be no solution: balance "
+                 "sources and boundary fluxes, or give one side a dirichlet or robin condition; else allow more "
+                 "iterations");
+    else if (may_have_cycles(s))
+        snprintf(what, sizeof what, "%suse preconditioner multigrid, or allow more iterations, under 'solvers'",
+                 smaller_dt(s, false));
+    else
+        snprintf(what, sizeof what, "%sallow more iterations, or use %s, under 'solvers'", smaller_dt(s, false),
+                 another_method(s, other, sizeof other));
     return trli_solver_fails(s,
                              "%s with preconditioner %s did not solve for '%s' in %d iterations, at step %" PRId64
                              ", t = %.10g: the residual is %.3g, and %.3g is wanted; %s",
@@ -174,9 +218,17 @@ trl_err trli_solver_too_slow(const trli_solver *s, double norm, double target, i
 
 trl_err trli_solver_stalls(const trli_solver *s, double norm, double target, int iterations)
 {
+    const bool known = s->inverse_value[0] >= 0; /* else bicgstab breaks down: an unknown is not in its own equation */
+    const bool cycles = may_have_cycles(s);
     char what[200];
-    snprintf(what, sizeof what, "use a larger restart (it is %d), method bicgstab, or %s, under 'solvers'",
-             s->settings.restart, s->cycles ? "preconditioner jacobi" : "preconditioner multigrid");
+    snprintf(what, sizeof what, "%suse a larger restart (it is %d)%s%s, under 'solvers'", smaller_dt(s, true),
+             s->settings.restart,
+             !known                ? ""
+             : s->cycles || cycles ? ", method bicgstab"
+                                   : ", or method bicgstab",
+             s->cycles ? ", or preconditioner jacobi"
+             : cycles  ? ", or preconditioner multigrid"
+                       : "");
     return trli_solver_fails(s,
                              "gmres with preconditioner %s does not get on for '%s', at step %" PRId64
                              ", t = %.10g: the residual stagnates at %.3g after %d iterations, and %.3g is wanted; %s",
@@ -186,18 +238,19 @@ trl_err trli_solver_stalls(const trli_solver *s, double norm, double target, int
 
 trl_err trli_solver_broke_down(const trli_solver *s, double norm, double target, int iterations)
 {
-    const char *what = "the equation may be singular, and have no solution; else use method gmres, or another "
-                       "preconditioner";
-    if (s->method == TRL_SOLVE_GMRES)
-        what =
-            "no vector of its basis makes it smaller: the equation may be singular, and have no solution; else use a "
-            "larger restart, or another preconditioner";
+    const bool pipelined = s->method == TRL_SOLVE_PIPELINED_CG;
+    char what[400], other[320];
     if (s->method == TRL_SOLVE_MULTIGRID)
-        what = "cycles alone lose more than they gain here: use method cg or bicgstab with preconditioner multigrid";
-    if (s->method == TRL_SOLVE_CG) what = "the operator may be symmetric but of both signs: use method gmres";
-    if (s->method == TRL_SOLVE_PIPELINED_CG)
-        what = "rounding errors may have added up in its products, or the operator is symmetric but of both signs: use "
-               "method cg, or gmres";
+        snprintf(what, sizeof what,
+                 "cycles alone lose more than they gain here: use method cg or bicgstab with preconditioner multigrid");
+    else if (s->method == TRL_SOLVE_CG || pipelined)
+        snprintf(what, sizeof what, "%sthe operator may be symmetric but of both signs: %suse method %sgmres",
+                 pipelined ? "rounding errors may have added up in its products, or " : "", smaller_dt(s, true),
+                 pipelined ? "cg, or " : "");
+    else
+        snprintf(what, sizeof what, "%s%s",
+                 s->method == TRL_SOLVE_GMRES ? "no vector of its basis makes it smaller: " : "",
+                 other_ways(s, other, sizeof other));
     return trli_solver_fails(s,
                              "%s broke down after %d iterations for '%s', at step %" PRId64
                              ", t = %.10g: the residual is %.3g, and %.3g is wanted; %s",
@@ -208,8 +261,11 @@ trl_err trli_solver_broke_down(const trli_solver *s, double norm, double target,
 /* What a step of Newton's method that is not found, or leads nowhere, may have met. */
 static const char *no_root(const trli_solver *s)
 {
+    if (s->ask.steps && s->sim->problem->time.adaptive)
+        return is_lenient(s) ? "a smaller dt is tried" : "take a smaller dt.min, unless there is no solution at all";
     return s->ask.steps ? "take a smaller dt, unless there is no solution at all"
-                        : "there may be no solution; if there is one, begin nearer to it (initial)";
+                        : "there may be no solution; if there is one, begin nearer to it (initial), or let steps in "
+                          "time come to it (ddt in place of solve, method beuler with a tolerance)";
 }
 
 trl_err trli_solver_no_step(const trli_solver *s)
@@ -237,20 +293,22 @@ trl_err trli_solver_is_flat(const trli_solver *s, int i, double mean)
  * as a residual. Collective: yes. */
 static trl_err find_whether_rounding(const trli_solver *s, double norm, bool *rounding)
 {
-    const double many = 1e4 * DBL_EPSILON;
+    const double many = 1e4 * DBL_EPSILON, far = 1e-3;
     double largest;
     const trl_err err = trli_solver_find_largest_x(s, &largest);
     *rounding = norm <= many * (s->reference + s->scale * largest);
+    *rounding &= s->linear || norm <= far * s->reference; /* else Newton's method has gone astray to large values */
     return err;
 }
 
 trl_err trli_solver_no_progress(const trli_solver *s, double norm, double target)
 {
     bool rounding = false;
+    char other[320];
     trl_err err = TRL_OK;
     if (!is_lenient(s)) TRL_TRY(find_whether_rounding(s, norm, &rounding));
     const char *reason = rounding    ? "double precision does not reach so far: use a larger tolerance, under 'solvers'"
-                         : s->linear ? "the equation may be singular, and have no solution; else use another method"
+                         : s->linear ? other_ways(s, other, sizeof other)
                                      : no_root(s);
     err = trli_solver_fails(
         s, "the residual of '%s' stays at %.3g, and %.3g is wanted, at step %" PRId64 ", t = %.10g: %s%s", s->ask.names,
@@ -267,6 +325,7 @@ trl_err trli_solver_newton_too_slow(const trli_solver *s, double norm, double ta
                              ", t = %.10g: the residual is %.3g, and %.3g is wanted; allow more of them (solvers.*."
                              "newton.iterations), or %s",
                              s->ask.names, s->stats.last_newton, s->step, s->time, plain(s, norm), plain(s, target),
-                             s->ask.steps ? "take a smaller dt"
-                                          : "begin nearer to a solution (initial), if there is one");
+                             s->ask.steps
+                                 ? (s->sim->problem->time.adaptive ? "take a smaller dt.min" : "take a smaller dt")
+                                 : "begin nearer to a solution (initial), if there is one");
 }

@@ -443,6 +443,30 @@ def flat_guesses():
         check("no solution", "no 'p' solves its equation" in said and "the same mean" in said, said)
 
 
+# A current heats what conducts the less the hotter it is.
+HEATED = """trellis: 1
+grid: {cells: [8, 8]}
+expressions:
+  s0: "if(abs(y - 0.5) < 0.2, 100, 0.1)"
+  s: "s0/(1 + 5*T)"
+  k: "if(abs(y - 0.5) < 0.2, 10, 0.1)"
+equations:
+  T:
+    solve: "div(harmonic(k, faces)*grad(T)) + s*dot(at(grad(p), cell), at(grad(p), cell)) = 0"
+    boundary: {x-: &loses {robin: {a: 1, b: 1, c: 0}}, x+: *loses, y-: *loses, y+: *loses}
+  p: {solve: "div(at(s, faces)*grad(p)) = 0", initial: GUESS,
+      boundary: {x-: {dirichlet: 0}, x+: {dirichlet: 1}, y-: {neumann: 0}, y+: {neumann: 0}}}
+"""
+
+
+def goes_astray():
+    """From zero Newton's method goes on to large values, whose rounding errors are not what is in the way."""
+    said = run(HEATED.replace("GUESS", "0"), fails=True)
+    check("a better guess is asked for", "begin nearer to it (initial), or let steps in time" in said, said)
+    report = run(HEATED.replace("GUESS", "x"))
+    check("from a better guess", report["solvers"][0]["last_newton"] < 10, report["solvers"])
+
+
 # Points on sides, which stand for half a cell, where coarser grids have entries.
 HALVES = """trellis: 1
 grid: {{cells: [5, 5, 11], length: [50, 1, 1], periodic: [false, true, false]}}
@@ -531,6 +555,7 @@ def main():
     family()
     norms()
     flat_guesses()
+    goes_astray()
     vanishing()
     halves()
     channels()
