@@ -36,6 +36,7 @@ typedef struct trli_deck_options {
     double means_from;                               /* since then */
     trl_every receivers_every;                       /* each step, if the deck does not say */
     bool has_checkpoint;
+    trl_place checkpoint_place;
     int checkpoint_keep;
     size_t memory; /* bytes that a rank may allocate; 0: auto */
     int threads;   /* workers of a rank; 0: auto. How they are split is in the problem. */

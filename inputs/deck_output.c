@@ -357,6 +357,7 @@ trl_err trli_output_read(trli_deck *deck)
     options->compression = read_compression(trli_yaml_get(output, "compression"));
     options->beside_steps = trli_yaml_is_true(trli_yaml_get(output, "beside_steps"));
     options->has_checkpoint = checkpoint != NULL;
+    if (checkpoint) options->checkpoint_place = *trli_yaml_place(checkpoint);
     err = trli_worse(err, trli_every_read(deck, checkpoint, &options->checkpoint_every));
     options->checkpoint_keep = (int)trli_yaml_whole(trli_yaml_get(checkpoint, "keep"), 0);
     err = trli_worse(err, read_fields(deck, output));

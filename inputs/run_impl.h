@@ -106,6 +106,7 @@ typedef struct trli_session {
         bool lost;   /* one could not be written: no checkpoint may come after it */
     } row;
     int64_t lineage; /* of its checkpoints, -1: not known yet */
+    int close;       /* those that came a few steps after the one before */
     bool stopped;    /* time.stop holds */
     bool traced;     /* a trace is being recorded */
     trli_progress progress;

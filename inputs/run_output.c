@@ -385,6 +385,20 @@ done:
     return err;
 }
 
+/* Behind a checkpoint multistep methods take small steps, of order 1 at first: they take few others where the next one
+ * comes soon, and may not get on at all. */
+static void watch_checkpoints(trli_session *run, trl_gidx step)
+{
+    enum { FEW = 20, OFTEN = 3 };
+    const trl_method method = run->problem->time.method;
+    const trl_gidx before = run->checkpoint_step > run->first_step ? run->checkpoint_step : run->first_step;
+    if (!trl_integrator_of(method)->multistep || step - before >= FEW || ++run->close != OFTEN) return;
+    trl_warn(run->ctx, &run->options->checkpoint_place,
+             "%s begins anew at each checkpoint, with small steps of order 1, and %d of them came fewer than %d steps "
+             "after the one before: that takes many more steps; write checkpoints %d or more steps apart",
+             trl_method_name(method), OFTEN, FEW, 2 * FEW);
+}
+
 trl_err trli_session_write_checkpoint(trli_session *run, bool forced)
 {
     trl_simulation *sim = run->sim;
@@ -413,6 +427,7 @@ trl_err trli_session_write_checkpoint(trli_session *run, bool forced)
     TRL_TRY(trli_checkpoint_write(run->ctx, forced ? NULL : run->beside, trl_simulation_layout(sim), options->directory,
                                   keep, &state, run->state.n, run->state.list));
     trl_simulation_begin_anew(sim);
+    if (!forced) watch_checkpoints(run, step);
     run->checkpoint_step = step;
     run->lineage = state.lineage;
 done:

@@ -73,4 +73,11 @@ DECK
 if "$TRELLIS" check bdf.yaml >stdout.txt 2>&1; then
     interrupt TERM "$TRELLIS" run bdf.yaml --quiet
     says stderr.txt "continue with --restart latest, which begins at order 1: as no checkpoint is due at this step"
+    # So one whose checkpoints are a few steps apart takes many more of them, which a warning says once.
+    expect 0 ranks 2 "$TRELLIS" run bdf.yaml --quiet --set output.checkpoint.every.steps=5 --set time.steps=30
+    says stderr.txt "bdf begins anew at each checkpoint, with small steps of order 1, and 3 of them came fewer than 20"
+    for other in output.checkpoint.every.steps=25 time.method.name=dp5; do
+        expect 0 "$TRELLIS" run bdf.yaml --quiet --set output.checkpoint.every.steps=5 --set time.steps=80 --set $other
+        silent stderr.txt
+    done
 fi
