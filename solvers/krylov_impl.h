@@ -71,6 +71,7 @@ struct trli_solver {
     trli_residual residual_alone;         /* without; program NULL: there is no size */
     trli_residual of_zero, of_zero_alone; /* likewise where x is zero; program NULL: not known without x */
     trli_residual given;                  /* r is a right-hand side of the caller's; program NULL: there is none */
+    struct trli_joint_sums *joint;        /* of equations' products; NULL: there are none */
     int terms_size;                       /* of trli_solver_find_rounding */
     double size;                          /* what the request's size is, as last found; -1: it has none */
     double error;                         /* norm of the residual over what the request tolerates, as last found; 0 */

@@ -93,14 +93,12 @@ done:
     return err;
 }
 
-/* *left: of the residual, if there is no solution; else 0. */
-static trl_err find_what_is_left(trli_solver *s, double norm, double *left)
+/* *left: of the residual, if there is no solution; else 0. singular: the operator is, as far as that is known. */
+static trl_err find_what_is_left(trli_solver *s, bool singular, double *left)
 {
     const double least = s->least;
     const bool iterates = !s->pseudo_time && s->method != TRL_SOLVE_DIRECT;
-    bool singular;
     trl_err err = TRL_OK;
-    TRL_TRY(is_null(s, norm + s->reference, &singular));
     if (!singular && iterates) TRL_TRY(find_null_vector(s, &singular));
     *left = singular ? least : 0;
     if (singular && iterates && s->krylov == TRL_SOLVE_CG) TRL_TRY(find_amount(s, left));
@@ -108,13 +106,27 @@ done:
     return err;
 }
 
+trl_err trli_solver_is_lost(trli_solver *s, double norm, bool *lost)
+{
+    const double much = 0.1;
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_solver_refuse_joint(s));
+    TRL_TRY(is_null(s, norm + s->reference, lost));
+    *lost &= norm > much * s->reference;
+done:
+    return err;
+}
+
 trl_err trli_solver_refuse_singular(trli_solver *s, double norm)
 {
     double left;
+    bool singular;
     trl_err err = TRL_OK;
     if (!s->linear || s->sim->control.lenient) return TRL_OK;
     const double least = s->least;
-    TRL_TRY(find_what_is_left(s, norm, &left));
+    TRL_TRY(is_null(s, norm + s->reference, &singular));
+    TRL_TRY(trli_solver_refuse_joint(s));
+    TRL_TRY(find_what_is_left(s, singular, &left));
     s->least = least;
     if (left > s->enough) err = trli_solver_has_null_space(s, left);
 done:

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "context_impl.h"
 #include "flow_impl.h"
@@ -61,6 +62,27 @@ trl_err trli_solver_inconsistent(const trli_solver *s, int i, double mean)
         "%.6g, of a norm of %.6g. Balance sources and boundary fluxes, or give one side a dirichlet or "
         "robin condition",
         name, s->step, s->time, -mean, plain(s, s->reference));
+}
+
+trl_err trli_solver_joint_inconsistent(const trli_solver *s, const double *weight, double mean)
+{
+    char sum[256] = "";
+    for (int i = 0; i < s->ask.n; ++i) {
+        const size_t used = strlen(sum);
+        const char *sign = weight[i] < 0 ? used ? " - " : "-" : used ? " + " : "";
+        char factor[32] = "";
+        if (weight[i] == 0) continue;
+        if (fabs(fabs(weight[i]) - 1) > 1e-6) snprintf(factor, sizeof factor, "%.6g*", fabs(weight[i]));
+        snprintf(sum + used, sizeof sum - used, "%s%s%s", sign, factor,
+                 s->sim->model->variable[s->ask.variable[i]].name);
+    }
+    return trli_solver_fails(
+        s,
+        "no '%s' solves its equation at step %" PRId64 ", t = %.10g: in the sum of the equations of %s over all points "
+        "unknowns cancel, and then both sides of it need the same mean; they differ by %.6g, of a norm of %.6g. "
+        "Balance sources and boundary fluxes, give one side a dirichlet or robin condition, or look for an equation "
+        "that follows from others",
+        s->ask.names, s->step, s->time, sum, -plain(s, mean), plain(s, s->reference));
 }
 
 trl_err trli_solver_has_null_space(const trli_solver *s, double left)

@@ -11,7 +11,10 @@
 TRL_NODISCARD trl_err trli_solver_fails(const trli_solver *s, const char *format, ...) TRL_PRINTF(2, 3);
 /* Both sides of the equation of unknown i, which is free up to a constant, differ in the mean. */
 TRL_NODISCARD trl_err trli_solver_inconsistent(const trli_solver *s, int i, double mean);
-/* The same at values at which the derivative alone leaves unknown i free. */
+/* Of a system: unknowns cancel in the sum of its equations with these weights, [n], and both sides of it differ in the
+ * mean. */
+TRL_NODISCARD trl_err trli_solver_joint_inconsistent(const trli_solver *s, const double *weight, double mean);
+/* The same as the former at values at which the derivative alone leaves unknown i free. */
 TRL_NODISCARD trl_err trli_solver_is_flat(const trli_solver *s, int i, double mean);
 TRL_NODISCARD trl_err trli_solver_not_finite(const trli_solver *s, const char *when);
 /* There are vectors of which the operator of a linear system makes nothing, and a residual is left for that. */
@@ -44,10 +47,19 @@ TRL_NODISCARD trl_err trli_solver_find_cause(const trli_solver *s, const trli_ve
 TRL_NODISCARD trl_err trli_first_nonfinite(const trl_simulation *sim, trli_nonfinite *first);
 void trli_nonfinite_text(const trl_simulation *sim, const trli_nonfinite *f, char *text, size_t size);
 
+/* ---- joint_balance.c ---- */
+
+/* A linear system was not solved: fails if unknowns cancel in a sum of its equations, and sources do not. Collective:
+ * yes. */
+TRL_NODISCARD trl_err trli_solver_refuse_joint(trli_solver *s);
+
 /* ---- null_space.c ---- */
 
 /* A linear system was not solved, and r has that norm: fails if there is no solution, because the operator is singular,
  * unless a step may be shorter instead. What the unknowns hold is lost. Collective: yes. */
 TRL_NODISCARD trl_err trli_solver_refuse_singular(trli_solver *s, double norm);
+/* The residual of a linear system is one of rounding errors. *lost: of values that have grown without a solution, as
+ * nearly all of them is in the null space; fails where a sum of equations tells so. Collective: yes. */
+TRL_NODISCARD trl_err trli_solver_is_lost(trli_solver *s, double norm, bool *lost);
 
 #endif

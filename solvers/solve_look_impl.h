@@ -26,4 +26,9 @@ TRL_NODISCARD trl_err trli_solver_stays_balanced(trli_solver *s, int i, bool *ba
 /* The unknowns of which constants are in the null space, and whether the operator is symmetric. Collective: yes. */
 TRL_NODISCARD trl_err trli_solver_look(trli_solver *s);
 
+/* ---- joint_balance.c ---- */
+
+/* The program of equations' sums over all points, of a linear system of several. */
+TRL_NODISCARD trl_err trli_solver_compile_joint_sums(trli_solver *s);
+
 #endif

@@ -10,6 +10,7 @@
 #include "late_impl.h"
 #include "memory_impl.h"
 #include "model_run_impl.h"
+#include "solve_errors_impl.h"
 #include "solve_scale_impl.h"
 
 /* Squares of norms from 2^-400 to 2^400, times those of any tolerance, are far from the ends of numbers. */
@@ -60,11 +61,16 @@ trl_err trli_solver_is_rounding(trli_solver *s, double norm, bool *is)
 {
     const double few = 8 * DBL_EPSILON, least = 1e-14;
     const double tolerance = s->linear ? s->settings.tolerance : s->settings.newton_tolerance;
+    bool lost;
     trl_err err = TRL_OK;
     *is = norm <= s->enough;
     if (*is || tolerance < least) return TRL_OK;
     TRL_TRY(trli_solver_program(s, s->terms));
     *is = norm <= few * trli_solver_norm(s, trli_solver_scalar(s, s->terms_size)) * s->power;
+    if (*is && s->linear) {
+        TRL_TRY(trli_solver_is_lost(s, norm, &lost));
+        *is = !lost;
+    }
 done:
     return err;
 }

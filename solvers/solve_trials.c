@@ -113,7 +113,8 @@ trl_err trli_solver_compile_trials(trli_solver *s)
     if (!a || !b) TRL_TRY(trli_no_memory(s->sim->ctx, NULL, "for a solver"));
     for (int k = -1; k < 2; ++k) TRL_TRY(compile_probe(s, k, once, a));
     for (int k = -1; k < 2; ++k) TRL_TRY(compile_comparison(s, k, once, a, b));
-    if (s->linear) err = compile_null_space(s, a, b);
+    if (s->linear) TRL_TRY(compile_null_space(s, a, b));
+    err = trli_solver_compile_joint_sums(s);
 done:
     trli_free(a);
     trli_free(b);
