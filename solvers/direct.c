@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Direct solution as a method: for which systems there is one, what it costs, and whether it solves what it should. */
-#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "context_impl.h"
@@ -13,6 +11,8 @@
 #include "memory_impl.h"
 #include "solve_ahead_impl.h"
 #include "solve_look_impl.h"
+#include "symbols_impl.h"
+#include "tree_impl.h"
 
 /* What belongs to an unknown, which no other is coupled to. */
 typedef struct part {
@@ -28,6 +28,7 @@ struct trli_direct {
     bool found;      /* the plan is that of the scalars in `known` */
     double *known;   /* [scalars of the model] what the operator was made with */
     bool varies;     /* rows differ along an axis */
+    bool given;      /* what conditions say at sides follows from no unknowns */
     const char *why; /* it does not solve the system, or NULL */
     char words[256]; /* what it does */
 };
@@ -51,48 +52,44 @@ const char *trli_direct_missing(const trli_solver *s)
     return NULL;
 }
 
-static bool is_number(const trl_value *value)
+/* *is: of all formulas of a value, that they are numbers, or else that unknowns are not in them. */
+static trl_err judge(const trli_solver *s, const trl_value *value, const trl_scope *names, bool number, bool *is)
 {
-    char *end;
-    if (value->count == 0 || !value->text[0].chars) return true;
-    strtod(value->text[0].chars, &end);
-    return value->count == 1 && *end == '\0';
+    trl_err err = TRL_OK;
+    for (int i = 0; i < value->count && *is; ++i) {
+        trl_formula *f = NULL;
+        if (!value->text[i].chars) continue;
+        TRL_TRY(trli_formula_of(s->sim, &value->text[i], &f));
+        *is = number ? trli_decided(f->root, names) : trli_tree_is_given(s->sim->model, f, names);
+        trl_formula_destroy(&f);
+    }
+done:
+    return err;
 }
 
-/* Whether the names in a formula are coordinates and functions. */
-static bool is_known(const trl_value *value)
+/* *plain: conditions are of a kind, with coefficients that are numbers, and read no unknowns. */
+static trl_err find_conditions(const trli_solver *s, bool *plain)
 {
-    static const char *const names[] = {"x", "y", "z", "t", "pi"};
-    const char *c = value->count == 1 && value->text[0].chars ? value->text[0].chars : "";
-    bool all = value->count <= 1;
-    while (*c && all) {
-        const size_t skipped = strcspn(c, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_");
-        const bool number = skipped > 0 && (isdigit((unsigned char)c[skipped - 1]) || c[skipped - 1] == '.');
-        c += skipped;
-        const size_t n = strspn(c, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789");
-        bool known = n == 0 || number || c[n] == '(';
-        for (size_t k = 0; k < sizeof names / sizeof *names; ++k)
-            known |= n == strlen(names[k]) && strncmp(c, names[k], n) == 0;
-        all &= known;
-        c += n;
+    trl_err err = TRL_OK;
+    *plain = true;
+    for (int i = 0; i < s->ask.n; ++i) {
+        const trli_variable *v = &s->sim->model->variable[s->ask.variable[i]];
+        for (int side = 0; side < 6; ++side)
+            for (int p = 0; p < v->boundary[side].npieces; ++p) {
+                const trl_bc_piece *piece = &v->boundary[side].piece[p];
+                *plain &= piece->kind <= TRL_BC_OUTFLOW;
+                TRL_TRY(judge(s, &piece->value, v->names, piece->kind == TRL_BC_ROBIN, plain));
+                TRL_TRY(judge(s, &piece->b, v->names, true, plain));
+                TRL_TRY(judge(s, &piece->c, v->names, false, plain));
+            }
     }
-    return all;
+done:
+    return err;
 }
 
 bool trli_direct_is_sure(const trli_solver *s)
 {
-    bool sure = s->direct && s->plain && trli_solver_drifts(s) <= 1;
-    for (int i = 0; i < s->ask.n; ++i) {
-        const trli_variable *v = &s->sim->model->variable[s->ask.variable[i]];
-        for (int side = 0; side < 6; ++side) /* what changes along it, or reads unknowns, is in no direct solution */
-            for (int p = 0; p < v->boundary[side].npieces; ++p) {
-                const trl_bc_piece *piece = &v->boundary[side].piece[p];
-                const bool robin = piece->kind == TRL_BC_ROBIN;
-                sure &= piece->kind <= TRL_BC_OUTFLOW && is_number(&piece->b) && is_known(&piece->c);
-                sure &= robin ? is_number(&piece->value) : is_known(&piece->value);
-            }
-    }
-    return sure;
+    return s->direct && s->direct->given && s->plain && trli_solver_drifts(s) <= 1;
 }
 
 trl_err trli_direct_impossible(const trli_solver *s, const char *why)
@@ -112,6 +109,7 @@ trl_err trli_direct_create(trli_solver *s)
     d->part = trli_new(ctx, (size_t)s->ask.n, sizeof *d->part);
     if (!d->part) return trli_no_memory(ctx, NULL, "for a direct solver");
     d->solver = s;
+    TRL_TRY(find_conditions(s, &d->given));
     TRL_TRY(trl_loop_create(ctx, s->sim->workers, &d->loop));
 done:
     return err;

@@ -49,8 +49,9 @@ typedef struct trli_entry {
     bool used;
     bool noisy;      /* it contains noise(seed), or depends on an entry that does */
     bool reads_step; /* likewise: dt, old(f), noise, an entry that is held through steps, or one with a type */
-    bool changes;    /* no two evaluations need be the same: likewise of variables, time, reductions, types */
-    bool lasting;    /* stored, and evaluated once, by the model's program `lasting` */
+    bool given;   /* it and all that it depends on are formulas of coordinates, t and parameters, without conditions */
+    bool changes; /* no two evaluations need be the same: likewise of variables, time, reductions, types */
+    bool lasting; /* stored, and evaluated once, by the model's program `lasting` */
 } trli_entry;
 
 /* Passes and runs know nothing of it. It lives as long as the model: runs use the states of plugins, the plan and the

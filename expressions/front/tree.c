@@ -71,7 +71,7 @@ static trl_err report_cycle(trli_model *model, const int *stack, int depth, int 
                     "expressions depend on each other in a cycle: %s", path);
 }
 
-static void spread_noise(trli_front *front);
+static void spread_noise(trli_model *model);
 
 trl_err trli_tree_order(trli_model *model)
 {
@@ -111,7 +111,7 @@ trl_err trli_tree_order(trli_model *model)
             stack[depth++] = d;
         }
     }
-    spread_noise(model->front);
+    spread_noise(model);
 done:
     trli_free(state);
     trli_free(stack);
@@ -165,21 +165,34 @@ static bool names_step(const trl_ast *node)
     return found;
 }
 
-/* Which entries are noisy, and which depend on the step; all are ordered. */
-static void spread_noise(trli_front *front)
+/* Stops the visit at a variable. */
+static trl_err look_for_variable(void *data, const trl_text *text, const trl_ast *node, const char *name)
 {
+    (void)text, (void)node;
+    return trli_symbol_find(data, name)->kind == TRLI_SYMBOL_VARIABLE ? TRL_ERR_USAGE : TRL_OK;
+}
+
+/* Which entries are noisy, depend on the step, and are given; all are ordered. */
+static void spread_noise(trli_model *model)
+{
+    trli_front *front = model->front;
     for (int i = 0; i < front->nentries; ++i) {
         const int e = front->order[i];
         trli_entry *entry = &front->entry[e];
         entry->reads_step = entry->nformulas == 0 || entry->deck->evaluate == TRL_EVALUATE_STEP;
+        entry->given = !entry->has_boundary;
         for (int c = 0; c < entry->nformulas; ++c) {
+            entry->given &=
+                trli_visit_again(model, entry->formula[c], entry->deck->names, look_for_variable, model) == TRL_OK;
             entry->noisy |= find_noise(entry->formula[c]->root) != NULL;
             entry->reads_step |= names_step(entry->formula[c]->root);
         }
         for (int d = front->dep_start[e]; d < front->dep_start[e + 1]; ++d) {
             entry->noisy |= front->entry[front->dep[d]].noisy;
             entry->reads_step |= front->entry[front->dep[d]].reads_step;
+            entry->given &= front->entry[front->dep[d]].given;
         }
+        entry->given &= !entry->reads_step;
     }
 }
 
@@ -225,6 +238,21 @@ static trl_err look_for_step(void *data, const trl_text *text, const trl_ast *no
 bool trli_tree_reads_step(trli_model *model, const trl_formula *formula, const trl_scope *scope)
 {
     return names_step(formula->root) || trli_visit_again(model, formula, scope, look_for_step, model) != TRL_OK;
+}
+
+/* Stops the visit at what is not given. */
+static trl_err look_for_others(void *data, const trl_text *text, const trl_ast *node, const char *name)
+{
+    const trli_model *model = data;
+    const trli_symbol *symbol = trli_symbol_find(model, name);
+    (void)text, (void)node;
+    const bool entry = symbol->kind != TRLI_SYMBOL_VARIABLE;
+    return entry && model->front->entry[symbol->index].given ? TRL_OK : TRL_ERR_USAGE;
+}
+
+bool trli_tree_is_given(trli_model *model, const trl_formula *formula, const trl_scope *scope)
+{
+    return !names_step(formula->root) && trli_visit_again(model, formula, scope, look_for_others, model) == TRL_OK;
 }
 
 typedef struct dot_edge {

@@ -18,6 +18,8 @@ TRL_NODISCARD trl_err trli_tree_refuse_noise(trli_model *model, const trl_formul
 /* Whether a formula's value may depend on more than the variables' values and the time: on dt, the values at the start
  * of the step, its number, or what a type knows. */
 bool trli_tree_reads_step(trli_model *model, const trl_formula *formula, const trl_scope *scope);
+/* Whether a formula's value follows from coordinates, t and parameters alone. */
+bool trli_tree_is_given(trli_model *model, const trl_formula *formula, const trl_scope *scope);
 TRL_NODISCARD trl_err trli_tree_write_dot(const trli_model *model, FILE *out);
 
 #endif

@@ -34,6 +34,29 @@ expect 3 "$TRELLIS" plan chosen.yaml --set equations.p.solve="p - laplacian(p) =
 grep -qE "^  preconditioner (jacobi|multigrid) where it is symmetric: the condition is at most [0-9.]+$" stdout.txt ||
     fail "the plan does not say what bounds the condition, or with which dt"
 
+# Nothing else is compiled where conditions, also by names, read no unknowns.
+cat >given.yaml <<'EOF'
+trellis: 1
+grid: {cells: [16, 16]}
+parameters: {a: 2}
+expressions: {f: "a*sin(x + 1e1)", g: "2*f", h: "f + 0*q", k: {formula: x, boundary: {x-: {dirichlet: q}}}}
+equations:
+  p:
+    solve: "laplacian(p) - p = x"
+    boundary: {x-: {dirichlet: g}, x+: {robin: {a: a/2, b: 1, c: "min(g, y)"}}, y-: {neumann: 0}, y+: {dirichlet: a}}
+  q:
+    solve: "q - laplacian(q) = 1"
+    boundary: {x-: {dirichlet: 0}, x+: {dirichlet: 0}, y-: {neumann: 0}, y+: {neumann: 0}}
+EOF
+sure="  no multigrid, because the system is solved directly"
+expect 0 "$TRELLIS" plan given.yaml
+[ "$(grep -cF "$sure" stdout.txt)" = 2 ] || fail "other methods are compiled beside a direct solution"
+for other in h k "integral(q)"; do
+    sed "s/dirichlet: g/dirichlet: $other/" given.yaml >others.yaml
+    expect 0 "$TRELLIS" plan others.yaml
+    says stdout.txt "$sure"
+done
+
 # Grids by entries are those that a solution has made.
 cat >entries.yaml <<'EOF'
 trellis: 1
