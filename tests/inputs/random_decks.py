@@ -380,7 +380,7 @@ def flat_equations(w, names):
         family = flat_equation(w, '"g{i}"', where)
         rate = next(i for i, line in enumerate(family) if line.startswith("    ddt"))
         divided = w.implicit and not w.whole
-        turning = w.rng.choice(["0.1*i", "200*(i - 2)"] if w.implicit else ["0.1*i"])  # what blocks of unknowns are for
+        turning = w.rng.choice(["0.1*i", "200*(i - 2)"] if w.implicit or w.whole else ["0.1*i"])  # for blocks
         more = f" - {turning}*g{{4 - i}} + 0.01*{w.whole_sum('g{i}')}{w.of_member()}"
         family[rate] = family[rate].replace('", implicit', more + '", implicit') if divided else (family[rate][:-1] +
                                                                                                   more + '"')
