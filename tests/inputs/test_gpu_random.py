@@ -32,6 +32,7 @@ import test_bits
 import test_direct
 
 SKIPPED = 77
+DRAWN_AGAIN = ("", "a", "b", "c")
 BUILD = pathlib.Path(os.environ["TRELLIS_BUILD"])
 MPI = ["mpirun", "--oversubscribe", "--bind-to", "none", "-n"]
 
@@ -133,6 +134,8 @@ def coupled(rng, _):
         {f"b{i}": f"b{(i + 1) % n} - b{i}*b{i} + {rng.choice(['0', 'laplacian(E)'])}"
          for n in [rng.choice([3, 7, 16, 32, 33])] for i in range(n)}]
     chosen = rng.sample(systems, rng.choice([1, 1, 1, 2]))
+    if len(chosen) == 2 and set(chosen[0]) & set(chosen[1]):  # a name is an unknown of one of them
+        chosen.pop()
     place = {"q" + a: a + "face" for a in axes}
     starts = ["1 + 0.3*sin(2*pi*x)", "0.5 + x*(1 - x)", "1 + 0.1*random(1)"]
     equations = "".join(f"  {e}: {{location: {place.get(e, 'cell')}, initial: \"{rng.choice(starts)}\",\n"
@@ -215,10 +218,10 @@ def differences(wanted, found):
             if wanted[key] != found[key]]
 
 
-def compare(kind, number, ways, count):
-    """How a deck went, and what to say."""
-    rng = random.Random(f"{kind} {number}")
-    deck = pathlib.Path(f"{kind}{number}.yaml")
+def compare(kind, number, ways, count, again=""):
+    """How a deck went, and what to say. again: another one of this number."""
+    rng = random.Random(f"{kind} {number}{again}")
+    deck = pathlib.Path(f"{kind}{number}{again}.yaml")
     deck.write_text(KINDS[kind](rng, number), encoding="utf-8")
     wanted, said = run(deck, ["run.devices=cpu", "run.compile=never"])
     dim = len(json.loads(re.search(r"cells: (\[[^\]]*\])", deck.read_text(encoding="utf-8"))[1]))
@@ -264,12 +267,18 @@ def main():
     count, counts = find_gpus(), collections.Counter()
     for number in range(options.first, options.first + options.decks):
         for kind in options.kinds.split(","):
-            how, said = compare(kind, number, options.ways, count)
-            counts[kind, how] += 1
-            print(said, end="\n" if said else "", flush=True)
+            for again in DRAWN_AGAIN:  # in place of one that is refused
+                how, said = compare(kind, number, options.ways, count, again)
+                counts[kind, how] += 1
+                print(said, end="\n" if said else "", flush=True)
+                if how != "refused":
+                    break
     for (kind, how), n in sorted(counts.items()):
         print(f"{kind}: {n} {how}")
-    sys.exit(any(how in ("different", "refused unexpectedly") for _, how in counts))
+    refused = sum(n for (_, how), n in counts.items() if how == "refused")
+    many = 4 * refused > sum(counts.values()) + 4  # of a few decks one or two may be
+    print("more than a quarter of the decks are refused" if many else "", end="\n" if many else "")
+    sys.exit(many or any(how in ("different", "refused unexpectedly") for _, how in counts))
 
 
 if __name__ == "__main__":
