@@ -160,10 +160,10 @@ static void describe_levels(const trli_listing *l, int solver)
     if (has_entries(l, solver)) {
         const trli_solver *own = trli_solving_nth(l->sim, solver);
         const bool skew = own->looked && own->krylov != TRL_SOLVE_CG;
-        trli_listing_say(l, "  multigrid, whose coarser grids are products of %s entries, since %s%s%s%s",
+        trli_listing_say(l, "  multigrid, whose coarser grids are products of %s entries, since %s%s%s",
                          own->ask.n > 1 ? "each unknown's" : "the operator's", s->entries,
                          s->coarse == TRL_COARSE_ENTRIES && skew ? ", and it is not symmetric" : "",
-                         has_gpus(l) ? ": they are on the CPU" : "", ranks ? "; each rank has all of them" : "");
+                         has_gpus(l) ? ": they are on the CPU" : "");
         describe_matrices(l, solver);
         describe_smoother(l, s);
         return;

@@ -71,6 +71,10 @@ EOF
 expect 0 "$TRELLIS" plan entries.yaml
 grep -qE "^  [3-9] grids, beside the first of 1024, [0-9, ]+ points; their entries take [0-9.]+ KiB$" stdout.txt ||
     fail "the plan does not say which grids there are"
+expect 0 ranks 2 "$TRELLIS" plan entries.yaml --set 'grid.cells=[256, 256]'
+grep -qE "^  [3-9] grids, beside the first of 8192, [0-9, ]+ points on this rank; " stdout.txt ||
+    fail "the plan does not say what a rank has of shared grids"
+! grep -q "each rank has all" stdout.txt || fail "ranks are said to have all of grids that they share"
 
 # Why they have entries: a wind, or coefficients; where unknowns are coupled strongly they have the equation.
 cat >wind.yaml <<'EOF'
