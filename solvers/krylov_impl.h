@@ -66,7 +66,7 @@ struct trli_solver {
     bool current;         /* the diagonal is that of the Jacobian as it was then */
     int64_t ndiagonals, coarsened; /* how many times it was found; the one that coarser grids are for, 0: none */
     trli_program *apply, *diagonal, *skewness, *terms, *zero, *probe[3], *compare[3], *take_trial, *take_residual,
-        *measure, *move, *shift, *centre, *extrapolate, *guess, *means[2], *scale_r, *scale_c;
+        *measure, *move, *estimate, *shift, *centre, *extrapolate, *guess, *means[2], *scale_r, *scale_c;
     trli_residual residual;               /* of x, with the size */
     trli_residual residual_alone;         /* without; program NULL: there is no size */
     trli_residual of_zero, of_zero_alone; /* likewise where x is zero; program NULL: not known without x */
@@ -98,10 +98,12 @@ struct trli_solver {
     int *scaled_sum;             /* [n] scalars: sums of r once it is scaled */
     double *r_sum;               /* [n] sums of r, as last computed */
     int *r_offset, *x_points, *x_wanted, *x_free; /* [n] scalars: of r; points, mean, and whether this is free, of x */
+    int estimated;      /* scalar: of the program `estimate`, where the system is not linear */
     int length, factor; /* scalars: of the step along c, or from an earlier solution on; what r and c are scaled by */
     trl_solve_method method;     /* that is used, once the system was looked at, and */
     trl_solve_method krylov;     /* where auto solves, and not directly */
     bool cycles, cycles_failed;  /* cycles of multigrid are the preconditioner; they were, and were no good */
+    bool insists;                /* they are whatever speaks against them */
     bool direct_failed, stalled; /* likewise the direct solution; restarts of gmres do not get on */
     bool prepared, takes_given;  /* the present method is ready; what is solved has a given right-hand side */
     bool looked, brought;        /* the operator was looked at; the last solution has what ask.around says */

@@ -19,6 +19,7 @@
 #include "solve_look_impl.h"
 #include "solve_prepare_impl.h"
 #include "solve_reads_impl.h"
+#include "solve_run_impl.h"
 #include "solve_scale_impl.h"
 #include "solve_vectors_impl.h"
 #include "symbols_impl.h"
@@ -519,6 +520,7 @@ static trl_err compile(trli_solver *s)
     TRL_TRY(trli_solver_compile_trials(s));
     TRL_TRY(compile_moves(s));
     TRL_TRY(trli_solver_compile_scaling(s));
+    if (method != TRL_SOLVE_PSEUDO_TIME) TRL_TRY(trli_newton_compile(s));
     s->stats = (trl_solve_stats){.unknowns = s->ask.names, .linear = s->linear};
     if (method == TRL_SOLVE_PSEUDO_TIME) return trli_pseudo_time_compile(s);
     TRL_TRY(choose_direct(s));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Solving: null spaces, Newton's method, and what is said when there is no solution. */
+/* Solving: from where, to which residual, by which methods, and what is said when there is no solution. */
 #include <float.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -13,11 +13,12 @@
 #include "solve_errors_impl.h"
 #include "solve_look_impl.h"
 #include "solve_prepare_impl.h"
+#include "solve_run_impl.h"
 #include "solve_scale_impl.h"
 
-enum { LINEAR_ROUNDS = 8, HALVINGS = 12, CYCLES_TRIED = 40, UNSYMMETRIC_TRIED = 60, LOOK_EVERY = 8 };
+enum { LINEAR_ROUNDS = 8, CYCLES_TRIED = 40, UNSYMMETRIC_TRIED = 60, LOOK_EVERY = 8 };
 
-/* ---- Newton's method ---- */
+/* ---- residuals ---- */
 
 /* What its program has found. */
 static void read_residual(trli_solver *s, const trli_residual *r, double *norm)
@@ -252,49 +253,92 @@ static trl_err begin_again(trli_solver *s, double start, double *norm)
     return *norm > hardly * start || trli_krylov_lost(s, *norm) ? trli_solver_begin_at_zero(s, norm) : TRL_OK;
 }
 
-/* Solve J c = r as far as the target says. *norm: of r, before and after. */
-static trl_err solve_linear(trli_solver *s, double target, double *norm)
+/* Where jacobi, too, does not solve, cycles are the last that is left, with all of the iterations, whatever speaks
+ * against them; but not in steps, which may be smaller. */
+static bool may_insist(const trli_solver *s)
+{
+    return s->multigrid && !s->cycles && !s->insists && s->method != TRL_SOLVE_DIRECT &&
+           s->settings.preconditioner == TRL_PRECONDITIONER_AUTO && !s->takes_given && !s->sim->control.lenient;
+}
+
+static trl_err run_method(trli_solver *s, double target, int most, double *norm, int *iterations, bool *broken)
 {
     const trli_krylov_type *type = trli_krylov_of(s, s->method);
-    const bool may_give_up = s->cycles && s->method != TRL_SOLVE_MULTIGRID && s->method != TRL_SOLVE_DIRECT &&
-                             s->settings.preconditioner == TRL_PRECONDITIONER_AUTO;
-    const double start = *norm;
-    int iterations = 0;
-    bool broken = false;
-    trl_err err = TRL_OK;
     s->stats.method = type->words;
     s->stats.preconditioner = trli_solver_preconditioner(s);
-    trli_krylov *made = trli_krylov_made(s, type);
+    s->stalled = *broken = false;
+    *iterations = 0;
+    const trl_err err = type->run(s, trli_krylov_made(s, type), target, most, iterations, norm, broken);
+    s->r_norm = -1;
+    s->stats.iterations += *iterations;
+    s->stats.last_iterations += *iterations;
+    return err;
+}
+
+/* If they do not solve either, what jacobi left is what is said. *norm: of r, which has begun from `start`. */
+static trl_err insist(trli_solver *s, double target, double start, double *norm)
+{
+    const trl_solve_method method = s->method;
+    const bool stalled = s->stalled;
+    int iterations;
+    bool broken;
+    trl_err err = TRL_OK;
+    s->insists = true;
+    TRL_TRY(trli_solver_prepare(s));
+    s->method = method;
+    if (!s->cycles) return TRL_OK;
+    TRL_TRY(begin_again(s, start, norm));
+    TRL_TRY(run_method(s, target, s->settings.iterations, norm, &iterations, &broken));
+    if (*norm <= fmax(target, s->enough)) return TRL_OK;
+    s->cycles = false;
+    s->stalled = stalled;
+    s->stats.method = trli_krylov_of(s, s->method)->words;
+    s->stats.preconditioner = trli_solver_preconditioner(s);
+done:
+    return err;
+}
+
+trl_err trli_solver_solve_linear(trli_solver *s, double target, double *norm)
+{
+    const trli_krylov_type *type = trli_krylov_of(s, s->method);
+    const bool may_give_up = s->cycles && !s->insists && s->method != TRL_SOLVE_MULTIGRID &&
+                             s->method != TRL_SOLVE_DIRECT && s->settings.preconditioner == TRL_PRECONDITIONER_AUTO;
+    const double start = *norm;
+    double last;
+    int iterations;
+    bool broken;
+    trl_err err = TRL_OK;
     const int tried = s->krylov == TRL_SOLVE_BICGSTAB ? UNSYMMETRIC_TRIED
                       : trli_solver_is_doubtful(s)    ? CYCLES_TRIED
                                                       : INT_MAX;
     const int most = may_give_up && tried < s->settings.iterations ? tried : s->settings.iterations;
     s->brought &= type == &trli_krylov_direct;
-    s->stalled = false;
-    err = type->run(s, made, target, most, &iterations, norm, &broken);
-    s->r_norm = -1;
-    TRL_TRY(err);
-    s->stats.iterations += iterations;
-    s->stats.last_iterations += iterations;
+    TRL_TRY(run_method(s, target, most, norm, &iterations, &broken));
     if (*norm <= fmax(target, s->enough)) return TRL_OK;
     if (s->method == TRL_SOLVE_MULTIGRID && s->made[TRL_SOLVE_BICGSTAB]) {
         s->method = TRL_SOLVE_BICGSTAB; /* cycles alone need not converge where unknowns are coupled or left out */
         TRL_TRY(begin_again(s, start, norm));
-        return solve_linear(s, target, norm);
+        return trli_solver_solve_linear(s, target, norm);
     }
     if (may_give_up) {
         s->cycles = false;
         s->cycles_failed = true;
         s->stats.no_multigrid = trli_cycles_failed;
         TRL_TRY(begin_again(s, start, norm));
-        return solve_linear(s, target, norm);
+        return trli_solver_solve_linear(s, target, norm);
     }
     if (broken && s->settings.method == TRL_SOLVE_AUTO && s->method == TRL_SOLVE_CG) {
         s->method = TRL_SOLVE_BICGSTAB; /* of a linear system it goes on from where cg came to */
         TRL_TRY(begin_again(s, start, norm));
-        return solve_linear(s, target, norm);
+        return trli_solver_solve_linear(s, target, norm);
     }
-    TRL_TRY(trli_solver_refuse_singular(s, *norm));
+    last = *norm;
+    if (may_insist(s)) TRL_TRY(insist(s, target, start, &last));
+    if (last <= fmax(target, s->enough)) {
+        *norm = last;
+        return TRL_OK;
+    }
+    TRL_TRY(trli_solver_refuse_singular(s, last));
     if (broken && !s->linear && !s->takes_given) return trli_solver_no_step(s);
     if (!isfinite(*norm)) return trli_solver_diverged(s, "while its linear system is solved");
     err = broken       ? trli_solver_broke_down(s, *norm, target, iterations)
@@ -307,50 +351,17 @@ done:
 /* Of the errors that a request tolerates. */
 static const double share = 0.01;
 
-/* Whether the residual last found is small enough, also beside what is tolerated. */
-static bool is_solved(const trli_solver *s, double norm)
+bool trli_solver_is_solved(const trli_solver *s, double norm)
 {
     return norm <= s->fine && s->error <= share;
 }
 
-/* The residual to solve to. */
-static double goal(const trli_solver *s, double norm)
+double trli_solver_goal(const trli_solver *s, double norm)
 {
     return s->error <= share ? s->fine : fmin(s->fine, 0.5 * share / s->error * norm);
 }
 
-/* x moves along c as far as the residual falls. Where it does not fall, but was small enough but for what is tolerated,
- * rounding errors are as large: *stuck. */
-static trl_err move(trli_solver *s, double target, double *norm, bool *stuck)
-{
-    const double before = *norm;
-    double length = 1;
-    trl_err err = TRL_OK;
-    for (int k = 0; k < HALVINGS; ++k, length /= 2) {
-        trli_solver_set(s, s->length, length / s->power);
-        TRL_TRY(trli_solver_program(s, s->move));
-        trli_vector_swap(s, &s->x);
-        TRL_TRY(trli_solver_residual(s, norm));
-        if (*norm <= (1 - 1e-4 * length) * before || *norm <= target) return TRL_OK;
-        trli_vector_swap(s, &s->x);
-    }
-    *norm = before;
-    TRL_TRY(trli_solver_is_rounding(s, before, stuck));
-    if (!*stuck) err = trli_solver_no_progress(s, before, target);
-done:
-    return err;
-}
-
-/* How exactly a step of Newton's method is worth being computed (Eisenstat & Walker 1996, choice 2). */
-static double forcing(double norm, double before, double target)
-{
-    const double ratio = before > 0 ? norm / before : 1, most = 0.1;
-    const double eta = fmin(most, 0.9 * ratio * ratio);
-    return fmax(eta * norm, 0.5 * target);
-}
-
-/* A residual far below those that the power was chosen by gets another one, unless it is small enough. */
-static trl_err watch(trli_solver *s, double *norm)
+trl_err trli_solver_watch(trli_solver *s, double *norm)
 {
     const bool enough = trli_norm_is_ordinary(s->fine) && *norm <= s->fine;
     double ratio;
@@ -362,36 +373,6 @@ static trl_err watch(trli_solver *s, double *norm)
     s->enough *= ratio;
     s->lost *= ratio;
     s->least *= ratio;
-done:
-    return err;
-}
-
-static trl_err newton(trli_solver *s, double *norm)
-{
-    double before = 0, inner;
-    bool stuck = false;
-    trl_err err = TRL_OK;
-    TRL_TRY(watch(s, norm));
-    while (!is_solved(s, *norm) && !stuck) {
-        const double target = goal(s, *norm);
-        if (!isfinite(*norm)) return trli_solver_not_finite(s, "in Newton's method");
-        if (s->stats.last_newton == s->settings.newton_iterations) {
-            TRL_TRY(trli_solver_is_rounding(s, *norm, &stuck));
-            return stuck ? TRL_OK : trli_solver_newton_too_slow(s, *norm, target);
-        }
-        const double wanted = forcing(*norm, before, target);
-        if (s->stats.last_newton > 0) TRL_TRY(trli_solver_follow_constants(s));
-        TRL_TRY(trli_solver_balance(s, s->settings.newton_tolerance));
-        TRL_TRY(trli_solver_prepare(s));
-        s->least = s->at_x = inner = *norm;
-        TRL_TRY(solve_linear(s, wanted, &inner));
-        before = *norm;
-        TRL_TRY(move(s, target, norm, &stuck));
-        ++s->stats.last_newton;
-        const double power = s->power;
-        TRL_TRY(watch(s, norm));
-        before *= s->power / power;
-    }
 done:
     return err;
 }
@@ -419,18 +400,18 @@ static trl_err linear(trli_solver *s, double *norm)
     double inner;
     bool rounding;
     trl_err err = TRL_OK;
-    TRL_TRY(watch(s, norm));
+    TRL_TRY(trli_solver_watch(s, norm));
     s->least = *norm;
-    if (!is_solved(s, *norm)) TRL_TRY(trli_solver_prepare(s));
-    for (int k = 0; !is_solved(s, *norm); ++k) {
-        const double before = *norm, target = goal(s, *norm);
+    if (!trli_solver_is_solved(s, *norm)) TRL_TRY(trli_solver_prepare(s));
+    for (int k = 0; !trli_solver_is_solved(s, *norm); ++k) {
+        const double before = *norm, target = trli_solver_goal(s, *norm);
         if (!isfinite(*norm))
             return k ? trli_solver_diverged(s, "after its system was solved")
                      : trli_solver_not_finite(s, "at the first guess");
         TRL_TRY(trli_solver_balance(s, s->settings.tolerance));
         TRL_TRY(scale_x(s));
         inner = *norm;
-        TRL_TRY(solve_linear(s, 0.9 * target, &inner));
+        TRL_TRY(trli_solver_solve_linear(s, 0.9 * target, &inner));
         TRL_TRY(scale_x_back(s));
         if (trusts(s)) {
             *norm = s->method == TRL_SOLVE_DIRECT ? s->stats.last_residual : inner;
@@ -439,8 +420,8 @@ static trl_err linear(trli_solver *s, double *norm)
         TRL_TRY(trli_solver_residual(s, norm));
         if (k == 0) judge_trust(s, *norm, inner, target);
         const double power = s->power;
-        TRL_TRY(watch(s, norm));
-        if (is_solved(s, *norm)) break;
+        TRL_TRY(trli_solver_watch(s, norm));
+        if (trli_solver_is_solved(s, *norm)) break;
         if (k < LINEAR_ROUNDS && *norm < 0.5 * before * (s->power / power)) continue;
         TRL_TRY(trli_solver_is_rounding(s, *norm, &rounding));
         if (rounding) break;
@@ -486,7 +467,8 @@ static trl_err solve(trli_solver *s, double *mean)
     trli_measured measured = {.mean = mean, .of = s->guess_due};
     trl_err err = TRL_OK;
     s->stats.last_iterations = s->stats.last_newton = 0;
-    s->cycles_failed = s->direct_failed = false; /* anew in each solve, so that a restart takes the same way */
+    s->cycles_failed = s->insists = s->direct_failed =
+        false; /* anew in each solve, so that a restart takes the same way */
     s->brought = s->prepared = s->takes_given = s->scaled = false;
     s->reference /= s->power;
     s->power = 1;
@@ -509,10 +491,10 @@ static trl_err solve(trli_solver *s, double *mean)
     s->wanted_mean = s->mean_set ? mean[0] : 0;
     if (s->pseudo_time) {
         if (s->linear) TRL_TRY(scale_x(s));
-        TRL_TRY(trli_pseudo_time_run(s, is_solved, &norm));
+        TRL_TRY(trli_pseudo_time_run(s, trli_solver_is_solved, &norm));
         if (s->linear) TRL_TRY(scale_x_back(s));
     } else {
-        TRL_TRY(s->linear ? linear(s, &norm) : newton(s, &norm));
+        TRL_TRY(s->linear ? linear(s, &norm) : trli_newton_run(s, &norm));
     }
     if (s->at_zero && s->of_zero.program) TRL_TRY(clear(s)); /* that was good enough */
     s->mean_set &= !s->at_zero;
@@ -553,7 +535,7 @@ static trl_err solve_given(trli_solver *s, double tolerance)
     TRL_TRY(trli_solver_balance(s, INFINITY));
     if (!s->prepared) TRL_TRY(trli_solver_prepare(s));
     s->least = norm;
-    TRL_TRY(solve_linear(s, s->enough, &norm));
+    TRL_TRY(trli_solver_solve_linear(s, s->enough, &norm));
     if (s->power != 1) TRL_TRY(trli_solver_scale_correction(s, 1 / s->power));
     for (int i = 0; i < s->ask.n; ++i) s->mean[i] = 0;
     if (s->linear && s->stats.singular) err = trli_solver_restore_means(s, s->mean);

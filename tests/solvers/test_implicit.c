@@ -508,8 +508,34 @@ START_TEST(conditions_of_coefficients_are_differentiated)
 }
 END_TEST
 
+/* Reactions that are at balance all the time: after a step of the slow unknowns their residuals are larger than before,
+ * and the next step takes them away. */
+START_TEST(steps_stand_reactions_at_balance)
+{
+    static const char *const methods[] = {"beuler, dt: 0.1", "cn, dt: 0.1",
+                                          "{name: esdirk3, tolerance: {relative: 1e-4, absolute: 1e-6}}"};
+    for (int m = 0; m < 3; ++m)
+        for (double rate = 1e3; rate < 1e14; rate *= 1e3) {
+            open_text("grid: {cells: [6, 4], periodic: true}\nequations:\n"
+                      "  a: {initial: 1, ddt: \"-a + 0.1*b + 1e-3*laplacian(a)\"}\n"
+                      "  b: {initial: 1, ddt: \"-%g*(b - a^2) + 1e-3*laplacian(b)\"}\ntime: {method: %s, end: 1}\n",
+                      rate, methods[m]);
+            run_to_end();
+            const trl_solve_stats *s = trl_simulation_solver(sim, 0);
+            ck_assert_msg(s->iterations <= (rate < 1e10 ? 8 : 20) * s->solves,
+                          "%s, rate %g: %d iterations in %d solves", methods[m], rate, (int)s->iterations,
+                          (int)s->solves);
+            ck_assert_int_le(trl_simulation_rejected(sim), 12);
+            ck_assert_double_eq_tol(value_of("a"), 1 / (0.1 + 0.9 * M_E), m ? 2e-3 : 3e-2);
+            ck_assert_double_eq_tol(value_of("b"), value_of("a") * value_of("a"), 0.02);
+        }
+    close_problem();
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
+    tcase_add_test(tc, steps_stand_reactions_at_balance);
     tcase_add_test(tc, methods_have_their_orders);
     tcase_add_test(tc, values_between_steps_have_the_orders_of_the_methods);
     tcase_add_test(tc, values_between_steps_stand_a_stiff_term);
