@@ -448,8 +448,8 @@ done:
 static bool is_in_vain(const trli_solver *s, int iterations, int most, double gained, double wanted)
 {
     const int patience = 20;
-    return s->cycles && s->settings.preconditioner == TRL_PRECONDITIONER_AUTO && iterations >= patience &&
-           log(gained) > 0.5 * iterations / most * log(wanted);
+    return s->cycles && !s->insists && s->settings.preconditioner == TRL_PRECONDITIONER_AUTO &&
+           iterations >= patience && log(gained) > 0.5 * iterations / most * log(wanted);
 }
 
 static trl_err bicgstab_run(trli_solver *s, trli_krylov *method, double target, int most, int *iterations, double *norm,

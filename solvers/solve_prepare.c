@@ -104,7 +104,7 @@ static trl_err find_diagonal(trli_solver *s)
     const bool worth = (row <= row_most || !trli_solver_is_doubtful(s)) && !(s->stats.condition < condition_least) &&
                        !is_of_coupling(s, row, condition_least);
     s->cycles = s->settings.preconditioner == TRL_PRECONDITIONER_MULTIGRID ||
-                s->settings.method == TRL_SOLVE_MULTIGRID || (worth && !s->cycles_failed);
+                s->settings.method == TRL_SOLVE_MULTIGRID || s->insists || (worth && !s->cycles_failed);
 done:
     return err;
 }
@@ -184,15 +184,15 @@ static trl_err prepare_cycles(trli_solver *s)
     const bool questionable = trli_solver_is_questionable(s);
     const char **why = &s->stats.no_multigrid;
     trl_err err = TRL_OK;
-    *why = s->cycles_failed ? trli_cycles_failed : NULL;
-    s->cycles &= !(questionable && s->method == TRL_SOLVE_DIRECT);
+    *why = s->cycles_failed && !s->insists ? trli_cycles_failed : NULL;
+    s->cycles &= s->insists || !(questionable && s->method == TRL_SOLVE_DIRECT);
     if (!s->cycles) return TRL_OK;
     TRL_TRY(judge_equation(s, &good));
-    if (!good)
+    if (!good && !s->insists)
         *why = "its operator is not symmetric, and coarser grids have the equation";
     else
         TRL_TRY(prepare_multigrid(s));
-    if (!*why && questionable && trli_multigrid_is_mixed(s->multigrid))
+    if (!*why && (questionable || s->insists) && trli_multigrid_is_mixed(s->multigrid))
         *why = "its operator is not symmetric, and beside the diagonal it has large entries of both signs";
     s->cycles = !*why;
 done:
