@@ -14,6 +14,9 @@
 #include "solve_errors_impl.h"
 #include "solve_scale_impl.h"
 
+/* Where a solution is that of a state which does not change. */
+#define STEPS_IN_TIME "let steps in time come to it (ddt in place of solve, method beuler with a tolerance)"
+
 static bool is_lenient(const trli_solver *s)
 {
     return s->sim->control.lenient;
@@ -117,15 +120,26 @@ static const char *smaller_dt(const trli_solver *s, bool of_two)
     return of_two ? "take a smaller dt, or " : "take a smaller dt, ";
 }
 
+/* Whether an unknown is not in its own equation, where rows are known: bicgstab may break down at the start then. */
+static bool lacks_own(const trli_solver *s)
+{
+    bool lacks = false;
+    for (int i = s->ask.n; s->ask.n > 1 && s->bounded && i < 2 * s->ask.n; ++i)
+        lacks |= s->bound_scalar[i] < 0 && s->bound_number[i] == 0;
+    return lacks;
+}
+
 /* In place of one for linear systems that does not come to the solution. */
 static const char *another_method(const trli_solver *s, char *text, size_t size)
 {
     const int enough = 200, most = s->settings.iterations;
     const char *other = s->inverse_value[0] >= 0 ? ", or another preconditioner" : "";
+    if (s->pseudo_time) return "method auto";
     if (s->method == TRL_SOLVE_GMRES)
         snprintf(text, size, "a larger restart (it is %d)%s", s->settings.restart, other);
     else if (s->method == TRL_SOLVE_BICGSTAB)
-        snprintf(text, size, "method gmres with a large restart (restart: %d)%s", most < enough ? most : enough, other);
+        snprintf(text, size, "method gmres with a large restart (restart: %d)%s", most < enough ? most : enough,
+                 lacks_own(s) ? "" : other);
     else
         snprintf(text, size, "another method or preconditioner");
     return text;
@@ -145,7 +159,7 @@ static const char *other_ways(const trli_solver *s, char *text, size_t size)
 static bool may_have_cycles(const trli_solver *s)
 {
     const bool chosen = s->settings.preconditioner == TRL_PRECONDITIONER_AUTO && !trli_multigrid_unasked(s);
-    return !s->cycles && !s->cycles_failed && !chosen && !trli_multigrid_missing(s);
+    return !s->cycles && !s->cycles_failed && !chosen && !s->pseudo_time && !trli_multigrid_missing(s);
 }
 
 trl_err trli_solver_not_finite(const trli_solver *s, const char *when)
@@ -229,8 +243,9 @@ trl_err trli_solver_too_slow(const trli_solver *s, double norm, double target, i
         snprintf(what, sizeof what, "%suse preconditioner multigrid, or allow more iterations, under 'solvers'",
                  smaller_dt(s, false));
     else
-        snprintf(what, sizeof what, "%sallow more iterations, or use %s, under 'solvers'", smaller_dt(s, false),
-                 another_method(s, other, sizeof other));
+        snprintf(what, sizeof what, "%sallow more iterations, or use %s, under 'solvers'%s", smaller_dt(s, false),
+                 another_method(s, other, sizeof other),
+                 s->pseudo_time && !s->linear && !s->ask.steps ? "; or " STEPS_IN_TIME : "");
     return trli_solver_fails(s,
                              "%s with preconditioner %s did not solve for '%s' in %d iterations, at step %" PRId64
                              ", t = %.10g: the residual is %.3g, and %.3g is wanted; %s",
@@ -240,12 +255,12 @@ trl_err trli_solver_too_slow(const trli_solver *s, double norm, double target, i
 
 trl_err trli_solver_stalls(const trli_solver *s, double norm, double target, int iterations)
 {
-    const bool known = s->inverse_value[0] >= 0; /* else bicgstab breaks down: an unknown is not in its own equation */
+    const bool bicgstab = s->inverse_value[0] >= 0 && !lacks_own(s);
     const bool cycles = may_have_cycles(s);
     char what[200];
     snprintf(what, sizeof what, "%suse a larger restart (it is %d)%s%s, under 'solvers'", smaller_dt(s, true),
              s->settings.restart,
-             !known                ? ""
+             !bicgstab             ? ""
              : s->cycles || cycles ? ", method bicgstab"
                                    : ", or method bicgstab",
              s->cycles ? ", or preconditioner jacobi"
@@ -286,8 +301,7 @@ static const char *no_root(const trli_solver *s)
     if (s->ask.steps && s->sim->problem->time.adaptive)
         return is_lenient(s) ? "a smaller dt is tried" : "take a smaller dt.min, unless there is no solution at all";
     return s->ask.steps ? "take a smaller dt, unless there is no solution at all"
-                        : "there may be no solution; if there is one, begin nearer to it (initial), or let steps in "
-                          "time come to it (ddt in place of solve, method beuler with a tolerance)";
+                        : "there may be no solution; if there is one, begin nearer to it (initial), or " STEPS_IN_TIME;
 }
 
 trl_err trli_solver_no_step(const trli_solver *s)
