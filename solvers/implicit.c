@@ -511,6 +511,26 @@ static bool is_component(const trl_problem *p, const char *name)
     return is;
 }
 
+/* Methods that take terms as implicit only where the deck says so, and a deck that does nowhere. */
+static void warn_all_explicit(const trl_simulation *sim)
+{
+    const trl_integrator *m = sim->integrator;
+    const char *name = trl_method_name(sim->problem->time.method);
+    const trl_equation_entry *first = NULL;
+    if (!m->imex || m->all_implicit) return;
+    for (int v = 0; v < sim->problem->nequations; ++v) {
+        const trli_equation *eq = &sim->equation[v];
+        if (eq->deck->implicit.count) return;
+        if (!first && !eq->solve) first = eq->deck;
+    }
+    if (first)
+        trl_warn(sim->ctx, &first->ddt.place,
+                 "%s takes all of 'ddt' of '%s' as explicit, as no equation says which terms are implicit: use `ddt: "
+                 "{explicit: ..., implicit: ...}` for stiff ones, or %s, by which all are implicit, or an explicit "
+                 "method if none is stiff",
+                 name, first->name, m->order > 3 ? "esdirk4" : "esdirk3");
+}
+
 trl_err trli_split_terms(trl_simulation *sim)
 {
     const trl_problem *p = sim->problem;
@@ -543,6 +563,7 @@ trl_err trli_split_terms(trl_simulation *sim)
             TRL_TRY(trli_formula_of(sim, &zero, &eq->ddt));
         }
     }
+    warn_all_explicit(sim);
 done:
     return err;
 }

@@ -434,6 +434,35 @@ START_TEST(warns_of_explicit_terms_beside_implicit_ones)
 }
 END_TEST
 
+/* Methods that take no term as implicit unless the deck says so name the first equation, once. */
+START_TEST(warns_where_all_terms_are_explicit_by_themselves)
+{
+    static const struct {
+        const char *method, *equations, *of; /* NULL: no warning */
+    } cases[] = {{"ark3",
+                  "w: {initial: 0, solve: \"w = u\"}, u: {initial: 1, ddt: \"-u\"}, v: {initial: 1, ddt: \"-v\"}",
+                  "ark3 takes all of 'ddt' of 'u' as explicit, as no equation says which terms are implicit: use `ddt: "
+                  "{explicit: ..., implicit: ...}` for stiff ones, or esdirk3,"},
+                 {"ark4", "v: {initial: 1, ddt: \"-v\"}", "ark4 takes all of 'ddt' of 'v' as explicit"},
+                 {"ark3", "u: {initial: 1, ddt: \"-u\"}, v: {initial: 1, ddt: {implicit: \"-v\"}}", NULL},
+                 {"ark4", "w: {initial: 0, solve: \"w = 1\"}", NULL},
+                 {"beuler", "u: {initial: 1, ddt: \"-u\"}", NULL},
+                 {"esdirk3", "u: {initial: 1, ddt: \"-u\"}", NULL},
+                 {"rk4", "u: {initial: 1, ddt: \"-u\"}", NULL}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+        const trl_diagnostic *said;
+        line(cases[i].method, cases[i].equations, "dt: 0.1, steps: 2");
+        ck_ok(open_problem());
+        ck_assert_int_eq(trl_context_diagnostics(test_ctx, &said), cases[i].of ? 1 : 0);
+        if (cases[i].of) ck_assert_msg(strstr(test_messages(), cases[i].of) != NULL, "%s", test_messages());
+        ck_ok(trl_simulation_initialise(sim));
+        ck_ok(trl_simulation_step(sim));
+        ck_assert_int_eq(trl_context_diagnostics(test_ctx, &said), cases[i].of ? 1 : 0);
+        trl_context_clear_diagnostics(test_ctx);
+    }
+}
+END_TEST
+
 /* A warning asks for no ghosts that the run does not need: an expression with sides of its own is exchanged, and read
  * one cell away. */
 START_TEST(a_warning_needs_no_deeper_ghosts)
@@ -483,6 +512,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, refuses_oscillations_that_a_method_cannot_hold);
     tcase_add_test(tc, warns_of_fourth_order_and_of_stiff_kinetics);
     tcase_add_test(tc, warns_of_explicit_terms_beside_implicit_ones);
+    tcase_add_test(tc, warns_where_all_terms_are_explicit_by_themselves);
     tcase_add_test(tc, a_warning_needs_no_deeper_ghosts);
     tcase_add_test(tc, cfl_follows_the_state_of_reactions_and_couplings);
     tcase_add_test(tc, refuses_a_dt_below_min_and_an_infinite_one);
