@@ -107,10 +107,29 @@ void trli_advise_dot(trli_lowering *lw, const trl_ast *node, const trl_scope *sc
     if (product) trl_advise(lw->model->ctx, "write `dot(%s, %s)` for the sum of the products", text[0], text[1]);
 }
 
+void trli_advise_cells(trli_lowering *lw, const trl_ast *node, const trl_scope *scope)
+{
+    const trl_formula_operator *op = node->kind == TRL_AST_CALL ? trl_formula_operator_find(node->part[0].text) : NULL;
+    const char *where = node->nargs > 1 ? trli_lower_word(node->arg[1]) : NULL;
+    trli_operand f;
+    for (int i = 0; i < node->nargs && !op && node->kind != TRL_AST_COMPONENT; ++i)
+        trli_advise_cells(lw, node->arg[i], scope);
+    if (!op || op->id != TRL_FORMULA_AT || !where || strcmp(where, "faces") != 0 || !short_text(lw, node)) return;
+    const trl_ast *part = node->arg[0];
+    if (trli_lower_node(lw, part, scope, &f) != TRL_OK || f.components || f.location[0] != TRL_CELL) return;
+    const bool sum = part->kind == TRL_AST_BINARY;
+    const char *text = lw->text->chars;
+    trl_advise(lw->model->ctx,
+               "write `%s%.*s%s` for `%.*s`: where it meets a vector on faces, it is interpolated to them",
+               sum ? "(" : "", part->end - part->begin, text + part->begin, sum ? ")" : "", node->end - node->begin,
+               text + node->begin);
+}
+
 static trl_err fail_vector(trli_lowering *lw, const trl_ast *node, const trl_scope *scope, const char *advice)
 {
     const trl_err err = trli_lower_fail(lw, node, "a scalar is needed here, not a vector%s", advice);
     trli_advise_dot(lw, node, scope);
+    trli_advise_cells(lw, node, scope);
     return err;
 }
 

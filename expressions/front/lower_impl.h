@@ -50,6 +50,8 @@ void trli_advise_at(trli_lowering *lw, const trl_ast *node, int location);
 void trli_advise_central(trli_lowering *lw, const trl_ast *node);
 /* The same: dot() for products of two vectors in the tree, which multiply components. */
 void trli_advise_dot(trli_lowering *lw, const trl_ast *node, const trl_scope *scope);
+/* The same: scalars at cells that the tree takes to faces, which makes vectors of them, as they are. */
+void trli_advise_cells(trli_lowering *lw, const trl_ast *node, const trl_scope *scope);
 /* Lower where one location is wanted: values without location are placed there, others must be there. */
 TRL_NODISCARD trl_err trli_lower_at(trli_instance *instance, const trl_formula *formula, const trl_scope *scope,
                                     trl_location location, trli_ir_value *value);

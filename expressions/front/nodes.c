@@ -86,7 +86,10 @@ static trl_err lower_binary(trli_lowering *lw, const trl_ast *node, const trl_sc
     }
     err =
         combine(lw, node, table[node->op].op, table[node->op].swap ? &b : &a, table[node->op].swap ? &a : &b, operand);
-    if (err != TRL_OK && a.components != b.components) trli_advise_dot(lw, node, scope);
+    if (err != TRL_OK && a.components != b.components) {
+        trli_advise_dot(lw, node, scope);
+        trli_advise_cells(lw, node, scope);
+    }
 done:
     return err;
 }

@@ -36,7 +36,12 @@ static trl_err collect(trli_lowering *lw, const trl_ast *node, const trl_scope *
         f->node = i > 0 ? node->arg[1] : node;
         TRL_TRY(trli_lower_node(lw, f->node, scope, &f->operand));
         if (f->divides) trli_operand_flatten(&f->operand);
-        if (f->operand.components && f->divides) return trli_lower_fail(lw, f->node, "a vector cannot divide");
+        if (f->operand.components && f->divides) {
+            err = trli_lower_fail(lw, f->node,
+                                  "a vector cannot divide: take a component with .x, or its length with mag()");
+            trli_advise_cells(lw, f->node, scope);
+            return err;
+        }
         if (f->operand.components) p->components = f->operand.components;
         if (i > 0) node = node->arg[0];
     }
