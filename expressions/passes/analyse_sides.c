@@ -76,6 +76,28 @@ static void set_tangential(const trli_analysis *an, trli_slab *slab)
     }
 }
 
+/* Ways to have a condition that reads beyond a later side. */
+static void advise_later(const trli_analysis *an, const trli_step *s, const trli_slab *slab, int later)
+{
+    const char axis = "xyz"[slab->axis], sign = slab->side ? '+' : '-';
+    bool of_flux = false;
+    for (int i = 0; i < s->nout; ++i) {
+        const trli_side *side = &trli_step_sides(s)[i][2 * slab->axis + slab->side];
+        for (int k = 0; k < side->npieces && s->field[i] == slab->field; ++k)
+            of_flux |= side->piece[k].kind == TRL_BC_NEUMANN || side->piece[k].kind == TRL_BC_ROBIN;
+    }
+    if (of_flux)
+        trl_advise(
+            an->model->ctx,
+            "if this says what a flux or stress is there, let that be a named formula which the equation reads, "
+            "with the condition: `{formula: ..., boundary: {%c%c: {dirichlet: 0}}}`, and `%c%c: {neumann: 0}` here",
+            axis, sign, axis, sign);
+    trl_advise(an->model->ctx,
+               "turn the domain, so that the condition is on a side of %c, unless those on the sides of %c read beyond "
+               "sides of %c",
+               "xyz"[later], "xyz"[later], axis);
+}
+
 /* Sides are filled in the order x, y, z: what a boundary value reads beyond a later side is not there yet. */
 static trl_err check_later_sides(trli_analysis *an, const trli_step *s, const trli_slab *slab, int field,
                                  const trl_footprint *reach, const trl_place *place)
@@ -88,10 +110,12 @@ static trl_err check_later_sides(trli_analysis *an, const trli_step *s, const tr
         bool filled_here = false;
         for (int i = 0; i < s->nout && !filled_here; ++i) filled_here = s->field[i] == field;
         if (!filled_here) return TRL_OK;
-        return trl_fail(
-            an->model->ctx, TRL_ERR_INPUT, place,
-            "this boundary value reads '%s' beyond %c%c, and that side is filled later: the order is x, y, z",
-            trli_shown_name(f), "xyz"[b], hull.lo[b] < 0 ? '-' : '+');
+        const trl_err err =
+            trl_fail(an->model->ctx, TRL_ERR_INPUT, place,
+                     "this boundary value reads '%s' beyond %c%c, and that side is filled later: the order is x, y, z",
+                     trli_shown_name(f), "xyz"[b], hull.lo[b] < 0 ? '-' : '+');
+        advise_later(an, s, slab, b);
+        return err;
     }
     return TRL_OK;
 }
