@@ -114,8 +114,9 @@ static trl_err refuse_coupled(const trl_simulation *sim, const needs *n, int v)
                 sim->ctx, TRL_ERR_INPUT, &eq->implicit->text.place,
                 "the implicit terms of '%s', or conditions on its sides, need '%s', which is solved for "
                 "after them: let only explicit terms need it, by `ddt: {explicit: ..., implicit: ...}` with "
-                "beuler, ark3 or ark4",
-                eq->deck->name, sim->equation[w].deck->name);
+                "beuler, ark3 or ark4%s",
+                eq->deck->name, sim->equation[w].deck->name,
+                sim->problem->incompressible.n ? "" : ", or use bdf, whose steps take both at once");
     return TRL_OK;
 }
 

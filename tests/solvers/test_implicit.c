@@ -442,7 +442,19 @@ START_TEST(what_does_not_suit_a_method_is_refused)
     ck_fails(
         open_problem(), TRL_ERR_INPUT,
         "the implicit terms of 'T', or conditions on its sides, need 'p', which is solved for after them: let only "
-        "explicit terms need it, by `ddt: {explicit: ..., implicit: ...}` with beuler, ark3 or ark4");
+        "explicit terms need it, by `ddt: {explicit: ..., implicit: ...}` with beuler, ark3 or ark4, or use bdf, "
+        "whose steps take both at once");
+    new_deck();
+    say("grid: {cells: [4, 4], periodic: true}\nequations: {u: {location: xface, initial: 0, ddt: \"at(b, xface)\"}, "
+        "v: "
+        "{location: yface, initial: 0, ddt: 0}, b: {initial: 0, solve: \"b = cos(2*pi*x)\"}}\nincompressible: "
+        "{velocity: [u, v], pressure: p}\ntime: {method: esdirk3, dt: 0.1, steps: 1}\n");
+    trl_context_clear_diagnostics(test_ctx);
+    ck_assert_int_eq(open_problem(), TRL_ERR_INPUT);
+    ck_assert_msg(strstr(test_messages(), "the implicit terms of 'u', or conditions on its sides, need 'b'") &&
+                      !strstr(test_messages(), "bdf"), /* which flows do not go with */
+                  "%s", test_messages());
+    trl_context_clear_diagnostics(test_ctx);
     close_problem();
 }
 END_TEST
