@@ -117,7 +117,7 @@ static outcome run_problem(size_t p, const char *method, double tolerance)
     run_to_end();
     for (int i = 0; i < problems[p].n; ++i) {
         const bool letters = problems[p].n <= 8;
-        char name[] = {letters ? (char)('a' + i) : 'y', 0, 0, 0};
+        char name[12] = {letters ? (char)('a' + i) : 'y'};
         if (!letters) snprintf(name + 1, sizeof name - 1, "%d", i + 1);
         o.error = fmax(o.error, fabs(value_of(name) / problems[p].value[i] - 1));
     }
