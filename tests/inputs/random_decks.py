@@ -380,11 +380,15 @@ def flat_equations(w, names):
         family = flat_equation(w, '"g{i}"', where)
         rate = next(i for i, line in enumerate(family) if line.startswith("    ddt"))
         divided = w.implicit and not w.whole
-        turning = w.rng.choice(["0.1*i", "200*(i - 2)"] if w.implicit or w.whole else ["0.1*i"])  # for blocks
-        more = f" - {turning}*g{{4 - i}} + 0.01*{w.whole_sum('g{i}')}{w.of_member()}"
+        # For blocks of few unknowns, and of many in a ring.
+        rates = ["0.1*i*g{4 - i}"] + ["200*(i - 2)*g{4 - i}"] * (w.implicit or w.whole)
+        ring = f"{100 if w.implicit or w.whole else 0.1}*(g{{fmod(i, 6) + 1}} - g{{fmod(i + 4, 6) + 1}})"
+        members = w.rng.choice([3, 3, 6])
+        turning = w.rng.choice(rates) if members == 3 else ring
+        more = f" - {turning} + 0.01*{w.whole_sum('g{i}')}{w.of_member()}"
         family[rate] = family[rate].replace('", implicit', more + '", implicit') if divided else (family[rate][:-1] +
                                                                                                   more + '"')
-        lines += family + ["    for: {i: 1..3}"]
+        lines += family + [f"    for: {{i: 1..{members}}}"]
     if w.rng.random() < 0.4 and names and not w.implicit:
         lines += random_beside.of_two_indices(w, flat_equation(w, '"h{i}_{j}"', w.fields[names[0]]))
     return lines
