@@ -125,7 +125,7 @@ WORDS = re.compile(
     r"rest|stop|interleave|excess|sums|call|inside|FEW|MANY|grid|arrays?|rows?|value|number|found|"
     r"input|output|at|stride|scalar|lo|hi|block|blockIdx|blockDim|threadIdx|planes|streaming|ahead|"
     r"r|total|merged|merges|scalars|from|to|share|extreme|false|across|above|gridDim|plane|left|"
-    r"here|point|auto|u|p|nonfinite|cells|room|gathered|low|const|double|char|unsigned|long|int|void|for|if|else|"
+    r"here|point|auto|u|p|nonfinite|cells|room|gathered|low|late|const|double|char|unsigned|long|int|void|for|if|else|"
     r"break|continue|return|extern|C|__\w+__|0x[0-9a-f.]+(?:p[+-]?\d+|ull)?|\d+(?:\.\d+)?"
 )
 
