@@ -28,8 +28,7 @@ static void note_strength(trli_solver *s, const trli_partial_derivative *e)
 
 /* An unknown's row of the Jacobian: TRLI_NO_VALUE where it is not known. */
 typedef struct row {
-    trli_ir_value
-        diagonal; /* the derivative of its equation by the unknown at the same point; of several it may be 0 */
+    trli_ir_value diagonal;   /* its equation's derivative by the unknown at the same point; of several it may be 0 */
     trli_ir_value magnitudes; /* the sum of the magnitudes of all derivatives by unknowns */
     trli_ir_value own;        /* of those by this unknown */
 } row;

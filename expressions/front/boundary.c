@@ -293,15 +293,7 @@ done:
     return err;
 }
 
-/* Whether conditions of a side may set points: robin does where b is 0, and a modifier sets what it likes by itself. */
-static bool may_set(const trl_bc_side *deck)
-{
-    bool may = false;
-    for (int i = 0; i < deck->npieces; ++i)
-        may |= deck->piece[i].kind != TRL_BC_NEUMANN && deck->piece[i].kind != TRL_BC_OUTFLOW;
-    return may;
-}
-
+/* A modifier sets what it likes by itself. */
 static trl_err set_on_side(trli_instance *sides, const trli_boundary_source *boundary, trl_location location, int s,
                            trli_ir_value *value)
 {
@@ -329,7 +321,7 @@ trl_err trli_boundary_set_points(trli_instance *instance, const trli_boundary_so
     trli_instance *sides;
     trl_err err = TRL_OK;
     for (int s = 0; s < 2 * grid->dim; ++s) {
-        if (!(location >> s / 2 & 1) || grid->periodic[s / 2] || !may_set(&boundary->side[s])) continue;
+        if (!(location >> s / 2 & 1) || grid->periodic[s / 2] || !trli_side_may_set(&boundary->side[s])) continue;
         TRL_TRY(trli_instance_sides(instance, &sides));
         TRL_TRY(set_on_side(sides, boundary, location, s, value));
     }

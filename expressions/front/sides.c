@@ -45,15 +45,9 @@ static void end(trli_arranging *ar)
     trli_free(ar->edge);
 }
 
-/* Whether a side may set points: robin with b = 0 is dirichlet. */
 static bool may_set(const trli_model_field *f, int side)
 {
-    const trl_bc_side *deck = f->boundary.side ? &f->boundary.side[side] : NULL;
-    for (int p = 0; deck && f->location >> side / 2 & 1 && p < deck->npieces; ++p) {
-        const trl_bc_kind kind = deck->piece[p].kind;
-        if (kind == TRL_BC_DIRICHLET || kind == TRL_BC_EXPRESSION || kind == TRL_BC_ROBIN) return true;
-    }
-    return false;
+    return f->boundary.side && f->location >> side / 2 & 1 && trli_side_may_set(&f->boundary.side[side]);
 }
 
 /* Whether planes of a variable are asked for. */
@@ -512,13 +506,8 @@ done:
 
 bool trli_sides_set_parts(const trli_model *model, const trl_bc_side *deck, trl_location location, int s)
 {
-    bool may = false;
-    if (!(location >> s / 2 & 1) || model->layout->grid.periodic[s / 2] || trli_side_is_fixed(deck)) return false;
-    for (int i = 0; i < deck->npieces; ++i) {
-        const trl_bc_kind kind = deck->piece[i].kind;
-        may |= kind == TRL_BC_DIRICHLET || kind == TRL_BC_EXPRESSION || kind == TRL_BC_ROBIN;
-    }
-    return may;
+    return location >> s / 2 & 1 && !model->layout->grid.periodic[s / 2] && !trli_side_is_fixed(deck) &&
+           trli_side_may_set(deck);
 }
 
 void trli_side_replace_set(trli_ir *ir, const trli_side *side, int s, trli_ir_value there, trli_ir_value *value)

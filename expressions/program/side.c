@@ -137,6 +137,16 @@ bool trli_side_is_fixed(const trl_bc_side *side)
     return side->npieces > 0;
 }
 
+bool trli_side_may_set(const trl_bc_side *side)
+{
+    bool may = false;
+    for (int i = 0; i < side->npieces; ++i) {
+        const trl_bc_kind kind = side->piece[i].kind;
+        may |= kind == TRL_BC_DIRICHLET || kind == TRL_BC_EXPRESSION || kind == TRL_BC_ROBIN;
+    }
+    return may;
+}
+
 bool trli_sides_are_zero(const trli_side sides[6])
 {
     for (int s = 0; s < 6; ++s)

@@ -50,6 +50,8 @@ TRL_NODISCARD trl_err trli_side_visit(trli_model *model, const trli_side *side,
                                       trl_err (*visit)(void *data, trli_ir_value value), void *data);
 /* Whether a piece sets points on the side. */
 bool trli_sets_points(const trli_piece *piece);
+/* Whether conditions may set points on the side: robin with b = 0 is dirichlet. */
+bool trli_side_may_set(const trl_bc_side *side);
 /* Whether the side's points are set by a Dirichlet condition everywhere. */
 bool trli_side_is_fixed(const trl_bc_side *side);
 /* Whether a tangent's conditions are all zero: the derivatives of conditions that do not change along its direction. */
