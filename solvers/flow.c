@@ -397,7 +397,7 @@ void trli_flow_begin(trl_simulation *sim)
 {
     const struct trli_flow *flow = sim->flow;
     trl_offsets around = {{0, 0, 0}, {0, 0, 0}};
-    if (!flow || !sim->late || sim->late->devices) return; /* they are brought on the host */
+    if (!flow || !sim->late || sim->any_devices) return; /* they are brought on the host */
     const int pressure = sim->solving->at[flow->pressure];
     trli_frame_widen_ghosts(flow->start, pressure, &around);
     for (int s = 0; s < sim->integrator->stages && flow->move[s]; ++s)

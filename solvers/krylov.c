@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "diagonal_impl.h"
+#include "iterations_impl.h"
 #include "memory_impl.h"
 #include "multigrid_impl.h"
 
@@ -187,11 +188,21 @@ static trl_err quotient(work *w, const char *label, trli_ir_value numerator, trl
     return err;
 }
 
+static void swap_all(const trli_solver *s)
+{
+    trli_vector_swap(s, &s->c);
+    trli_vector_swap(s, &s->r);
+    trli_vector_swap(s, &s->d);
+}
+
 /* ---- conjugate gradients ---- */
 
 typedef struct cg {
     trli_program *begin, *update;
     int rho, dq, alpha, first_rho, next_rho, first_rr, rr;
+    trli_iterations iterations;
+    trli_krylov_progress run;
+    double sign; /* of the last alpha */
 } cg;
 
 static trl_err compile_begin(work *w, cg *m)
@@ -235,8 +246,25 @@ done:
     return err;
 }
 
+static bool after_update(trli_solver *s, void *method)
+{
+    cg *m = method;
+    /* Along all directions the quadratic form has one sign, or this is no minimum. */
+    const double alpha = trli_solver_scalar(s, m->rho) / trli_solver_scalar(s, m->dq);
+    m->run.broken = !isfinite(alpha) || alpha == 0 || alpha * m->sign < 0;
+    if (m->run.broken) return false;
+    m->sign = alpha;
+    swap_all(s);
+    trli_solver_set(s, m->rho, trli_solver_scalar(s, m->next_rho));
+    m->run.norm = trli_solver_norm(s, trli_solver_scalar(s, m->rr));
+    m->run.broken = trli_krylov_lost(s, m->run.norm);
+    ++m->run.done;
+    return trli_krylov_goes_on(&m->run);
+}
+
 static trl_err cg_compile(trli_solver *s, trli_krylov **method)
 {
+    const trli_vector *const changes[] = {&s->c, &s->r, &s->d};
     work w = {0};
     trl_err err = TRL_OK;
     cg *m = trli_model_keep(s->sim->model, sizeof *m);
@@ -245,6 +273,9 @@ static trl_err cg_compile(trli_solver *s, trli_krylov **method)
     TRL_TRY(open_work(s, &w));
     TRL_TRY(compile_begin(&w, m));
     TRL_TRY(compile_update(&w, m));
+    m->iterations = (trli_iterations){
+        .solver = s, .method = m, .nparts = 1, .part = {{.program = m->update, .after = after_update}}};
+    err = trli_iterations_compile(&m->iterations, "steps of cg", 3, changes, 1, &m->rho);
 done:
     close_work(&w);
     return err;
@@ -254,28 +285,15 @@ static trl_err cg_run(trli_solver *s, trli_krylov *method, double target, int mo
                       bool *broken)
 {
     cg *m = (cg *)method;
-    double sign = 0;
     trl_err err = TRL_OK;
     TRL_TRY(trli_solver_program(s, m->begin));
     trli_krylov_started(s);
     trli_vector_swap(s, &s->d);
     trli_solver_set(s, m->rho, trli_solver_scalar(s, m->first_rho));
-    *norm = trli_solver_norm(s, trli_solver_scalar(s, m->first_rr));
-    *broken = trli_krylov_lost(s, *norm);
-    for (*iterations = 0; *iterations < most && !(*norm <= target) && !*broken; ++*iterations) {
-        TRL_TRY(trli_solver_program(s, m->update));
-        /* Along all directions the quadratic form has one sign, or this is no minimum. */
-        const double alpha = trli_solver_scalar(s, m->rho) / trli_solver_scalar(s, m->dq);
-        *broken = !isfinite(alpha) || alpha == 0 || alpha * sign < 0;
-        if (*broken) break;
-        sign = alpha;
-        trli_vector_swap(s, &s->c);
-        trli_vector_swap(s, &s->r);
-        trli_vector_swap(s, &s->d);
-        trli_solver_set(s, m->rho, trli_solver_scalar(s, m->next_rho));
-        *norm = trli_solver_norm(s, trli_solver_scalar(s, m->rr));
-        *broken = trli_krylov_lost(s, *norm);
-    }
+    m->sign = 0;
+    trli_krylov_begin_run(s, &m->run, trli_solver_scalar(s, m->first_rr), target, most);
+    if (trli_krylov_goes_on(&m->run)) err = trli_iterations_run(&m->iterations);
+    trli_krylov_end_run(&m->run, iterations, norm, broken);
 done:
     return err;
 }
@@ -289,6 +307,10 @@ typedef struct bicgstab {
     trli_vector shadow, p, v;                                      /* the first residual; the direction; its product */
     int rho, alpha, omega, next_rho, first_rr, present_rr, rq, qq; /* of the first half: -1 without cycles */
     int half_rr, qr;                                               /* of the second */
+    trli_iterations iterations;                                    /* without cycles */
+    trli_krylov_progress run;
+    double square; /* r.r, as it follows from products, */
+    bool looks;    /* which is so small that it has to be looked at */
 } bicgstab;
 
 static trl_err copy(work *w, const int *to, const int *from)
@@ -319,6 +341,7 @@ static trl_err compile_half(work *w, bicgstab *m)
     trl_err err = TRL_OK;
     TRL_TRY(trli_solver_begin(s, "first half of bicgstab", &m->half));
     w->program = m->half;
+    if (!s->multigrid) TRL_TRY(trli_solver_product_with(s, m->half));
     TRL_TRY(dot(w, "shadow.q", m->shadow.now, s->q.now, &scalar));
     m->rq = m->qq = -1;
     if (s->multigrid) TRL_TRY(dot(w, "r.q", s->r.now, s->q.now, &m->rq));
@@ -344,6 +367,7 @@ static trl_err compile_full(work *w, bicgstab *m)
     trl_err err = TRL_OK;
     TRL_TRY(trli_solver_begin(s, "second half of bicgstab", &m->full));
     w->program = m->full;
+    if (!s->multigrid) TRL_TRY(trli_solver_product_with(s, m->full));
     TRL_TRY(dot(w, "q.r", s->q.now, s->r.now, &m->qr));
     TRL_TRY(dot(w, "q.q", s->q.now, s->q.now, &qq));
     TRL_TRY(dot(w, "r.r", s->r.now, s->r.now, &m->half_rr));
@@ -372,11 +396,73 @@ done:
     return err;
 }
 
+/* Whether a factor moves nothing, or all too far: c and r are left as they are then. */
+static bool is_none(const trli_solver *s, int factor)
+{
+    const double value = trli_solver_scalar(s, factor);
+    return value == 0 || !isfinite(value);
+}
+
+static bool after_half(trli_solver *s, void *method)
+{
+    bicgstab *m = method;
+    m->run.broken = is_none(s, m->alpha);
+    if (!m->run.broken) swap_all(s);
+    return !m->run.broken;
+}
+
+static bool end_iteration(trli_solver *s, bicgstab *m)
+{
+    m->run.broken = trli_krylov_lost(s, m->run.norm) || trli_solver_scalar(s, m->next_rho) == 0;
+    ++m->run.done;
+    return trli_krylov_goes_on(&m->run);
+}
+
+/* The square of the present residual follows from that of the one before it and from products; what little is left of
+ * that, or would be the last, has to be looked at. */
+static void find_norm(trli_solver *s, bicgstab *m, double change)
+{
+    const double little = 1e-6, before = m->square;
+    m->square += change;
+    m->run.norm = trli_solver_norm(s, m->square);
+    m->looks = !(m->square > little * before && m->run.norm > m->run.target);
+}
+
+static trl_err look(trli_solver *s, bicgstab *m)
+{
+    const trl_err err = trli_solver_program(s, m->present);
+    if (err != TRL_OK) return err;
+    m->square = trli_solver_scalar(s, m->present_rr);
+    m->run.norm = trli_solver_norm(s, m->square);
+    m->looks = false;
+    return TRL_OK;
+}
+
+/* The residual of the first half comes with the products of the second, which is in vain if that was the last. */
+static bool after_full(trli_solver *s, void *method)
+{
+    bicgstab *m = method;
+    if (m->run.broken) return false;
+    m->square = trli_solver_scalar(s, m->half_rr);
+    m->run.norm = trli_solver_norm(s, m->square);
+    m->run.broken = trli_krylov_lost(s, m->run.norm) || (m->run.norm > m->run.target && is_none(s, m->omega));
+    if (m->run.norm <= m->run.target || m->run.broken) {
+        ++m->run.done;
+        return false;
+    }
+    swap_all(s);
+    trli_vector_swap(s, &m->p);
+    trli_solver_set(s, m->rho, trli_solver_scalar(s, m->next_rho));
+    find_norm(s, m, -trli_solver_scalar(s, m->omega) * trli_solver_scalar(s, m->qr));
+    return !m->looks && end_iteration(s, m);
+}
+
 static trl_err bicgstab_compile(trli_solver *s, trli_krylov **method)
 {
+    bicgstab *m = trli_model_keep(s->sim->model, sizeof *m);
+    const trli_vector *const changes[] = {&s->c, &s->r, &s->d, &m->p};
     work w = {0};
     trl_err err = TRL_OK;
-    bicgstab *m = trli_model_keep(s->sim->model, sizeof *m);
     if (!m) return s->sim->model->ir.err;
     *method = (trli_krylov *)m;
     TRL_TRY(trli_vector_add(s, "shadow", false, &m->shadow));
@@ -388,59 +474,12 @@ static trl_err bicgstab_compile(trli_solver *s, trli_krylov **method)
     TRL_TRY(compile_first(&w, m));
     TRL_TRY(compile_half(&w, m));
     TRL_TRY(compile_full(&w, m));
+    m->iterations = (trli_iterations){.solver = s, .method = m, .nparts = 2};
+    m->iterations.part[0] = (trli_iteration_part){.program = m->half, .after = after_half};
+    m->iterations.part[1] = (trli_iteration_part){.program = m->full, .after = after_full};
+    err = trli_iterations_compile(&m->iterations, "steps of bicgstab", 4, changes, 1, &m->rho);
 done:
     close_work(&w);
-    return err;
-}
-
-static void swap_all(const trli_solver *s)
-{
-    trli_vector_swap(s, &s->c);
-    trli_vector_swap(s, &s->r);
-    trli_vector_swap(s, &s->d);
-}
-
-/* Whether a factor moves nothing, or all too far: c and r are left as they are then. */
-static bool is_none(const trli_solver *s, int factor)
-{
-    const double value = trli_solver_scalar(s, factor);
-    return value == 0 || !isfinite(value);
-}
-
-/* The norm of the present residual from its square, which follows from that of the one before it and from products.
- * What little is left of that, or would be the last, is looked at. */
-static trl_err find_norm(trli_solver *s, const bicgstab *m, double before, double *square, double target, double *norm)
-{
-    const double little = 1e-6;
-    trl_err err = TRL_OK;
-    *norm = trli_solver_norm(s, *square);
-    if (*square > little * before && *norm > target) return TRL_OK;
-    TRL_TRY(trli_solver_program(s, m->present));
-    *square = trli_solver_scalar(s, m->present_rr);
-    *norm = trli_solver_norm(s, *square);
-done:
-    return err;
-}
-
-/* Up to the new vectors, unless the first half was the last. Its residual comes with the products of the second, unless
- * a cycle might be in vain. *square: r.r before, and after that of the first half. */
-static trl_err second_half(trli_solver *s, bicgstab *m, double target, double *square, double *norm, bool *broken)
-{
-    const double before = *square, alpha = trli_solver_scalar(s, m->alpha);
-    trl_err err = TRL_OK;
-    if (s->cycles) {
-        *square += alpha * (alpha * trli_solver_scalar(s, m->qq) - 2 * trli_solver_scalar(s, m->rq));
-        TRL_TRY(find_norm(s, m, before, square, target, norm));
-        *broken = trli_krylov_lost(s, *norm);
-        if (*norm <= target || *broken) goto done;
-        TRL_TRY(trli_krylov_cycle(s, s->r.now));
-    }
-    TRL_TRY(trli_solver_program(s, s->apply));
-    TRL_TRY(trli_solver_program(s, m->full));
-    *square = trli_solver_scalar(s, m->half_rr);
-    *norm = trli_solver_norm(s, *square);
-    *broken = trli_krylov_lost(s, *norm) || (*norm > target && is_none(s, m->omega));
-done:
     return err;
 }
 
@@ -452,6 +491,33 @@ static bool is_in_vain(const trli_solver *s, int iterations, int most, double ga
            iterations >= patience && log(gained) > 0.5 * iterations / most * log(wanted);
 }
 
+/* An iteration with cycles, or that may have some: after the first half the residual is looked at, as another cycle
+ * might be in vain. */
+static trl_err iterate_with_cycles(trli_solver *s, bicgstab *m)
+{
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_krylov_cycle(s, m->p.now));
+    TRL_TRY(trli_solver_program(s, s->apply));
+    TRL_TRY(trli_solver_program(s, m->half));
+    if (!after_half(s, m)) return TRL_OK;
+    if (s->cycles) {
+        const double alpha = trli_solver_scalar(s, m->alpha);
+        find_norm(s, m, alpha * (alpha * trli_solver_scalar(s, m->qq) - 2 * trli_solver_scalar(s, m->rq)));
+        if (m->looks) TRL_TRY(look(s, m));
+        m->run.broken = trli_krylov_lost(s, m->run.norm);
+        if (m->run.norm <= m->run.target || m->run.broken) {
+            ++m->run.done;
+            return TRL_OK;
+        }
+        TRL_TRY(trli_krylov_cycle(s, s->r.now));
+    }
+    TRL_TRY(trli_solver_program(s, s->apply));
+    TRL_TRY(trli_solver_program(s, m->full));
+    (void)after_full(s, m);
+done:
+    return err;
+}
+
 static trl_err bicgstab_run(trli_solver *s, trli_krylov *method, double target, int most, int *iterations, double *norm,
                             bool *broken)
 {
@@ -461,31 +527,21 @@ static trl_err bicgstab_run(trli_solver *s, trli_krylov *method, double target, 
     trli_krylov_started(s);
     trli_vector_swap(s, &s->d);
     trli_vector_swap(s, &m->p);
-    double square = trli_solver_scalar(s, m->first_rr);
-    trli_solver_set(s, m->rho, square);
-    *norm = trli_solver_norm(s, square);
-    *broken = trli_krylov_lost(s, *norm);
-    const double start = *norm;
+    m->looks = false;
+    m->square = trli_solver_scalar(s, m->first_rr);
+    trli_solver_set(s, m->rho, m->square);
+    trli_krylov_begin_run(s, &m->run, m->square, target, most);
+    const double start = m->run.norm;
     double least = start;
-    for (*iterations = 0; *iterations < most && !(*norm <= target) && !*broken; ++*iterations) {
-        least = fmin(least, *norm);
-        if (is_in_vain(s, *iterations, most, least / start, target / start)) break;
-        TRL_TRY(trli_krylov_cycle(s, m->p.now));
-        TRL_TRY(trli_solver_program(s, s->apply));
-        TRL_TRY(trli_solver_program(s, m->half));
-        *broken = is_none(s, m->alpha);
-        if (*broken) break;
-        swap_all(s);
-        TRL_TRY(second_half(s, m, target, &square, norm, broken));
-        if (*norm <= target || *broken) continue;
-        swap_all(s);
-        trli_vector_swap(s, &m->p);
-        trli_solver_set(s, m->rho, trli_solver_scalar(s, m->next_rho));
-        const double half = square;
-        square -= trli_solver_scalar(s, m->omega) * trli_solver_scalar(s, m->qr);
-        TRL_TRY(find_norm(s, m, half, &square, target, norm));
-        *broken = trli_krylov_lost(s, *norm) || trli_solver_scalar(s, m->next_rho) == 0;
+    while (trli_krylov_goes_on(&m->run)) {
+        least = fmin(least, m->run.norm);
+        if (is_in_vain(s, m->run.done, most, least / start, target / start)) break;
+        TRL_TRY(s->multigrid ? iterate_with_cycles(s, m) : trli_iterations_run(&m->iterations));
+        if (!m->looks) continue;
+        TRL_TRY(look(s, m));
+        (void)end_iteration(s, m);
     }
+    trli_krylov_end_run(&m->run, iterations, norm, broken);
 done:
     return err;
 }

@@ -23,12 +23,12 @@ static bool runs_again(const trl_simulation *sim)
 }
 
 /* What some rank is, or lacks. */
-enum { RUNS_AGAIN, HAS_DEVICES, NO_LATE_DT, NKINDS };
+enum { RUNS_AGAIN, NO_LATE_DT, NKINDS };
 
 trl_err trli_late_create(trl_simulation *sim)
 {
     const int lanes = sim->model->run->lanes;
-    int64_t most[NKINDS] = {[RUNS_AGAIN] = runs_again(sim), [HAS_DEVICES] = sim->devices && sim->devices->n > 0};
+    int64_t most[NKINDS] = {[RUNS_AGAIN] = runs_again(sim)};
     trli_late_dt *dt = NULL;
     trl_err err = TRL_OK;
     if (trl_context_ranks(sim->ctx) == 1) return TRL_OK;
@@ -45,7 +45,7 @@ trl_err trli_late_create(trl_simulation *sim)
         trli_free(dt);
         dt = NULL;
     }
-    *l = (trli_late_steps){.devices = most[HAS_DEVICES] > 0, .nonfinite = nonfinite, .dt = dt, .rows = rows};
+    *l = (trli_late_steps){.nonfinite = nonfinite, .dt = dt, .rows = rows};
     sim->late = l;
     return TRL_OK;
 done:

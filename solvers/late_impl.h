@@ -29,8 +29,7 @@ typedef struct trli_late_rows trli_late_rows;
 
 /* The last steps, or the last run of a step, while the ranks agree on them. */
 typedef struct trli_late_steps {
-    bool devices; /* some rank has devices */
-    bool within;  /* a step of several runs is under way: the ranks agree on each of them beside the next one */
+    bool within; /* a step of several runs is under way: the ranks agree on each of them beside the next one */
     bool pending;
     bool failed; /* this rank, in them */
     bool lost;   /* trl_simulation_settle failed after the next step was asked for */

@@ -24,6 +24,7 @@ static trl_err make(trl_simulation *fine, trli_level *level)
     sim->integrator = fine->integrator;
     sim->workers = fine->workers;
     sim->devices = fine->devices;
+    sim->any_devices = fine->any_devices;
     TRL_TRY(trli_simulation_parse(sim));
     TRL_TRY(trli_simulation_make_model(sim, fine->model));
     for (int v = 0; v < sim->nequations; ++v) {

@@ -7,7 +7,7 @@
  * are flexible as those of cycles.c are, and begin anew in place of that. */
 #include <math.h>
 
-#include "krylov_impl.h"
+#include "iterations_impl.h"
 #include "lower_impl.h"
 #include "memory_impl.h"
 #include "multigrid_impl.h"
@@ -25,6 +25,10 @@ typedef struct pipelined {
     int gamma, delta, lost; /* r.u, w.u, and (r of the last iteration).u, which is zero where M is symmetric; and */
     int gamma_before, keep; /* that of the last iteration; 0 in the first one: there is none */
     int alpha, alpha_before;
+    trli_iterations iterations;
+    trli_krylov_progress run;
+    double sign; /* of the last alpha */
+    bool ready;  /* for another iteration */
 } pipelined;
 
 /* Values of vectors while a program is made. */
@@ -225,13 +229,46 @@ done:
     return err;
 }
 
+/* ---- iterations ---- */
+
+static void swap_all(const trli_solver *s, const pipelined *m)
+{
+    const trli_vector *const all[] = {&s->c, &s->r, &m->p, &m->s, &m->z, &m->w};
+    for (size_t i = 0; i < sizeof all / sizeof *all; ++i) trli_vector_swap(s, all[i]);
+    trli_vector_swap(s, m->cycles ? &m->u : &s->d);
+    if (m->cycles) trli_vector_swap(s, &m->v);
+}
+
+/* The sums of an iteration are those of the vectors before it, so the last one is not taken. */
+static bool after_iteration(trli_solver *s, void *method)
+{
+    pipelined *m = method;
+    const double alpha = trli_solver_scalar(s, m->alpha);
+    m->run.norm = trli_solver_norm(s, trli_solver_scalar(s, m->rr));
+    m->run.broken = trli_krylov_lost(s, m->run.norm);
+    m->ready = trli_krylov_goes_on(&m->run);
+    if (!m->ready) return false;
+    /* Along all directions the quadratic form has one sign, or this is no minimum. */
+    m->run.broken = !isfinite(alpha) || alpha == 0 || alpha * m->sign < 0;
+    m->ready = !m->run.broken;
+    if (!m->ready) return false;
+    m->sign = alpha;
+    swap_all(s, m);
+    trli_solver_set(s, m->gamma_before, trli_solver_scalar(s, m->gamma));
+    trli_solver_set(s, m->alpha_before, alpha);
+    const bool anew = ++m->run.done % REPLACE_EVERY == 0;
+    trli_solver_set(s, m->keep, !m->cycles || !anew);
+    return !m->cycles && !anew;
+}
+
 static trl_err pipelined_compile(trli_solver *s, trli_krylov **method)
 {
+    pipelined *m = trli_model_keep(s->sim->model, sizeof *m);
+    if (!m) return s->sim->model->ir.err;
+    const trli_vector *const changes[] = {&s->c, &s->r, &s->d, &m->p, &m->s, &m->z, &m->w};
     work w = {0};
     trli_ir_value alpha, beta;
     trl_err err = TRL_OK;
-    pipelined *m = trli_model_keep(s->sim->model, sizeof *m);
-    if (!m) return s->sim->model->ir.err;
     *method = (trli_krylov *)m;
     TRL_TRY(trli_vector_add(s, "p", true, &m->p));
     TRL_TRY(trli_vector_add(s, "s", true, &m->s));
@@ -253,6 +290,10 @@ static trl_err pipelined_compile(trli_solver *s, trli_krylov **method)
     TRL_TRY(compile_factors(&w, m, &alpha, &beta));
     TRL_TRY(compile_directions(&w, m, beta));
     TRL_TRY(compile_updates(&w, m, alpha));
+    const int set[] = {m->gamma_before, m->alpha_before, m->keep};
+    m->iterations = (trli_iterations){
+        .solver = s, .method = m, .nparts = 1, .part = {{.program = m->iteration, .after = after_iteration}}};
+    err = trli_iterations_compile(&m->iterations, "iterations of pipelined cg", 7, changes, 3, set);
 done:
     close_work(&w);
     return err;
@@ -284,14 +325,6 @@ done:
     return err;
 }
 
-static void swap_all(const trli_solver *s, const pipelined *m)
-{
-    const trli_vector *const all[] = {&s->c, &s->r, &m->p, &m->s, &m->z, &m->w};
-    for (size_t i = 0; i < sizeof all / sizeof *all; ++i) trli_vector_swap(s, all[i]);
-    trli_vector_swap(s, m->cycles ? &m->u : &s->d);
-    if (m->cycles) trli_vector_swap(s, &m->v);
-}
-
 /* From the present residual. */
 static trl_err begin_with_cycle(trli_solver *s, const pipelined *m)
 {
@@ -319,37 +352,24 @@ done:
     return err;
 }
 
-/* The sums of an iteration are those of the vectors before it, so the last one is not taken. */
 static trl_err pipelined_run(trli_solver *s, trli_krylov *method, double target, int most, int *iterations,
                              double *norm, bool *broken)
 {
     pipelined *m = (pipelined *)method;
-    double sign = 0;
     trl_err err = TRL_OK;
     TRL_TRY(trli_solver_program(s, m->begin));
     trli_krylov_started(s);
-    *norm = trli_solver_norm(s, trli_solver_scalar(s, m->first_rr));
-    *iterations = 0;
-    *broken = trli_krylov_lost(s, *norm);
-    if (*norm <= target || *broken) return TRL_OK;
-    TRL_TRY(begin(s, m));
-    for (;;) {
-        trli_solver_set(s, m->keep, m->cycles ? *iterations % REPLACE_EVERY > 0 : *iterations > 0);
+    m->sign = 0;
+    trli_krylov_begin_run(s, &m->run, trli_solver_scalar(s, m->first_rr), target, most);
+    m->ready = !(m->run.norm <= target) && !m->run.broken;
+    if (m->ready) TRL_TRY(begin(s, m));
+    trli_solver_set(s, m->keep, 0);
+    while (m->ready) {
         TRL_TRY(trli_krylov_cycle(s, m->w.now));
-        TRL_TRY(trli_solver_program(s, m->iteration));
-        *norm = trli_solver_norm(s, trli_solver_scalar(s, m->rr));
-        *broken = trli_krylov_lost(s, *norm);
-        if (*norm <= target || *broken || *iterations == most) break;
-        /* Along all directions the quadratic form has one sign, or this is no minimum. */
-        const double alpha = trli_solver_scalar(s, m->alpha);
-        *broken = !isfinite(alpha) || alpha == 0 || alpha * sign < 0;
-        if (*broken) break;
-        sign = alpha;
-        swap_all(s, m);
-        trli_solver_set(s, m->gamma_before, trli_solver_scalar(s, m->gamma));
-        trli_solver_set(s, m->alpha_before, alpha);
-        if (++*iterations % REPLACE_EVERY == 0) TRL_TRY(m->cycles ? begin_with_cycle(s, m) : replace(s, m));
+        TRL_TRY(trli_iterations_run(&m->iterations));
+        if (m->ready && m->run.done % REPLACE_EVERY == 0) TRL_TRY(m->cycles ? begin_with_cycle(s, m) : replace(s, m));
     }
+    trli_krylov_end_run(&m->run, iterations, norm, broken);
 done:
     return err;
 }

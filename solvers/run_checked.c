@@ -16,6 +16,7 @@
 #include "memory_impl.h"
 #include "model_run_impl.h"
 #include "multistep_impl.h"
+#include "program_calls_impl.h"
 #include "simulation_impl.h"
 #include "solving_impl.h"
 #include "tasks_impl.h"
@@ -359,7 +360,7 @@ trl_err trli_run_within(trl_simulation *sim, trli_program *program, trl_gidx ste
     made = drains(sim) ? trli_program_drain(program, sim->frame) : run_and_look(sim, program, check, false, &found);
     count_traffic(sim, program);
     TRL_TRY(trli_late_settle(sim));
-    if (trli_reductions_failed(sim->frame, program)) return trl_context_agree(sim->ctx, made);
+    if (trli_program_call_is_lost(program, sim->frame)) return trl_context_agree(sim->ctx, made);
     TRL_TRY(trli_late_dt_end_run(sim, &made, &next.time));
     err = trli_late_pend(sim, made, &next, 1, first_bad(found));
 done:

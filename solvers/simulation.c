@@ -448,7 +448,7 @@ trl_err trl_simulation_observe(trl_simulation *sim)
     TRL_TRY(trl_simulation_settle(sim));
     while (row.there) TRL_TRY(trl_simulation_observed(sim, true, &row));
     err = trl_simulation_fetched(sim);
-    if (!sim->late || sim->late->devices) TRL_TRY(trl_context_agree(sim->ctx, err)); /* only devices fail on one rank */
+    if (!sim->late || sim->any_devices) TRL_TRY(trl_context_agree(sim->ctx, err)); /* only devices fail on one rank */
     trli_set_present(sim);
     TRL_TRY(trli_evaluate_kept(sim, true));
     TRL_TRY(trli_run_checked(sim, sim->observe, sim->step_number, sim->time, false));

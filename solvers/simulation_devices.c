@@ -95,7 +95,10 @@ trl_err trli_simulation_cut(trl_simulation *sim)
     const trl_grid *grid = &p->grid;
     const int axis = grid->dim - 1;
     int devices = sim->devices ? trl_devices_opened(sim->devices) : 0, slabs[3] = {1, 1, 1};
+    int64_t any = devices > 0;
     trl_err err = TRL_OK;
+    TRL_TRY(trli_agree_max(sim->ctx, TRL_OK, 1, &any));
+    sim->any_devices = any > 0;
     if (!p->patches_auto) return trli_simulation_deal(sim, p->patches);
     TRL_TRY(trli_allreduce(sim->ctx, &devices, 1, MPI_INT, MPI_MIN));
     slabs[axis] = devices * trl_context_ranks(sim->ctx);

@@ -79,6 +79,7 @@ struct trl_simulation {
     trl_loop *loop;       /* over fields between steps */
     bool unchecked;       /* devices may still be at the last step: what it made was not looked at */
     trl_devices *devices; /* NULL: the scheduler uses none */
+    bool any_devices;     /* some rank has some */
     int left_gpus;        /* of this rank, that were closed again */
     trl_err fetched;      /* an error of trl_simulation_array, which cannot say so */
     bool split;           /* the workers' preferences are the deck's, not adapted */

@@ -7,6 +7,7 @@
  * from other sums of the message, so that no cycle is in vain. */
 #include <math.h>
 
+#include "iterations_impl.h"
 #include "memory_impl.h"
 #include "multigrid_impl.h"
 #include "solve_vectors_impl.h"
@@ -27,6 +28,11 @@ typedef struct single {
     trli_vector p, s, w;
     int alpha, beta, first_rr, present_rr;
     int first[SUMS], later[SUMS]; /* scalars: of `begin`, and of `iteration` or `sums` */
+    /* Without cycles: */
+    trli_iterations iterations;
+    trli_krylov_progress run;
+    double last_alpha, last_gamma; /* alpha and r.u of the last iteration */
+    bool ready;                    /* for another one: its factors are set */
 } single;
 
 static trli_ir_value plus(trli_ir *ir, trli_ir_value a, trli_op op, trli_ir_value factor, trli_ir_value b)
@@ -154,39 +160,7 @@ done:
     return err;
 }
 
-static trl_err compile(trli_solver *s, bool cycles, trli_krylov **method)
-{
-    trli_assignments w = {0};
-    trl_err err = TRL_OK;
-    single *m = trli_model_keep(s->sim->model, sizeof *m);
-    if (!m) return s->sim->model->ir.err;
-    *method = (trli_krylov *)m;
-    m->cycles = cycles;
-    TRL_TRY(trli_vector_add(s, "p", true, &m->p));
-    TRL_TRY(trli_vector_add(s, "s", true, &m->s));
-    if (!cycles) TRL_TRY(trli_vector_add(s, "w", true, &m->w));
-    m->alpha = trli_model_add_scalar(s->sim->model, 0);
-    m->beta = trli_model_add_scalar(s->sim->model, 0);
-    TRL_TRY(trli_assignments_create(s, VECTORS, &w));
-    TRL_TRY(compile_begin(&w, m));
-    TRL_TRY(cycles ? compile_with_cycles(&w, m) : compile_iteration(&w, m));
-    TRL_TRY(compile_replacement(&w, m));
-done:
-    trli_assignments_free(&w);
-    return err;
-}
-
-static trl_err compile_alone(trli_solver *s, trli_krylov **method)
-{
-    return compile(s, false, method);
-}
-
-static trl_err compile_cycles(trli_solver *s, trli_krylov **method)
-{
-    return compile(s, true, method);
-}
-
-/* ---- a run ---- */
+/* ---- iterations ---- */
 
 static void swap_all(const trli_solver *s, const single *m)
 {
@@ -210,30 +184,90 @@ static double sum_of(const trli_solver *s, const int *scalar, int which)
     return trli_solver_scalar(s, scalar[which]);
 }
 
+/* Look at the residual, and set the factors of another iteration. sum: the scalars that have the sums. */
+static void make_ready(trli_solver *s, single *m, const int *sum)
+{
+    trli_krylov_progress *run = &m->run;
+    const double gamma = sum_of(s, sum, RU), beta = run->done ? gamma / m->last_gamma : 0;
+    run->norm = trli_solver_norm(s, sum_of(s, sum, RR));
+    run->broken = trli_krylov_lost(s, run->norm);
+    m->ready = trli_krylov_goes_on(run);
+    if (!m->ready) return;
+    const double along = run->done ? beta * gamma / m->last_alpha : 0, sign = run->done ? m->last_alpha : 0;
+    m->last_alpha = gamma / (sum_of(s, sum, WU) - along);
+    m->last_gamma = gamma;
+    m->ready = set_factors(s, m, m->last_alpha, beta, sign);
+    run->broken = !m->ready;
+}
+
+static bool replaces(const single *m)
+{
+    return m->run.done % REPLACE_EVERY == REPLACE_EVERY - 1;
+}
+
+static bool after_iteration(trli_solver *s, void *method)
+{
+    single *m = method;
+    swap_all(s, m);
+    ++m->run.done;
+    make_ready(s, m, m->later);
+    return m->ready && !replaces(m);
+}
+
+static trl_err compile(trli_solver *s, bool cycles, trli_krylov **method)
+{
+    single *m = trli_model_keep(s->sim->model, sizeof *m);
+    if (!m) return s->sim->model->ir.err;
+    const trli_vector *const changes[] = {&s->c, &s->r, &m->p, &m->s, &m->w};
+    trli_assignments w = {0};
+    trl_err err = TRL_OK;
+    *method = (trli_krylov *)m;
+    m->cycles = cycles;
+    TRL_TRY(trli_vector_add(s, "p", true, &m->p));
+    TRL_TRY(trli_vector_add(s, "s", true, &m->s));
+    if (!cycles) TRL_TRY(trli_vector_add(s, "w", true, &m->w));
+    m->alpha = trli_model_add_scalar(s->sim->model, 0);
+    m->beta = trli_model_add_scalar(s->sim->model, 0);
+    const int factors[] = {m->alpha, m->beta};
+    TRL_TRY(trli_assignments_create(s, VECTORS, &w));
+    TRL_TRY(compile_begin(&w, m));
+    TRL_TRY(cycles ? compile_with_cycles(&w, m) : compile_iteration(&w, m));
+    TRL_TRY(compile_replacement(&w, m));
+    if (cycles) goto done;
+    m->iterations = (trli_iterations){
+        .solver = s, .method = m, .nparts = 1, .part = {{.program = m->iteration, .after = after_iteration}}};
+    err = trli_iterations_compile(&m->iterations, "iterations of cg", 5, changes, 2, factors);
+done:
+    trli_assignments_free(&w);
+    return err;
+}
+
+static trl_err compile_alone(trli_solver *s, trli_krylov **method)
+{
+    return compile(s, false, method);
+}
+
+static trl_err compile_cycles(trli_solver *s, trli_krylov **method)
+{
+    return compile(s, true, method);
+}
+
+/* ---- a run ---- */
+
 static trl_err run_alone(trli_solver *s, trli_krylov *method, double target, int most, int *iterations, double *norm,
                          bool *broken)
 {
-    const single *m = (const single *)method;
-    const int *sum = m->first;
-    double alpha = 0, before = 1;
+    single *m = (single *)method;
     trl_err err = TRL_OK;
     TRL_TRY(trli_solver_program(s, m->begin));
     trli_krylov_started(s);
-    for (*iterations = 0;; sum = m->later) {
-        const double gamma = sum_of(s, sum, RU), beta = *iterations ? gamma / before : 0;
-        *norm = trli_solver_norm(s, sum_of(s, sum, RR));
-        *broken = trli_krylov_lost(s, *norm);
-        if (*norm <= target || *broken || *iterations == most) break;
-        const double along = *iterations ? beta * gamma / alpha : 0, sign = alpha;
-        alpha = gamma / (sum_of(s, sum, WU) - along);
-        *broken = !set_factors(s, m, alpha, beta, sign);
-        if (*broken) break;
-        if (*iterations % REPLACE_EVERY == REPLACE_EVERY - 1) TRL_TRY(trli_solver_program(s, m->replace));
-        TRL_TRY(trli_solver_program(s, m->iteration));
-        swap_all(s, m);
-        before = gamma;
-        ++*iterations;
+    m->run = (trli_krylov_progress){.target = target, .most = most};
+    make_ready(s, m, m->first);
+    while (m->ready) {
+        if (replaces(m)) TRL_TRY(trli_solver_program(s, m->replace));
+        TRL_TRY(trli_iterations_run(&m->iterations));
     }
+    trli_krylov_end_run(&m->run, iterations, norm, broken);
 done:
     return err;
 }

@@ -192,7 +192,7 @@ done:
 static trl_err fetch(const trl_simulation *sim, int field)
 {
     const trl_err err = trli_frame_fetch(sim->frame, field);
-    return sim->late && !sim->late->devices ? err : trl_context_agree(sim->ctx, err);
+    return sim->late && !sim->any_devices ? err : trl_context_agree(sim->ctx, err);
 }
 
 /* Copy the direction d to the correction c. */

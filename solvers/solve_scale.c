@@ -109,7 +109,7 @@ trl_err trli_solver_find_largest(const trli_solver *s, const trli_vector *v, dou
             err = trli_frame_extremes(sim->frame, v->now[i], p, sim->loop, extreme);
             *largest = fmax(*largest, fmax(-extreme[0], extreme[1]));
         }
-    if (!sim->late || sim->late->devices) TRL_TRY(trl_context_agree(sim->ctx, err)); /* on the host all are there */
+    if (!sim->late || sim->any_devices) TRL_TRY(trl_context_agree(sim->ctx, err)); /* on the host all are there */
     TRL_TRY(trli_allreduce(sim->ctx, largest, 1, MPI_DOUBLE, MPI_MAX));
 done:
     return err;

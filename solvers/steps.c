@@ -232,7 +232,7 @@ trl_err trli_take_step(trl_simulation *sim, trli_next_step *next)
 {
     const bool adaptive = sim->problem->time.adaptive;
     trli_late_steps *late = sim->late;
-    const bool waits = late && late->devices && sim->steps_run == 0;
+    const bool waits = late && sim->any_devices && sim->steps_run == 0;
     if (late && !waits && !adaptive && !sim->implicit && !sim->solving) return trli_run_later(sim, sim->step, next);
     if (late) late->within = !waits && !sim->multistep;
     trl_err err = adaptive ? trli_adaptive_step(sim, next) : trli_run_step(sim, next);
