@@ -54,6 +54,20 @@ int main(void) { return 0; }" TRL_SUNDIALS_SUITS)
     endif()
 endif()
 
+set(TRL_SUITESPARSE "AUTO" CACHE STRING "Use SuiteSparse's KLU: AUTO (when it is found), ON, OFF")
+set_property(CACHE TRL_SUITESPARSE PROPERTY STRINGS AUTO ON OFF)
+set(TRL_HAVE_KLU OFF)
+if(NOT TRL_SUITESPARSE STREQUAL "OFF")
+    find_path(TRL_KLU_INCLUDE klu.h PATH_SUFFIXES suitesparse)
+    find_library(TRL_KLU_LIBRARY klu)
+    if(TRL_KLU_INCLUDE AND TRL_KLU_LIBRARY)
+        set(TRL_HAVE_KLU ON)
+    elseif(TRL_SUITESPARSE STREQUAL "ON")
+        message(FATAL_ERROR "TRL_SUITESPARSE=ON, but no KLU was found. Install libsuitesparse-dev on Debian, or "
+                            "configure with TRL_SUITESPARSE=AUTO or OFF.")
+    endif()
+endif()
+
 if(BUILD_TESTING)
     pkg_check_modules(CHECK REQUIRED IMPORTED_TARGET check)
     pkg_check_modules(LAPACKE IMPORTED_TARGET lapacke) # for one test: tiled QR
@@ -90,6 +104,10 @@ target_link_libraries(
 if(TRL_HAVE_SUNDIALS)
     target_link_libraries(trellis_dependencies INTERFACE "${TRL_CVODE_LIBRARY}")
     target_include_directories(trellis_dependencies SYSTEM INTERFACE "${TRL_SUNDIALS_INCLUDE}")
+endif()
+if(TRL_HAVE_KLU)
+    target_link_libraries(trellis_dependencies INTERFACE "${TRL_KLU_LIBRARY}")
+    target_include_directories(trellis_dependencies SYSTEM INTERFACE "${TRL_KLU_INCLUDE}")
 endif()
 if(TRL_HAVE_CUDA)
     target_link_libraries(trellis_dependencies INTERFACE $<LINK_ONLY:CUDA::cudart_static>) # headers: for .cu only

@@ -7,6 +7,7 @@
 
 #include "diagonal_impl.h"
 #include "iterations_impl.h"
+#include "lu_impl.h"
 #include "memory_impl.h"
 #include "multigrid_impl.h"
 
@@ -15,7 +16,8 @@ static const trli_krylov_type *const types[TRL_SOLVE_METHODS] = {[TRL_SOLVE_DIRE
                                                                  [TRL_SOLVE_CG] = &trli_krylov_cg,
                                                                  [TRL_SOLVE_PIPELINED_CG] = &trli_krylov_pipelined,
                                                                  [TRL_SOLVE_BICGSTAB] = &trli_krylov_bicgstab,
-                                                                 [TRL_SOLVE_GMRES] = &trli_krylov_gmres};
+                                                                 [TRL_SOLVE_GMRES] = &trli_krylov_gmres,
+                                                                 [TRL_SOLVE_LU] = &trli_krylov_lu};
 
 /* Of cg with cycles. */
 static const trli_krylov_type *type_with_cycles(const trli_solver *s)
@@ -46,9 +48,10 @@ trl_err trli_krylov_compile(trli_solver *s)
     const bool doubtful = wanted == TRL_SOLVE_MULTIGRID && (s->coupled || trli_solver_has_gaps(s));
     trl_err err = TRL_OK;
     for (int m = 0; m < TRL_SOLVE_METHODS; ++m) {
-        const bool automatic = (wanted == TRL_SOLVE_AUTO && (m == TRL_SOLVE_CG || m == TRL_SOLVE_BICGSTAB)) ||
-                               (doubtful && m == TRL_SOLVE_BICGSTAB);
+        bool automatic = (wanted == TRL_SOLVE_AUTO && (m == TRL_SOLVE_CG || m == TRL_SOLVE_BICGSTAB)) ||
+                         (doubtful && m == TRL_SOLVE_BICGSTAB);
         const trli_krylov_type *type = type_alone(s, m);
+        if (m == TRL_SOLVE_LU) automatic = trli_lu_may_help(s);
         if (type && type->compile && (automatic || m == (int)wanted)) TRL_TRY(type->compile(s, &s->made[m]));
     }
     if (!s->multigrid) goto done;

@@ -104,6 +104,7 @@ struct trli_solver {
     trl_solve_method krylov;     /* where auto solves, and not directly */
     bool cycles, cycles_failed;  /* cycles of multigrid are the preconditioner; they were, and were no good */
     bool insists;                /* they are whatever speaks against them */
+    bool factored;               /* by the method lu, as others did not lead to the solution */
     bool direct_failed, stalled; /* likewise the direct solution; restarts of gmres do not get on */
     bool prepared, takes_given;  /* the present method is ready; what is solved has a given right-hand side */
     bool looked, brought;        /* the operator was looked at; the last solution has what ask.around says */
@@ -137,9 +138,9 @@ typedef struct trli_krylov_type {
                    bool *broken);
 } trli_krylov_type;
 
-extern const trli_krylov_type trli_krylov_cg, trli_krylov_bicgstab, trli_krylov_gmres, trli_krylov_cg_cycles,
-    trli_krylov_cycles, trli_krylov_direct, trli_krylov_pipelined, trli_krylov_single_cg, trli_krylov_single_cg_cycles,
-    trli_krylov_single_bicgstab;
+extern const trli_krylov_type trli_krylov_lu, trli_krylov_cg, trli_krylov_bicgstab, trli_krylov_gmres,
+    trli_krylov_cg_cycles, trli_krylov_cycles, trli_krylov_direct, trli_krylov_pipelined, trli_krylov_single_cg,
+    trli_krylov_single_cg_cycles, trli_krylov_single_bicgstab;
 
 /* ---- solve.c, solve_vectors.c, solve_ahead.c ---- */
 

@@ -11,6 +11,7 @@
 #include "first_guess_impl.h"
 #include "lifecycle_impl.h"
 #include "lower_impl.h"
+#include "lu_impl.h"
 #include "memory_impl.h"
 #include "multigrid_impl.h"
 #include "parameters_impl.h"
@@ -457,45 +458,6 @@ done:
     return err;
 }
 
-/* A direct solution where it is asked for, or possible and nothing else is. */
-static trl_err choose_direct(trli_solver *s)
-{
-    const trl_solver_entry *e = &s->settings;
-    const bool asked = e->method == TRL_SOLVE_DIRECT;
-    const char *missing = trli_direct_missing(s);
-    const bool automatic = e->method == TRL_SOLVE_AUTO && e->preconditioner == TRL_PRECONDITIONER_AUTO;
-    if (asked && missing) return trli_direct_impossible(s, missing);
-    s->stats.no_direct = missing || asked || automatic ? missing : "the deck names another way; auto would try it";
-    return missing || !(asked || automatic) ? TRL_OK : trli_direct_create(s);
-}
-
-/* Multigrid where it is asked for, or possible and nothing else is; else what is known of the diagonal. */
-static trl_err choose_preconditioner(trli_solver *s)
-{
-    const trl_solver_entry *e = &s->settings;
-    const char *missing = trli_multigrid_missing(s);
-    const bool asked = e->preconditioner == TRL_PRECONDITIONER_MULTIGRID || e->method == TRL_SOLVE_MULTIGRID;
-    trl_err err = TRL_OK;
-    if (asked && missing)
-        return trl_fail(s->sim->ctx, TRL_ERR_INPUT, &e->place,
-                        "there is no multigrid for '%s', because %s: use method auto and preconditioner jacobi",
-                        s->ask.names, missing);
-    if (e->preconditioner == TRL_PRECONDITIONER_JACOBI && s->inverse_value[0] < 0)
-        return trl_fail(s->sim->ctx, TRL_ERR_INPUT, &e->place,
-                        "the operator's diagonal for '%s' is not known as a formula: use preconditioner none",
-                        s->ask.names);
-    if (!missing && !asked) missing = trli_multigrid_unasked(s);
-    if (!missing && trli_direct_is_sure(s)) missing = "the system is solved directly";
-    s->stats.no_multigrid = e->preconditioner == TRL_PRECONDITIONER_AUTO ? missing : NULL;
-    if (asked || (!missing && e->preconditioner == TRL_PRECONDITIONER_AUTO)) {
-        TRL_TRY(trli_solver_compile_skewness(s));
-        TRL_TRY(trli_multigrid_compile(s));
-        s->stats.levels = trli_multigrid_levels(s->multigrid);
-    }
-done:
-    return err;
-}
-
 static trl_err compile(trli_solver *s)
 {
     trl_err err = TRL_OK;
@@ -512,7 +474,7 @@ static trl_err compile(trli_solver *s)
         TRL_TRY(trli_solver_compile_diagonal(s));
     if (s->ask.products_alone) {
         s->stats = (trl_solve_stats){.unknowns = s->ask.names, .linear = s->linear};
-        TRL_TRY(choose_preconditioner(s));
+        TRL_TRY(trli_solver_choose_preconditioner(s));
         if (s->inverse_value[0] >= 0 && s->settings.preconditioner != TRL_PRECONDITIONER_MULTIGRID)
             err = trli_solver_compile_coupling(s);
         goto done;
@@ -523,8 +485,8 @@ static trl_err compile(trli_solver *s)
     if (method != TRL_SOLVE_PSEUDO_TIME) TRL_TRY(trli_newton_compile(s));
     s->stats = (trl_solve_stats){.unknowns = s->ask.names, .linear = s->linear};
     if (method == TRL_SOLVE_PSEUDO_TIME) return trli_pseudo_time_compile(s);
-    TRL_TRY(choose_direct(s));
-    if (method != TRL_SOLVE_DIRECT) TRL_TRY(choose_preconditioner(s));
+    TRL_TRY(trli_solver_choose_direct(s));
+    if (method != TRL_SOLVE_DIRECT && method != TRL_SOLVE_LU) TRL_TRY(trli_solver_choose_preconditioner(s));
     TRL_TRY(trli_krylov_compile(s));
     err = trli_guess_history_compile(s);
 done:
@@ -592,6 +554,7 @@ void trli_solver_destroy(trli_solver **solver)
 {
     if (*solver) trli_multigrid_destroy(&(*solver)->multigrid);
     if (*solver) trli_direct_destroy(&(*solver)->direct);
+    if (*solver) trli_lu_free((*solver)->made[TRL_SOLVE_LU]);
     if (*solver) trli_chain_destroy(&(*solver)->launch);
     if (*solver) trli_free((*solver)->scalar);
     trli_free(*solver);

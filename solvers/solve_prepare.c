@@ -5,6 +5,7 @@
 
 #include "diagonal_impl.h"
 #include "direct_impl.h"
+#include "lu_impl.h"
 #include "memory_impl.h"
 #include "multigrid_impl.h"
 #include "solve_prepare_impl.h"
@@ -16,6 +17,48 @@ bool trli_solver_is_doubtful(const trli_solver *s)
     const trli_variable *v = &s->sim->model->variable[s->ask.variable[0]];
     return v->location != TRL_CELL || v->mask || s->coupled;
 }
+
+/* ---- what is compiled ---- */
+
+trl_err trli_solver_choose_direct(trli_solver *s)
+{
+    const trl_solver_entry *e = &s->settings;
+    const bool asked = e->method == TRL_SOLVE_DIRECT;
+    const char *missing = trli_direct_missing(s);
+    const bool automatic = e->method == TRL_SOLVE_AUTO && e->preconditioner == TRL_PRECONDITIONER_AUTO;
+    if (asked && missing) return trli_direct_impossible(s, missing);
+    if (e->method == TRL_SOLVE_LU && trli_lu_missing(s)) return trli_lu_impossible(s, trli_lu_missing(s));
+    s->stats.no_direct = missing || asked || automatic ? missing : "the deck names another way; auto would try it";
+    return missing || !(asked || automatic) ? TRL_OK : trli_direct_create(s);
+}
+
+trl_err trli_solver_choose_preconditioner(trli_solver *s)
+{
+    const trl_solver_entry *e = &s->settings;
+    const char *missing = trli_multigrid_missing(s);
+    const bool asked = e->preconditioner == TRL_PRECONDITIONER_MULTIGRID || e->method == TRL_SOLVE_MULTIGRID;
+    trl_err err = TRL_OK;
+    if (asked && missing)
+        return trl_fail(s->sim->ctx, TRL_ERR_INPUT, &e->place,
+                        "there is no multigrid for '%s', because %s: use method auto and preconditioner jacobi",
+                        s->ask.names, missing);
+    if (e->preconditioner == TRL_PRECONDITIONER_JACOBI && s->inverse_value[0] < 0)
+        return trl_fail(s->sim->ctx, TRL_ERR_INPUT, &e->place,
+                        "the operator's diagonal for '%s' is not known as a formula: use preconditioner none",
+                        s->ask.names);
+    if (!missing && !asked) missing = trli_multigrid_unasked(s);
+    if (!missing && trli_direct_is_sure(s)) missing = "the system is solved directly";
+    s->stats.no_multigrid = e->preconditioner == TRL_PRECONDITIONER_AUTO ? missing : NULL;
+    if (asked || (!missing && e->preconditioner == TRL_PRECONDITIONER_AUTO)) {
+        TRL_TRY(trli_solver_compile_skewness(s));
+        TRL_TRY(trli_multigrid_compile(s));
+        s->stats.levels = trli_multigrid_levels(s->multigrid);
+    }
+done:
+    return err;
+}
+
+/* ---- what is made ready ---- */
 
 /* By Gershgorin's theorem, of a matrix over its diagonal whose rows have magnitudes of this sum at most. */
 static double condition_of(double row)
@@ -46,7 +89,7 @@ static trl_err prepare_direct(trli_solver *s, bool *does)
     *does = false;
     s->stats.direct = NULL;
     const bool asked = s->settings.method == TRL_SOLVE_DIRECT;
-    if (!s->direct) return TRL_OK;
+    if (!s->direct || s->factored) return TRL_OK;
     if (s->direct_failed) goto done;
     TRL_TRY(trli_direct_prepare(s->direct, &why));
     if (why && asked) return trli_direct_impossible(s, why);
@@ -219,7 +262,7 @@ bool trli_solver_is_prepared(const trli_solver *s)
 
 const char *trli_solver_preconditioner(const trli_solver *s)
 {
-    if (s->method == TRL_SOLVE_MULTIGRID || s->method == TRL_SOLVE_DIRECT) return "none";
+    if (s->method == TRL_SOLVE_MULTIGRID || s->method == TRL_SOLVE_DIRECT || s->method == TRL_SOLVE_LU) return "none";
     return s->cycles ? "multigrid" : s->inverse_value[0] < 0 ? "none" : "jacobi";
 }
 

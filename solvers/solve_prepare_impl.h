@@ -35,4 +35,9 @@ TRL_NODISCARD trl_err trli_solver_compile_skewness(trli_solver *s);
  * know what couples unknowns. Collective: yes. */
 TRL_NODISCARD trl_err trli_solver_find_skewness(trli_solver *s);
 
+/* Compile a direct solution where it is asked for, or possible and nothing else is. Fails with INPUT. */
+TRL_NODISCARD trl_err trli_solver_choose_direct(trli_solver *s);
+/* Multigrid likewise; else what is known of the diagonal. */
+TRL_NODISCARD trl_err trli_solver_choose_preconditioner(trli_solver *s);
+
 #endif

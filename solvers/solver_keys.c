@@ -6,11 +6,12 @@
 #include "solver_keys_impl.h"
 
 #define BIT(NAME) (1u << TRL_SOLVE_##NAME)
-/* Methods that may have a preconditioner, may have cycles of multigrid, iterate, and all. */
+/* Methods that may have a preconditioner, may have cycles of multigrid, are Newton's, iterate, and all. */
 #define HELPED (BIT(AUTO) | BIT(CG) | BIT(PIPELINED_CG) | BIT(BICGSTAB) | BIT(GMRES))
 #define CYCLING (HELPED | BIT(MULTIGRID))
+#define NEWTON (CYCLING | BIT(LU))
 #define ITERATING (CYCLING | BIT(PSEUDO_TIME))
-#define ALL (ITERATING | BIT(DIRECT))
+#define ALL (ITERATING | BIT(DIRECT) | BIT(LU))
 
 /* X(name, member, methods, what else holds) */
 #define KEY_LIST(X)                                                                                            \
@@ -23,8 +24,8 @@
     X("replicate", replicate, CYCLING, .cycles = true, .bdf = true)                                            \
     X("restart", restart, BIT(GMRES), .bdf = true)                                                             \
     X("single_reduction", single_reduction, BIT(CG) | BIT(BICGSTAB), .always = BIT(PIPELINED_CG) | BIT(GMRES)) \
-    X("newton.tolerance", newton_tolerance, ITERATING, .systems = TRLI_SYSTEMS_NONLINEAR)                      \
-    X("newton.iterations", newton_iterations, CYCLING, .systems = TRLI_SYSTEMS_NONLINEAR)
+    X("newton.tolerance", newton_tolerance, ITERATING | BIT(LU), .systems = TRLI_SYSTEMS_NONLINEAR)            \
+    X("newton.iterations", newton_iterations, NEWTON, .systems = TRLI_SYSTEMS_NONLINEAR)
 
 #define KEY_VALUE(name, member, ...)                           \
     static double value_of_##member(const trl_solver_entry *e) \

@@ -25,6 +25,9 @@ extern "C" {
       "2014): for many ranks with few points each")                                                                \
     X(BICGSTAB, bicgstab, "stabilised biconjugate gradients (van der Vorst 1992)")                                 \
     X(GMRES, gmres, "generalised minimal residuals, restarted (Saad & Schultz 1986)")                              \
+    X(LU, lu,                                                                                                      \
+      "sparse factors of the whole matrix (KLU), on the host: for what iterations do not solve, of up to some "    \
+      "100,000 unknowns")                                                                                          \
     X(PSEUDO_TIME, pseudo_time, "dual time: explicit steps in pseudo-time, of a size of its own at each point")
 #define TRL_PRECONDITIONER_LIST(X)                           \
     X(AUTO, auto, "multigrid where cycles pay, else jacobi") \
