@@ -3,6 +3,7 @@
 """Random decks without time: one to five equations that are solved, with each kind of operator, side, mask, location,
 method, preconditioner and cycle. Fields rest_NAME are what is left of those at cells without a mask."""
 import json
+import math
 import re
 
 from random_coefficients import Coefficients, one_message
@@ -136,6 +137,8 @@ def write(rng):
                                for smoother in SMOOTHERS[:1 + (dim > 1)] for how in ("preconditioner", "method"))])
     if len(names) == 1 and any(places.values()) and not coefficients.lines and not large and rng.random() < 0.5:
         solver = rng.choice(["{preconditioner: multigrid, iterations: 2000}", "{method: multigrid, iterations: 2000}"])
+    if rng.random() < 0.12 and len(names)*math.prod(cells) < 6000:  # factors are for few unknowns
+        solver = "{method: lu}"
     if "multigrid" in solver:  # coarser grids that every rank has, and cut ones
         solver = solver[:-1] + rng.choice([", replicate: 0", ", replicate: 20", *[""]*(not large)]) + "}"
     more = rng.choice(["", "", f", length: {[rng.choice([1, 0.8, 2]) for _ in cells]}, origin: {[-0.1] * dim}"])
