@@ -106,6 +106,7 @@ static bool coarsens_unevenly(const trli_solver *s)
 const char *trli_multigrid_needs_entries(const trli_solver *s)
 {
     bool varies = false;
+    if (s->constraint) return NULL; /* entries are of each unknown alone */
     for (int i = 0; i < s->ask.n; ++i)
         varies |= trli_ir_node(&s->sim->model->ir, s->inverse_value[i])->op != TRLI_OP_CONSTANT;
     if (varies) return "these vary";

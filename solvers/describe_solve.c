@@ -189,8 +189,10 @@ static void describe_direct(const trli_listing *l, const trl_solve_stats *s)
 }
 
 /* Of a system that is solved in steps. */
-static void describe_prospect(const trli_listing *l, const trl_solve_stats *s)
+static void describe_prospect(const trli_listing *l, int solver)
 {
+    const trli_solver *own = trli_solving_nth(l->sim, solver);
+    const trl_solve_stats *s = &own->stats;
     char bound[64] = "is not bounded", dt[64] = "";
     if (s->pseudo_time) return;
     if (!s->preconditioner) {
@@ -204,8 +206,8 @@ static void describe_prospect(const trli_listing *l, const trl_solve_stats *s)
     if (isfinite(s->condition)) snprintf(bound, sizeof bound, "is at most %.4g", s->condition);
     if (!l->sim->problem->time.none) snprintf(dt, sizeof dt, "with dt = %.4g ", trl_simulation_dt(l->sim));
     if (s->condition > 0)
-        trli_listing_say(l, "  preconditioner %s where it is symmetric: %sthe condition %s", s->preconditioner, dt,
-                         bound);
+        trli_listing_say(l, "  preconditioner %s%s: %sthe condition %s", s->preconditioner,
+                         own->constraint ? "" : " where it is symmetric", dt, bound);
     else
         trli_listing_say(l, "  preconditioner %s", s->preconditioner);
 }
@@ -215,6 +217,23 @@ static void describe_blocks(const trli_listing *l, int solver)
     const trli_solver *s = trli_solving_nth(l->sim, solver);
     if (s->block_value && !s->stats.direct)
         trli_listing_say(l, "  for the diagonal stand blocks: what couples its unknowns at the same point");
+}
+
+static void describe_saddle(const trli_listing *l, int solver)
+{
+    const trli_solver *s = trli_solving_nth(l->sim, solver);
+    char names[192] = "";
+    if (!s->constraint || s->stats.direct || s->stats.pseudo_time) return;
+    for (int i = 0; i < s->ask.n; ++i) {
+        const size_t used = strlen(names);
+        if (s->constraint[i])
+            snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "",
+                     l->sim->model->variable[s->ask.variable[i]].name);
+    }
+    trli_listing_say(l,
+                     "  a saddle point, where first derivatives couple %s with the others: for the diagonal stand the "
+                     "others' one and that of the Schur complement",
+                     names);
 }
 
 static void describe_guesses(const trli_listing *l, const trl_solve_stats *s)
@@ -305,11 +324,12 @@ void trli_describe_solvers(const trli_listing *l)
         if (s->no_direct) trli_listing_say(l, "  not solved directly, because %s", s->no_direct);
         if (s->no_multigrid) trli_listing_say(l, "  no multigrid, because %s", s->no_multigrid);
         describe_blocks(l, i);
+        describe_saddle(l, i);
         describe_cost(l, i);
         describe_messages(l, i);
         describe_unused(l, i);
         if (s->solves == 0) {
-            describe_prospect(l, s);
+            describe_prospect(l, i);
             continue;
         }
         if (s->direct) {

@@ -124,7 +124,7 @@ static void over_diagonal(trli_solver *s, int i, trli_ir_value *value)
         *value = trli_ir_binary(ir, TRLI_OP_MUL, *value, trli_ir_unary(ir, TRLI_OP_ABS, s->inverse_value[i]));
 }
 
-static trl_err invert(trli_solver *s, trli_instance *in, int i, trli_ir_value diagonal)
+trl_err trli_solver_invert(trli_solver *s, trli_instance *in, int i, trli_ir_value diagonal)
 {
     trli_ir *ir = &s->sim->model->ir;
     const trli_ir_value one = trli_ir_constant(ir, 1), zero = trli_ir_constant(ir, 0);
@@ -144,7 +144,7 @@ static trl_err find_rows(trli_solver *s, trli_solver_rows *rows, trli_ir_value *
         TRL_TRY(find_row(s, rows->marked, rows->partials, i, &r));
         known = r.diagonal >= 0;
         if (!known) break;
-        TRL_TRY(invert(s, rows->in, i, r.diagonal));
+        TRL_TRY(trli_solver_invert(s, rows->in, i, r.diagonal));
         all[i] = r.magnitudes;
         own[i] = r.own;
         over_diagonal(s, i, &all[i]);
@@ -154,7 +154,8 @@ static trl_err find_rows(trli_solver *s, trli_solver_rows *rows, trli_ir_value *
     s->plain &= known;
     for (int i = 0; i < s->ask.n && !known; ++i) s->inverse_value[i] = TRLI_NO_VALUE;
     if (!known) return TRL_OK;
-    TRL_TRY(trli_solver_find_blocks(s, rows, all, own));
+    TRL_TRY(trli_solver_find_saddle(s, rows, all, own));
+    if (!s->constraint) TRL_TRY(trli_solver_find_blocks(s, rows, all, own));
     err = add_bounds(s, all, own);
 done:
     return err;

@@ -26,6 +26,16 @@ double trli_solver_contrast(const trli_solver *s);
 /* Along how many axes the numbers of a row are others on one side than on the other. */
 int trli_solver_drifts(const trli_solver *s);
 
+/* inverse_value of an unknown from its diagonal, in a program that has the instance. */
+TRL_NODISCARD trl_err trli_solver_invert(trli_solver *s, trli_instance *in, int i, trli_ir_value diagonal);
+
+/* ---- saddle.c ---- */
+
+/* Of a saddle point: s->constraint, inverses of the diagonals of A and of the Schur complement, and of each of their
+ * rows the sum of magnitudes over it, [n]. Else nothing changes. */
+TRL_NODISCARD trl_err trli_solver_find_saddle(trli_solver *s, const trli_solver_rows *rows, trli_ir_value *all,
+                                              trli_ir_value *own);
+
 /* ---- block_diagonal.c ---- */
 
 /* Where few unknowns are coupled at their points: s->block_value; and of each row of its product with the Jacobian the

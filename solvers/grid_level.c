@@ -47,6 +47,7 @@ trl_err trli_grid_level_add_vectors(trli_grid_level *l)
     if (!relaxes(s)) TRL_TRY(trli_vector_add(s, "mg before", false, &l->before));
     TRL_TRY(trli_vector_add(s, "mg r", false, &l->r));
     if (l->own) TRL_TRY(trli_vector_add(s, "mg b", false, &b));
+    TRL_TRY(trli_saddle_add_part(l));
     l->b = b.now;
     l->old = trli_model_add_scalar(model, 0);
     l->new = trli_model_add_scalar(model, 0);
@@ -120,13 +121,16 @@ static void close_making(making *m)
 static trl_err compile_begin(trli_grid_level *l)
 {
     trli_solver *s = l->solver;
-    trli_ir *ir = &s->sim->model->ir;
+    const trli_ir_value new = trli_ir_scalar(&s->sim->model->ir, l->new);
     making m = {0};
     trl_err err = TRL_OK;
     TRL_TRY(trli_solver_begin(s, "start of a cycle", &l->begin));
     TRL_TRY(open_making(l, l->begin, &m));
     trli_solver_read(s, l->b, m.b);
-    trli_krylov_relax(s, trli_ir_scalar(ir, l->new), m.b, m.a);
+    if (s->constraint)
+        TRL_TRY(trli_saddle_change(l, m.in, new, m.a));
+    else
+        trli_krylov_relax(s, new, m.b, m.a);
     for (int i = 0; i < s->ask.n; ++i) TRL_TRY(trli_solver_masked(s, m.in, i, &m.a[i]));
     TRL_TRY(trli_solver_store(s, l->begin, l->z.next, m.a));
 done:
@@ -222,8 +226,12 @@ static trl_err compile_step(trli_grid_level *l, const char *name, bool before, t
     trl_err err = TRL_OK;
     TRL_TRY(trli_solver_begin(s, name, program));
     TRL_TRY(open_making(l, *program, &m));
-    TRL_TRY(trli_grid_level_residuals(l, m.in, m.a));
-    trli_krylov_relax(s, trli_ir_scalar(ir, l->new), m.a, m.b);
+    if (s->constraint) {
+        TRL_TRY(trli_saddle_change(l, m.in, trli_ir_scalar(ir, l->new), m.b));
+    } else {
+        TRL_TRY(trli_grid_level_residuals(l, m.in, m.a));
+        trli_krylov_relax(s, trli_ir_scalar(ir, l->new), m.a, m.b);
+    }
     for (int i = 0; i < s->ask.n; ++i) {
         m.a[i] = trli_ir_binary(ir, TRLI_OP_ADD, carried(l, before, i), m.b[i]);
         TRL_TRY(trli_solver_masked(s, m.in, i, &m.a[i]));
@@ -273,6 +281,7 @@ trl_err trli_grid_level_compile(trli_grid_level *l)
     TRL_TRY(compile_residual(l));
     TRL_TRY(compile_clip(l));
     if (relaxes(l->solver)) return trli_relaxation_compile(l);
+    TRL_TRY(trli_saddle_compile(l));
     TRL_TRY(compile_begin(l));
     TRL_TRY(compile_start(l));
     TRL_TRY(compile_step(l, "first step of smoothing", false, &l->first));

@@ -19,8 +19,12 @@ typedef struct trli_grid_level {
     trli_vector before;  /* and that before the last step of smoothing */
     const int *b;        /* [unknowns] the right-hand side: of a coarser grid a vector of its own */
     trli_vector r;       /* the residual that is restricted */
+    trli_vector part;    /* of a saddle point: what smoothing makes of one kind of equations for the other */
     int *old_field;      /* [equations] of a coarser grid: the state at the start of the step, where it is read */
     trli_program *begin, *first, *smooth, *residual, *clip;
+    struct {
+        trli_program *from_zero, *others, *constraints;
+    } saddle; /* what goes before a step of smoothing: one of the first two, and the last; NULL: nothing does */
     trli_program *last;                  /* smooth, with sums; NULL: not asked for */
     trli_program *start;                 /* begin and first at once; NULL: they are not one sweep */
     trli_relaxation *relaxation;         /* in place of these programs; NULL: steps are Chebyshev's */
@@ -89,6 +93,15 @@ typedef struct trli_smoothing {
 TRL_NODISCARD trl_err trli_smooth(const trli_grid_level *l, const trli_smoothing *how, trl_loop *loop);
 /* What it reads and writes, in bytes, for all visits of a V cycle. */
 double trli_smoothing_bytes(const trli_grid_level *l, bool coarsest);
+
+/* ---- saddle_smoothing.c ---- */
+
+/* Of a saddle point; else nothing is done. */
+TRL_NODISCARD trl_err trli_saddle_add_part(trli_grid_level *l);
+TRL_NODISCARD trl_err trli_saddle_compile(trli_grid_level *l);
+/* factor times the correction that these programs have prepared, [n] values. */
+TRL_NODISCARD trl_err trli_saddle_change(trli_grid_level *l, trli_instance *in, trli_ir_value factor,
+                                         trli_ir_value *value);
 
 /* ---- relaxation.c ---- */
 

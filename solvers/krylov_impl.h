@@ -50,6 +50,7 @@ struct trli_solver {
     trli_vector inverse;            /* of the diagonal, where it varies; now NULL: nowhere */
     trli_ir_value *inverse_value;   /* [n] what jacobi multiplies a residual with; TRLI_NO_VALUE: nothing */
     trli_ir_value *block_value;     /* [n][n] in place of it: of blocks of unknowns; NULL: there are none. Rows of */
+    bool *constraint;               /* [n] of saddle.c; NULL: this is no saddle point */
     int *eliminated, neliminated;   /* [n] these unknowns, in this order, are factors, with the inverse of pivots */
     int *coupling;                  /* [n][n] fields of derivatives at one point; NULL: they are not known */
     double *coupling_number;        /* [n][n] where the field is -1 */

@@ -298,7 +298,7 @@ static bool may_be_in_row(const chain *c, int k, trl_solve_cycle kind)
 {
     const trli_grid_level *l = &c->m->level[k];
     const bool once = kind == TRL_CYCLE_V || k + 2 >= c->m->n, small = trli_grid_level_bytes(l) <= 8 * TRLI_ROW_POINTS;
-    return k > 0 && once && small && !c->row && !l->relaxation;
+    return k > 0 && once && small && !c->row && !l->relaxation && !l->solver->constraint;
 }
 
 /* The same equation on a grid and all coarser ones. The coarsest is solved at once. */
@@ -428,7 +428,15 @@ static void average(chain *c, trli_grid_level *fine, trli_grid_level *coarse)
 static void stay_together(const struct trli_multigrid *m)
 {
     const trli_grid_level *l = m->level;
-    const trli_program *const others[] = {l->begin, l->first, l->start, l->smooth, l->last, l->clip};
+    const trli_program *const others[] = {l->begin,
+                                          l->first,
+                                          l->start,
+                                          l->smooth,
+                                          l->last,
+                                          l->clip,
+                                          l->saddle.from_zero,
+                                          l->saddle.others,
+                                          l->saddle.constraints};
     for (size_t i = 0; i < sizeof others / sizeof *others; ++i)
         if (others[i]) trl_graph_follow(others[i]->run->graph, l->residual->run->graph);
     trli_relaxation_follow(l);

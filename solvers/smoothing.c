@@ -49,18 +49,28 @@ static factors next_factors(const factors *f)
     return (factors){.old = rho * f->rho, .new = 2 * rho / f->half, .rho = rho, .sigma = f->sigma, .half = f->half};
 }
 
-/* One step, or from zero the first two at once; in the row, if there is one. */
-static void step(trl_err *first, const trli_grid_level *l, const trli_smoothing *how, const trli_program *program,
-                 double old, double new)
+/* In the row, if there is one. */
+static void run(trl_err *first, const trli_grid_level *l, const trli_smoothing *how, const trli_program *program)
 {
     trl_err err = TRL_OK;
-    trli_solver_set(l->solver, l->old, old);
-    trli_solver_set(l->solver, l->new, new);
     if (how->row)
         trli_gpu_row_run(how->row, l->sim->frame, program);
     else
         err = trli_solver_run_alone(l->solver, program);
     if (*first == TRL_OK) *first = err;
+}
+
+/* One step, or from zero the first two at once. */
+static void step(trl_err *first, const trli_grid_level *l, const trli_smoothing *how, const trli_program *program,
+                 double old, double new)
+{
+    trli_solver_set(l->solver, l->old, old);
+    trli_solver_set(l->solver, l->new, new);
+    if (l->saddle.constraints) {
+        run(first, l, how, program == l->begin ? l->saddle.from_zero : l->saddle.others);
+        run(first, l, how, l->saddle.constraints);
+    }
+    run(first, l, how, program);
     swap(l);
 }
 
@@ -94,7 +104,10 @@ static double bytes_of(const trli_program *program)
 double trli_smoothing_bytes(const trli_grid_level *l, bool coarsest)
 {
     if (l->relaxation) return trli_relaxation_bytes(l, coarsest);
+    const int steps = coarsest ? COARSEST_STEPS : 2 * SMOOTHING;
     double bytes = l->start && !coarsest ? bytes_of(l->start) : bytes_of(l->begin) + bytes_of(l->first);
+    bytes += bytes_of(l->saddle.from_zero) + (steps - 1) * bytes_of(l->saddle.others);
+    bytes += steps * bytes_of(l->saddle.constraints);
     bytes += ((coarsest ? COARSEST_STEPS : SMOOTHING) - 2) * bytes_of(l->smooth);
     return coarsest ? bytes : bytes + bytes_of(l->first) + (SMOOTHING - 1) * bytes_of(l->smooth);
 }

@@ -482,10 +482,12 @@ trl_err trli_solver_look(trli_solver *s)
     }
     if (symmetric && !s->linear) TRL_TRY(stays_symmetric(s, &symmetric));
     if (symmetric) TRL_TRY(symmetric_with_others(s, &symmetric));
-    s->krylov = symmetric ? TRL_SOLVE_CG : TRL_SOLVE_BICGSTAB;
+    s->krylov = symmetric && !s->constraint ? TRL_SOLVE_CG : TRL_SOLVE_BICGSTAB;
     s->method = s->settings.method != TRL_SOLVE_AUTO ? s->settings.method : s->krylov;
     if (s->settings.method == TRL_SOLVE_AUTO)
-        s->stats.why = symmetric ? ", because the operator is symmetric" : ", because the operator is not symmetric";
+        s->stats.why = symmetric && s->constraint ? ", because it is a saddle point"
+                       : symmetric                ? ", because the operator is symmetric"
+                                                  : ", because the operator is not symmetric";
     if ((s->method == TRL_SOLVE_CG || s->method == TRL_SOLVE_PIPELINED_CG) && !symmetric)
         TRL_TRY(refuse_unsymmetric(s));
     TRL_TRY(note_scalars(s));

@@ -138,7 +138,8 @@ static bool is_of_coupling(const trli_solver *s, double row, double least)
  * solved less exactly, and coarser grids get other coefficients for each of them. */
 static trl_err find_diagonal(trli_solver *s)
 {
-    const double condition_least = s->linear || s->ask.products_alone ? 15 : 60, row_most = 5;
+    const double least_of_one = s->linear || s->ask.products_alone ? 15 : 60, row_most = 5;
+    const double condition_least = s->constraint ? 1.3 : least_of_one; /* jacobi does not know of pairs */
     trl_err err = TRL_OK;
     TRL_TRY(trli_solver_run_diagonal(s));
     if (!s->multigrid) return TRL_OK;
@@ -181,6 +182,8 @@ static trl_err judge_equation(trli_solver *s, bool *good)
 {
     const bool others = s->coarsened != s->ndiagonals;
     trl_err err = TRL_OK;
+    *good = s->constraint != NULL;
+    if (*good) return TRL_OK;
     if (others && !trli_multigrid_by_entries(s->multigrid)) TRL_TRY(trli_solver_find_skewness(s));
     *good = !s->skewed || s->tied || trli_multigrid_galerkin(s->multigrid);
 done:

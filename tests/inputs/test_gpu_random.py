@@ -25,6 +25,7 @@ import all_decks
 import placements
 import random_flows
 import random_merges
+import random_saddles
 import random_solves
 import random_steps
 import refusals
@@ -151,6 +152,7 @@ def coupled(rng, _):
 KINDS = {"limits": limits, "coupled": coupled, "formulas": formulas, "flow": lambda rng, _: random_flows.write(rng),
          "solve": lambda rng, _: random_solves.write(rng), "merge": lambda rng, _: random_merges.write(rng),
          "direct": lambda rng, _: test_direct.random_deck(rng, equations=2), "spectra": spectra, "plugins": plugins,
+         "saddle": lambda rng, _: random_saddles.write(rng),
          "steps": lambda rng, _: random_steps.write(rng, *random_steps.draw(rng))}
 
 

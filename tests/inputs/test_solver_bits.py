@@ -11,12 +11,14 @@ import subprocess
 
 import random_flows
 import random_merges
+import random_saddles
 import random_solves
 import test_direct
 import test_solvers as t
 
 FLOWS = 40 if "TRL_TEST_LONG" in os.environ else 2  # random ones
 SOLVES = 300 if "TRL_TEST_LONG" in os.environ else 2
+SADDLES = 200 if "TRL_TEST_LONG" in os.environ else 3
 MERGES = 200 if "TRL_TEST_LONG" in os.environ else 6
 if "TRL_TEST_LONG" not in os.environ:  # what kernels mean, without the optimiser: a third of the time of compilers
     os.environ["TRELLIS_CC"] = str(pathlib.Path(__file__).resolve().parents[1] / "quick_cc.sh")
@@ -294,6 +296,7 @@ def main():
     texts |= multistep()
     texts |= {f"flow {seed}": random_flows.write(random.Random(seed)) for seed in range(FLOWS)}
     texts |= {f"solve {seed}": random_solves.write(random.Random(seed)) for seed in range(SOLVES)}
+    texts |= {f"saddle {seed}": random_saddles.write(random.Random(seed)) for seed in range(SADDLES)}
     for number, (name, text) in enumerate(texts.items()):
         same_bits(number, name, text)
     merged = [same_bits_where_patches_merge(seed) for seed in range(MERGES)]
