@@ -27,7 +27,7 @@ typedef struct search {
     int count;
     bool *zero;                   /* [n] nothing of the unknown is in its equation at its point */
     bool *pure;                   /* [n] nothing of it is there at other points */
-    bool *pair;                   /* [n][n] each is in the other's equation, by derivatives, at another place */
+    bool *pair;                   /* [n][n] each is in the other's equation, by first derivatives */
     bool *constraint;             /* [n] */
     int *colour;                  /* [n] */
     trli_ir_value *complement;    /* [n] of constraints: the diagonal of the Schur complement, */
@@ -168,8 +168,7 @@ static bool look_at_entries(search *w)
     }
     for (int i = 0; i < n; ++i)
         for (int j = 0; j < n; ++j)
-            w->pair[i * n + j] =
-                i != j && !are_at_one_place(w, i, j) && reads_derivative(w, i, j) && reads_derivative(w, j, i);
+            w->pair[i * n + j] = i != j && reads_derivative(w, i, j) && reads_derivative(w, j, i);
     return false;
 }
 

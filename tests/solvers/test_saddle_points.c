@@ -120,6 +120,12 @@ START_TEST(waves_and_solids_take_no_more_iterations)
                       "0") "}\n"
                            "time: {method: cn, dt: 1e-3, steps: 4}\n",
          5},
+        {"equations:\n  p: {ddt: \"-(cddx(u) + cddy(v))\", initial: \"" BUMP "\", " FREE "}\n"
+         "  u: {initial: 0, ddt: \"-cddx(p)\", " CLOSED("0") "}\n"
+                                                             "  v: {initial: 0, ddt: \"-cddy(p)\", " CLOSED(
+                                                                 "0") "}\n"
+                                                                      "time: {method: cn, dt: 0.1, steps: 4}\n",
+         14},
         {"equations:\n  e: {ddt: \"ddx(k) - ddy(h) - 100*e\", initial: \"" BUMP
          "\", " CLOSED("0") "}\n"
                             "  h: {location: yface, initial: 0, ddt: \"-ddy(e)\"}\n  k: {location: xface, initial: 0, "
