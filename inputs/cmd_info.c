@@ -13,6 +13,7 @@
 #include "cache_impl.h"
 #include "cvode_impl.h"
 #include "executor_impl.h"
+#include "factors_impl.h"
 
 /* The processor's name as Linux gives it, or "unknown". */
 static void processor_name(char *name, size_t size)
@@ -113,6 +114,7 @@ static void print_libraries(void)
     if (H5get_libversion(&major, &minor, &release) >= 0) printf("HDF5       %u.%u.%u\n", major, minor, release);
     printf("cairo      %s\n", cairo_version_string());
     printf("SUNDIALS   %s\n", trli_cvode_library() ? trli_cvode_library() : "not in this build");
+    printf("SuiteSparse %s\n", trli_factors_library() ? trli_factors_library() : "not in this build");
 }
 
 int trli_cmd_info(trl_context *ctx, const trli_arguments *arguments)

@@ -4,6 +4,7 @@
 
 #include <klu.h>
 #include <math.h>
+#include <stdio.h>
 
 #include "context_impl.h"
 #include "memory_impl.h"
@@ -17,7 +18,9 @@ struct trli_factors {
 
 const char *trli_factors_library(void)
 {
-    return "KLU of SuiteSparse";
+    static char text[32];
+    snprintf(text, sizeof text, "KLU %d.%d.%d", KLU_MAIN_VERSION, KLU_SUB_VERSION, KLU_SUBSUB_VERSION);
+    return text;
 }
 
 static const char singular[] = "its matrix is singular, or as good as singular";

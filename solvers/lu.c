@@ -21,9 +21,9 @@ typedef struct lu {
     const char *why; /* there are none */
 } lu;
 
-/* Where auto takes it: of so many unknowns, whose factors have so many operations, some minutes' at most. */
+/* Where auto takes it: of so many unknowns, whose factors take so many operations, about a minute's. */
 enum { UNKNOWNS_MOST = 400000 };
-static const double operations_most = 1e11;
+static const double operations_most = 2e10;
 
 const char *trli_lu_missing(const trli_solver *s)
 {

@@ -249,11 +249,23 @@ def whole_rates(text):
     return re.sub(r'{explicit: "(.*)", implicit: "(.*)"}', r'"\1 + \2"', text)
 
 
+def lacks(text, library):
+    """Whether a deck asks for a library that this build is without."""
+    pathlib.Path("deck.yaml").write_text(text, encoding="utf-8")
+    said = subprocess.run([t.TRELLIS, "plan", "deck.yaml"], capture_output=True, text=True, check=False).stderr
+    return f"this build has no {library}" in said
+
+
+def factors():
+    """Decks by name of sparse factors, if there are any."""
+    texts = {"factors": t.manufactured(("dirichlet", "robin", "periodic"), (9, 7, 5), "node", "{method: lu}"),
+             "factors of some": t.COUPLED.replace("{initial", "{solver: l, initial") + "solvers: {l: {method: lu}}\n"}
+    return {} if lacks(texts["factors"], "SuiteSparse") else texts
+
+
 def multistep():
     """Decks by name of multistep methods, if there are any."""
-    pathlib.Path("deck.yaml").write_text(KINETICS.replace("METHOD", "bdf"), encoding="utf-8")
-    said = subprocess.run([t.TRELLIS, "check", "deck.yaml"], capture_output=True, text=True, check=False).stderr
-    return {} if "this build has no SUNDIALS" in said else {
+    return {} if lacks(KINETICS.replace("METHOD", "bdf"), "SUNDIALS") else {
         "multistep": MULTISTEP, "kinetics": KINETICS.replace("METHOD", "bdf"),
         "adams": KINETICS.replace("METHOD", "adams"), "joined": JOINED.replace("METHOD", "bdf"),
         "joined by adams": JOINED.replace("METHOD", "adams")}
@@ -293,7 +305,7 @@ def main():
             ("div(harmonic(if(x < y, 1e4, 1), faces)*grad(p))", "method: cg, preconditioner: multigrid", "line"))):
         text = COLOURS.replace("LEFT", left).replace("METHOD", method)
         texts[f"colours {number}"] = text.replace("SMOOTHER", smoother)
-    texts |= multistep()
+    texts |= multistep() | factors()
     texts |= {f"flow {seed}": random_flows.write(random.Random(seed)) for seed in range(FLOWS)}
     texts |= {f"solve {seed}": random_solves.write(random.Random(seed)) for seed in range(SOLVES)}
     texts |= {f"saddle {seed}": random_saddles.write(random.Random(seed)) for seed in range(SADDLES)}
