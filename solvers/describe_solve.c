@@ -283,6 +283,15 @@ static void describe_cost(const trli_listing *l, int solver)
                      1e6 * bytes / trli_model_bandwidth(sim->model));
 }
 
+static void describe_call(const trli_listing *l, int solver)
+{
+    const trli_solver *s = trli_solving_nth(l->sim, solver);
+    const bool own =
+        s->method == TRL_SOLVE_CG || s->method == TRL_SOLVE_PIPELINED_CG || s->method == TRL_SOLVE_BICGSTAB;
+    if (s->called && own && !s->cycles)
+        trli_listing_say(l, "  iterations are a call in one task graph: its workers go from one to the next");
+}
+
 /* What iterations wait for: sums over all ranks, those of cycles included. Where each rank has so few points that a
  * message takes longer than the sums and vectors that spare it, the plan says so; through memory none does. */
 static void describe_messages(const trli_listing *l, int solver)
@@ -326,6 +335,7 @@ void trli_describe_solvers(const trli_listing *l)
         describe_blocks(l, i);
         describe_saddle(l, i);
         describe_cost(l, i);
+        describe_call(l, i);
         describe_messages(l, i);
         describe_unused(l, i);
         if (s->solves == 0) {

@@ -91,7 +91,8 @@ trl_err trli_iterations_compile(trli_iterations *it, const char *what, int n, co
     it->call.data = it;
     it->call.again = after_iteration;
     TRL_TRY(trli_solver_begin(it->solver, what, &it->all));
-    err = trli_program_append_call(it->all, "iteration", &it->call);
+    TRL_TRY(trli_program_append_call(it->all, "iteration", &it->call));
+    it->solver->called = true;
 done:
     return err;
 }
