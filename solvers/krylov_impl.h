@@ -106,7 +106,7 @@ struct trli_solver {
     bool cycles, cycles_failed;  /* cycles of multigrid are the preconditioner; they were, and were no good */
     bool insists;                /* they are whatever speaks against them */
     bool called;                 /* iterations without cycles are a call in one task graph */
-    bool factored;               /* by the method lu, as others did not lead to the solution */
+    bool factored, warned;       /* by the method lu, as others did not lead to the solution; of that */
     bool direct_failed, stalled; /* likewise the direct solution; restarts of gmres do not get on */
     bool prepared, takes_given;  /* the present method is ready; what is solved has a given right-hand side */
     bool looked, brought;        /* the operator was looked at; the last solution has what ask.around says */

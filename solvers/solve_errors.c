@@ -253,6 +253,16 @@ trl_err trli_solver_too_slow(const trli_solver *s, double norm, double target, i
                              plain(s, norm), plain(s, target), remedy(s, what));
 }
 
+void trli_solver_warn_of_factors(trli_solver *s)
+{
+    if (s->warned) return;
+    s->warned = true;
+    trl_warn(s->sim->ctx, &s->ask.place,
+             "iterations did not lead to the solution for '%s', at step %" PRId64 ", t = %.10g, which sparse factors "
+             "then gave; %s",
+             s->ask.names, s->step, s->time, remedy(s, "method lu, under 'solvers', begins with these"));
+}
+
 trl_err trli_solver_stalls(const trli_solver *s, double norm, double target, int iterations)
 {
     const bool bicgstab = s->inverse_value[0] >= 0 && !lacks_own(s);

@@ -35,6 +35,9 @@ TRL_NODISCARD trl_err trli_solver_no_step(const trli_solver *s);
 TRL_NODISCARD trl_err trli_solver_no_progress(const trli_solver *s, double norm, double target);
 TRL_NODISCARD trl_err trli_solver_newton_too_slow(const trli_solver *s, double norm, double target);
 
+/* Once: what auto took instead is slow. */
+void trli_solver_warn_of_factors(trli_solver *s);
+
 /* ---- solve_causes.c ---- */
 
 /* What is known of values that are not finite: a robin condition that gives none; else the first point of a vector, and

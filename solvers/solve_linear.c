@@ -83,7 +83,10 @@ static trl_err factor(trli_solver *s, double target, double start, double *norm)
     s->method = TRL_SOLVE_LU;
     TRL_TRY(begin_again(s, start, norm));
     TRL_TRY(run_method(s, target, s->settings.iterations, norm, &iterations, &broken));
-    if (*norm <= fmax(target, s->enough)) return TRL_OK;
+    if (*norm <= fmax(target, s->enough)) {
+        trli_solver_warn_of_factors(s);
+        return TRL_OK;
+    }
     s->factored = false;
     s->cycles = cycles;
     s->method = method;

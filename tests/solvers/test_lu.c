@@ -61,7 +61,18 @@ START_TEST(auto_goes_on_with_factors)
         const trl_solve_stats *s = trl_simulation_solver(sim, 0);
         ck_assert_str_eq(s->method, "sparse factors");
         ck_assert_double_le(s->last_residual, 1e-8 * s->last_reference);
+        ck_assert_msg(strstr(test_messages(), "method lu, under 'solvers', begins with these"), "%s", test_messages());
     }
+    close_problem();
+}
+END_TEST
+
+START_TEST(what_oscillates_is_told)
+{
+    open_text("grid: {cells: [24, 20]}\nequations:\n"
+              "  p: {solve: \"laplacian(p)/480 - div(advective_flux(p, [at(y, xface), at(0.5-x, yface)])) = 1\", " ZERO
+              "}\n");
+    ck_assert_msg(strstr(test_messages(), "take fluxes from upwind"), "%s", test_messages());
     close_problem();
 }
 END_TEST
@@ -109,6 +120,7 @@ static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, factors_solve_what_rows_reach);
     tcase_add_test(tc, auto_goes_on_with_factors);
+    tcase_add_test(tc, what_oscillates_is_told);
     tcase_add_test(tc, factors_follow_the_operator);
     tcase_add_test(tc, what_has_no_factors_is_refused);
 }
