@@ -173,7 +173,7 @@ static trl_err gather_numbers(trli_matrix *m)
     m->columns.n = (int)all;
     if (!m->number || !m->gathered || !m->columns.begin) err = trli_no_memory(ctx, NULL, "for a matrix");
     int *next = m->number ? m->number + m->begin[rank] : NULL;
-    if (next) err = visit(m, m->s->d.now, note_number, &next);
+    if (err == TRL_OK) err = visit(m, m->s->d.now, note_number, &next);
     TRL_TRY(trl_context_agree(ctx, err));
     err = trli_allgatherv_further(ctx, m->number, m->count, m->begin, MPI_INT);
 done:

@@ -68,6 +68,19 @@ equations:
 solvers: {s: {preconditioner: multigrid, replicate: 0, tolerance: 1e-3}}
 run: {compile: never, balance: 1}
 """
+# Iterations that are a call, and factors of a matrix, which are made anew in each step.
+FACTORS = """trellis: 1
+grid: {cells: [9, 8]}
+solvers: {l: {method: lu}, c: {method: cg, preconditioner: jacobi}}
+equations:
+  p: {initial: 0, solve: "laplacian(p) + (90 + 500*t)*q = 1", solver: l,
+      boundary: &b {x-: {dirichlet: 0}, x+: {dirichlet: 0}, y-: {neumann: 0}, y+: {dirichlet: 0}}}
+  q: {initial: 0, solve: "laplacian(q) - 90*p = c", solver: l, boundary: *b}
+  r: {initial: 0, solve: "laplacian(r) = c", solver: c, boundary: *b}
+  c: {initial: 1, ddt: "r"}
+time: {method: euler, dt: 0.01, steps: 2}
+run: {compile: never, balance: 1}
+"""
 # Direct solutions, for which the ranks share planes, in steps that are agreed on late and begin before dt is known.
 FLOW = """trellis: 1
 grid: {cells: [8, 6, 5], periodic: [true, true, true]}
@@ -101,6 +114,7 @@ CASES = {
     "restart": ["--restart", "latest", "--steps", "4", "--quiet"],
     "shares": ["--quiet"],
     "solve": ["--quiet"],
+    "factors": ["--quiet"],
     "flow": ["--quiet"],
     "merged": ["--quiet"],
     "trace": ["--trace", "trace.json", "--report", "again.json", "--steps", "1"],
@@ -177,7 +191,7 @@ def prepare(folder, case):
     if shutil.which("ncgen"):  # which writes the points
         subprocess.run(["ncgen", "-k", "nc4", "-o", str(folder / "points.nc")], input=POINTS, text=True, check=True)
         receivers = "  receivers: {path: points.nc, dataset: xy, values: [T, q]}"
-    text = {"solve": SOLVE, "flow": FLOW, "merged": MERGED}.get(case, DECK.replace("RECEIVERS", receivers))
+    text = {"solve": SOLVE, "factors": FACTORS, "flow": FLOW, "merged": MERGED}.get(case, DECK.replace("RECEIVERS", receivers))
     (folder / "deck.yaml").write_text(text)
     (folder / "rank.sh").write_text(RANK)
     (folder / "cache").mkdir(mode=0o700)
@@ -293,7 +307,11 @@ def main():
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=float("inf"))
     options = parser.parse_args()
-    options.case = options.case or (list(CASES) if options.all else ["never", "solve", "flow", "merged", "shares"])
+    options.case = options.case or (
+        list(CASES) if options.all else ["never", "solve", "factors", "flow", "merged", "shares"])
+    built = subprocess.run([TRELLIS, "info"], capture_output=True, text=True, check=True).stdout
+    if "SuiteSparse not in this build" in built:
+        options.case = [case for case in options.case if case != "factors"]
     options.sample = 0 if options.all else options.sample
     table = collections.defaultdict(lambda: [0, 0, 0.0])
     work = pathlib.Path(tempfile.mkdtemp(prefix="faults-"))
