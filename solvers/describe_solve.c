@@ -323,8 +323,9 @@ void trli_describe_solvers(const trli_listing *l)
         trli_listing_say(l, "solve        %s: a %s system%s", s->unknowns, s->linear ? "linear" : "nonlinear",
                          s->pseudo_time ? ", by explicit steps in pseudo-time, of a size of their own at each point"
                          : !s->linear   ? ", by Newton's method with products of the exact Jacobian"
-                         : s->singular  ? ""
-                                        : ", whose matrix is applied, not stored");
+                         : s->singular || trli_solving_nth(l->sim, i)->settings.method == TRL_SOLVE_LU
+                             ? ""
+                             : ", whose matrix is applied, not stored");
         if (s->singular) trli_listing_say(l, "  constants are in its null space: the mean of the first guess is kept");
         describe_guesses(l, s);
         if (l->sim->multistep && i > 0 && i == trli_solving_count(l->sim))

@@ -42,7 +42,8 @@ bool trli_lu_may_help(const trli_solver *s)
 trl_err trli_lu_impossible(const trli_solver *s, const char *why)
 {
     return trl_fail(s->sim->ctx, TRL_ERR_INPUT, &s->settings.place,
-                    "'%s' cannot be solved by factors, because %s: use method auto", s->ask.names, why);
+                    "'%s' cannot be solved by factors, because %s: use another method, under 'solvers'", s->ask.names,
+                    why);
 }
 
 static trl_err compile(trli_solver *s, trli_krylov **method)
@@ -76,17 +77,17 @@ done:
 /* The factors of the present Jacobian, or why there are none. */
 static trl_err prepare(trli_solver *s, lu *m)
 {
-    const bool asked = s->settings.method == TRL_SOLVE_LU;
+    const double operations = s->settings.method == TRL_SOLVE_LU ? INFINITY : operations_most;
     trl_context *ctx = s->sim->ctx;
     trli_columns columns;
     trl_err err = TRL_OK;
     if (m->made == s->ndiagonals) return TRL_OK;
     m->made = 0;
     if (!m->matrix) TRL_TRY(trli_matrix_create(s, &m->matrix));
-    if (!m->values) m->values = trli_new(ctx, (size_t)trli_matrix_unknowns(s), sizeof *m->values);
+    if (!m->values) m->values = trli_new(ctx, (size_t)trli_matrix_unknowns(s) + (size_t)s->ask.n, sizeof *m->values);
     TRL_TRY(trl_context_agree(ctx, m->values ? TRL_OK : trli_no_memory(ctx, NULL, "for a matrix")));
     TRL_TRY(trli_matrix_find(m->matrix, &columns, &m->why));
-    if (!m->why) err = trli_factors_make(ctx, &columns, asked ? INFINITY : operations_most, &m->factors, &m->why);
+    if (!m->why) err = trli_factors_make(ctx, &columns, operations, &m->factors, &m->why);
     TRL_TRY(trl_context_agree(ctx, err));
     m->made = s->ndiagonals;
 done:

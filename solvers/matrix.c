@@ -33,6 +33,7 @@ struct trli_matrix {
     double *gathered;   /* [all] */
     entry *found;
     int nfound, room;
+    int points; /* of all unknowns; the matrix has these and its borders' */
     trli_columns columns;
 };
 
@@ -169,8 +170,8 @@ static trl_err gather_numbers(trli_matrix *m)
     for (int r = 0; r < ranks; ++r) m->begin[r + 1] = m->begin[r] + m->count[r];
     m->number = trli_new(ctx, all, sizeof *m->number);
     m->gathered = trli_new(ctx, all, sizeof *m->gathered);
-    m->columns.begin = trli_new(ctx, all + 1, sizeof *m->columns.begin);
-    m->columns.n = (int)all;
+    m->columns.begin = trli_new(ctx, all + (size_t)m->s->ask.n + 1, sizeof *m->columns.begin);
+    m->points = (int)all;
     if (!m->number || !m->gathered || !m->columns.begin) err = trli_no_memory(ctx, NULL, "for a matrix");
     int *next = m->number ? m->number + m->begin[rank] : NULL;
     if (err == TRL_OK) err = visit(m, m->s->d.now, note_number, &next);
@@ -236,7 +237,8 @@ trl_err trli_matrix_gather(trli_matrix *m, const int *field, double *values)
     if (err == TRL_OK) err = visit(m, field, take_value, &next);
     TRL_TRY(trl_context_agree(ctx, err));
     TRL_TRY(trli_allgatherv_further(ctx, m->gathered, m->count, m->begin, MPI_DOUBLE));
-    for (int i = 0; i < m->columns.n; ++i) values[m->number[i]] = m->gathered[i];
+    for (int i = 0; i < m->points; ++i) values[m->number[i]] = m->gathered[i];
+    for (int i = m->points; i < m->columns.n; ++i) values[i] = 0;
 done:
     return err;
 }
@@ -404,7 +406,7 @@ done:
 static trl_err check(trli_matrix *m, const entry *all, int n, double *memory, bool *same)
 {
     const double least = 1e-9, pattern = 0.6180339887498949;
-    const int points = m->columns.n;
+    const int points = m->points;
     double *x = memory, *sum = x + points, *size = sum + points;
     trli_solver *s = m->s;
     trl_err err = TRL_OK;
@@ -424,21 +426,45 @@ done:
     return err;
 }
 
-/* Ones where there is no entry in a row; and where an unknown's constants are in the null space, what holds the first
- * of its points: as much as the largest entry of its column. *extra: [n] what is added to the diagonal. */
-static void find_extra(const trli_matrix *m, const entry *all, int n, double *extra)
+/* Points whose rows have no entries are no unknowns, as where a mask leaves them out: leave out what others have of
+ * them, too. Returns how many entries are left. is: [points] */
+static int leave_out(const trli_matrix *m, entry *all, int n, bool *is)
 {
-    const trli_solver *s = m->s;
-    for (int i = 0; i < m->columns.n; ++i) extra[i] = 1;
-    for (int e = 0; e < n; ++e) extra[all[e].row] = 0;
-    for (int u = 0; u < s->ask.n; ++u) {
-        int held = m->first[u];
-        double largest = 0;
-        while (held < m->first[u + 1] && extra[held] != 0) ++held;
-        for (int e = 0; e < n; ++e)
-            if (all[e].column == held && fabs(all[e].value) > fabs(largest)) largest = all[e].value;
-        if (s->singular[u] && held < m->first[u + 1]) extra[held] = largest;
+    for (int before = n + 1; n < before;) {
+        before = n;
+        memset(is, 0, (size_t)m->points * sizeof *is);
+        for (int e = 0; e < n; ++e) is[all[e].row] = true;
+        n = 0;
+        for (int e = 0; e < before; ++e)
+            if (is[all[e].column]) all[n++] = all[e];
     }
+    return n;
+}
+
+/* Append the border of an unknown whose constants are in the null space. */
+static int add_border(const trli_matrix *m, int unknown, int border, const bool *is, entry *all, int n)
+{
+    const int end = m->first[unknown + 1];
+    int held = m->first[unknown];
+    double size = 0;
+    while (held < end && !is[held]) ++held;
+    for (int e = 0; e < n; ++e)
+        if (all[e].column == held) size = fmax(size, fabs(all[e].value));
+    all[n++] = (entry){border, held < end ? held : border, held < end ? size : 1};
+    for (int i = held; i < end; ++i)
+        if (is[i]) all[n++] = (entry){i, border, size};
+    return n;
+}
+
+/* Append ones of what is no unknown, and borders. */
+static int complete(trli_matrix *m, const bool *is, entry *all, int n)
+{
+    for (int i = 0; i < m->points; ++i)
+        if (!is[i]) all[n++] = (entry){i, i, 1};
+    m->columns.n = m->points;
+    for (int u = 0; u < m->s->ask.n; ++u)
+        if (m->s->singular[u]) n = add_border(m, u, m->columns.n++, is, all, n);
+    return n;
 }
 
 /* Order entries by rows, then by columns: numbers of a row or column, and where it begins. */
@@ -455,47 +481,40 @@ static void sort(const entry *from, int n, int keys, bool by_column, int *begin,
 static trl_err make_columns(trli_matrix *m, const char **why)
 {
     trl_context *ctx = m->s->sim->ctx;
+    const size_t points = (size_t)m->points;
     trli_columns *c = &m->columns;
     entry *all = NULL, *sorted = NULL;
-    double *extra = NULL;
-    bool same;
+    double *vectors = NULL;
+    bool same, *is = NULL;
     int n;
     trl_err err = TRL_OK;
     TRL_TRY(gather_entries(m, &all, &n));
-    extra = trli_new(ctx, 3 * (size_t)c->n, sizeof *extra);
-    const size_t most = (size_t)n + (size_t)c->n;
+    const size_t most = (size_t)n + 2 * points + (size_t)m->s->ask.n;
+    vectors = trli_new(ctx, 3 * points, sizeof *vectors);
+    is = trli_new(ctx, points, sizeof *is);
     sorted = trli_new(ctx, 2 * most, sizeof *sorted);
     trli_free(c->row);
     trli_free(c->value);
     c->row = trli_new(ctx, most, sizeof *c->row);
     c->value = trli_new(ctx, most, sizeof *c->value);
-    if (!extra || !sorted || !c->row || !c->value) err = trli_no_memory(ctx, NULL, "for a matrix");
+    if (!vectors || !is || !sorted || !c->row || !c->value) err = trli_no_memory(ctx, NULL, "for a matrix");
     TRL_TRY(trl_context_agree(ctx, err));
-    TRL_TRY(check(m, all, n, extra, &same));
+    TRL_TRY(check(m, all, n, vectors, &same));
     if (!same) *why = too_far;
-    find_extra(m, all, n, extra);
-    int count = 0;
     entry *const by_rows = sorted + most;
+    memcpy(sorted, all, (size_t)n * sizeof *all);
+    n = complete(m, is, sorted, leave_out(m, sorted, n, is));
+    sort(sorted, n, c->n, false, c->begin, by_rows);
+    sort(by_rows, n, c->n, true, c->begin, sorted);
     for (int e = 0; e < n; ++e) {
-        sorted[count] = all[e];
-        if (all[e].row == all[e].column) {
-            sorted[count].value += extra[all[e].row];
-            extra[all[e].row] = 0;
-        }
-        ++count;
-    }
-    for (int i = 0; i < c->n; ++i)
-        if (extra[i] != 0) sorted[count++] = (entry){i, i, extra[i]};
-    sort(sorted, count, c->n, false, c->begin, by_rows);
-    sort(by_rows, count, c->n, true, c->begin, sorted);
-    for (int e = 0; e < count; ++e) {
         c->row[e] = sorted[e].row;
         c->value[e] = sorted[e].value;
     }
 done:
     trli_free(all);
     trli_free(sorted);
-    trli_free(extra);
+    trli_free(vectors);
+    trli_free(is);
     return err;
 }
 

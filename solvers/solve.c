@@ -285,7 +285,8 @@ static trl_err sum_up(trli_solver *s, trli_program *program, const int *field, i
                                model->variable[s->ask.variable[i]].location, TRLI_REDUCE_SUM, true, NULL, sum);
 }
 
-/* With which a vector has the mean that is wanted, of an unknown of which it is free. */
+/* With which a vector has the mean that is wanted, of an unknown of which it is free; of others sums may be of points
+ * that sides have still to set. */
 static trl_err offset_of_mean(trli_solver *s, trli_program *program, const trli_vector *v, int i, trli_ir_value *offset)
 {
     trli_ir *ir = &s->sim->model->ir;
@@ -296,7 +297,8 @@ static trl_err offset_of_mean(trli_solver *s, trli_program *program, const trli_
         trli_ir_binary(ir, TRLI_OP_DIV, trli_ir_scalar(ir, sum), trli_ir_scalar(ir, s->x_points[i]));
     const trli_ir_value change = trli_ir_binary(ir, TRLI_OP_SUB, trli_ir_scalar(ir, s->x_wanted[i]), mean);
     TRL_TRY(trli_program_scalar(program, "offset",
-                                trli_ir_binary(ir, TRLI_OP_MUL, trli_ir_scalar(ir, s->x_free[i]), change), &scalar));
+                                trli_ir_select(ir, trli_ir_scalar(ir, s->x_free[i]), change, trli_ir_constant(ir, 0)),
+                                &scalar));
     *offset = trli_ir_scalar(ir, scalar);
 done:
     return err;

@@ -191,7 +191,8 @@ def prepare(folder, case):
     if shutil.which("ncgen"):  # which writes the points
         subprocess.run(["ncgen", "-k", "nc4", "-o", str(folder / "points.nc")], input=POINTS, text=True, check=True)
         receivers = "  receivers: {path: points.nc, dataset: xy, values: [T, q]}"
-    text = {"solve": SOLVE, "factors": FACTORS, "flow": FLOW, "merged": MERGED}.get(case, DECK.replace("RECEIVERS", receivers))
+    texts = {"solve": SOLVE, "factors": FACTORS, "flow": FLOW, "merged": MERGED}
+    text = texts.get(case, DECK.replace("RECEIVERS", receivers))
     (folder / "deck.yaml").write_text(text)
     (folder / "rank.sh").write_text(RANK)
     (folder / "cache").mkdir(mode=0o700)
