@@ -26,7 +26,8 @@ void trli_matrix_destroy(trli_matrix **matrix);
  * equations of that one, and an equation that one of its points is zero. *why: why there are none, in words that follow
  * "because"; or NULL. Fails with MEMORY, DEVICE. Collective: yes. */
 TRL_NODISCARD trl_err trli_matrix_find(trli_matrix *m, trli_columns *columns, const char **why);
-/* A vector's values at all points, [n], and zeros of what borders have; and the other way. Fails with DEVICE. Collective: yes. */
+/* A vector's values at all points, [n], and zeros of what borders have; and the other way. Fails with DEVICE.
+ * Collective: yes. */
 TRL_NODISCARD trl_err trli_matrix_gather(trli_matrix *m, const int *field, double *values);
 TRL_NODISCARD trl_err trli_matrix_scatter(trli_matrix *m, const double *values, const int *field);
 
