@@ -16,7 +16,8 @@ MULTISTEP = ("bdf", "adams")
 SOLVERS = ("{iterations: 1000}", "{method: bicgstab, iterations: 2000}", "{method: gmres, iterations: 3000}",
            "{preconditioner: multigrid}", "{preconditioner: multigrid, cycle: f, replicate: 0}",
            "{method: bicgstab, preconditioner: multigrid, cycle: w}", "{method: gmres, restart: 7, iterations: 3000}",
-           "{iterations: 1000, newton: {tolerance: 1e-5, iterations: 30}}", "{method: pseudo_time, iterations: 4000}")
+           "{iterations: 1000, newton: {tolerance: 1e-5, iterations: 30}}", "{method: pseudo_time, iterations: 4000}",
+           "{method: lu}")
 MULTISTEP_SOLVERS = ("{}", "{method: bicgstab}", "{restart: 7}", "{preconditioner: multigrid}",
                      "{method: gmres, preconditioner: none}", "{preconditioner: multigrid, cycle: w, replicate: 0}")
 NAMES = {1: {0: "cell", 1: "xface"}, 2: {0: "cell", 1: "xface", 2: "yface", 3: "node"},

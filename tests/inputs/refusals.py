@@ -27,7 +27,7 @@ ALLOWED = (
     r"\w+ has no stable step for .*: use ssprk3 or rk4",
     # a method of a library that this build is without
     r"this build has no SUNDIALS, whose CVODE \w+ is",
-    r"'[\w, ]+' cannot be solved by factors, because this build has no SuiteSparse",
+    r"'[\w, ]+' cannot be solved by factors, because (this build has no SuiteSparse|its equations read)",
     # a solver that has no products of bdf
     r"bdf needs '[\w, ]+' for products with the Jacobian, which steps in pseudo-time do not solve for",
     # types of plugins, which may do anything, of a field whose conditions read what is solved for
